@@ -1,0 +1,285 @@
+"""KARMA: Algorithm 1 of [H], one compiled call for an event or a block of events.
+
+[H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
+
+With score f_t = <v_t, phi(x_t)>, loss l(f_t, y_t) and step eta_t = 1 / (rho t):
+
+    v_{t+1} = (1 - eta_t rho) v_t - eta_t l'(f_t, y_t) phi(x_t),    v_1 = 0.
+
+Several classes have one v each, with the same kernel and the slopes of the multiclass loss.
+An event of weight w counts w times in the loss: its slope is multiplied by w.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from streamkarma.core.kernel import growth
+from streamkarma.core.loss import loss_and_slope, multiclass_loss_and_slopes
+from streamkarma.events.block import Block
+from streamkarma.core.passes import (
+    Floats,
+    Indices,
+    count_overlaps,
+    find,
+    least,
+    product,
+    raise_gains,
+)
+from streamkarma.core.pruning import MERGE, OLDEST, closest, free_slot
+from streamkarma.core.vectors import (
+    ADDED,
+    LONGEST,
+    MERGED_CLOSEST,
+    MERGED_EXACTLY,
+    REMOVED,
+    REPLACED,
+    SCALE,
+    SCALE_SUM,
+    SMALLEST_SCALE,
+    STEPS,
+    USED,
+    Vectors,
+    claim,
+    rescale,
+    square_norm,
+    workspace,
+)
+
+
+class Rule(NamedTuple):
+    """How the learner steps; the same for its whole life.
+
+    Attributes
+    ----------
+    gamma
+        Order of the kernel, 1 or more.
+    normalize
+        Whether every event has norm 1 in feature space.
+    rho
+        Strength of the regularisation, above 0.
+    eta
+        Constant step, or 0 for 1 / (rho t).
+    loss
+        See ``streamkarma.core.loss``.
+    steepness
+        The step is held below 1 / (steepness * k(x, x) * weight); 0 for no such limit.
+    budget
+        Most support vectors kept; 0 for no limit.
+    pruning
+        See ``streamkarma.core.pruning``.
+    """
+
+    gamma: int
+    normalize: bool
+    rho: float
+    eta: float
+    loss: int
+    steepness: float
+    budget: int
+    pruning: int
+
+
+@njit(cache=True, error_model="numpy")
+def run_block(v: Vectors, rule: Rule, block: Block, labels: Floats, weights: Floats,
+              averaged: bool, first: int, scores: NDArray[np.float64],
+              losses: Floats) -> int:  # fmt: skip
+    """Predict, then learn, every event in turn.
+
+    Parameters
+    ----------
+    labels
+        Shape (T,): +1 or -1, a class number, or the target; NaN is predicted only.
+    weights
+        Shape (T,): 0 or more; events of weight 0 leave the model as it is.
+    averaged
+        Whether the scores reported are those of the averaged predictor. Steps and losses
+        are always those of v_t, as in Algorithm 1.
+    first
+        The event to begin with.
+    scores, losses
+        Shapes (T, C) and (T,): receive the scores before learning and the losses suffered.
+
+    Returns
+    -------
+    The event at which the arrays have no room for another support vector, or T.
+    """
+    starts, clock, counts = block.starts, v.clock, v.counts
+    values, passed, mask = v.values, v.passed, v.mask
+    events, classes = scores.shape
+    work = workspace(v.born.size, max(_widest(starts), v.coordinates.shape[1]))
+    overlap, gain, parts = work.overlap, work.gain, work.parts
+    now = np.empty(classes)
+    slopes = np.empty(classes)
+    for t in range(first, events):
+        attributes = block.attributes[starts[t] : starts[t + 1]]
+        learns = not np.isnan(labels[t]) and weights[t] > 0.0
+        if learns and not _has_room(v.coordinates, values, counts, rule.budget, attributes.size):
+            return t
+        known, square = _scale(block, t, values.shape[0], rule, work.x, work.rows)
+        x, rows, used = work.x[:known], work.rows[:known], counts[USED]
+        count_overlaps(mask, attributes, used, work.few, overlap)
+        raise_gains(overlap, rule.gamma, used, gain)
+        for c in range(classes):
+            plain = product(values, c, rows, x, used, gain, parts)
+            now[c] = scores[t, c] = clock[SCALE] * plain
+            if averaged:
+                past = product(passed, c, rows, x, used, gain, parts)
+                scores[t, c] = (clock[SCALE_SUM] * plain - past) / (counts[STEPS] + 1)
+        if not np.isnan(labels[t]):
+            if classes == 1:
+                losses[t], slopes[0] = loss_and_slope(rule.loss, now[0], labels[t])
+            else:
+                losses[t] = multiclass_loss_and_slopes(rule.loss, now, int(labels[t]), slopes)
+        if learns:
+            counts[STEPS] += 1
+            eta = _step_size(rule, counts[STEPS], square * weights[t])
+            if used > 0:
+                clock[SCALE] *= 1.0 - eta * rule.rho
+                if clock[SCALE] < SMALLEST_SCALE:
+                    rescale(v)
+            size = 0.0
+            for c in range(classes):
+                slopes[c] *= -eta * weights[t] / clock[SCALE]
+                size += slopes[c] * slopes[c]
+            if size * square > 0.0:
+                for j in range(attributes.size):
+                    work.owners[j] = attributes[j]
+                    work.weights[j] = x[j] * x[j]
+                slot, place = _choose(rule, size * square, attributes.size, used, v.sizes,
+                    v.squares, v.born, v.inverse, mask, work.owners, work.weights, overlap, gain,
+                    work.kept, work.ranks, parts)  # fmt: skip
+                if place == REPLACED:
+                    free_slot(v, slot, rule.pruning, rule.gamma, work)
+                if place == REPLACED or place == ADDED:
+                    _fill(slot, counts[STEPS], attributes, rule.gamma, v.sizes, v.lengths,
+                        v.inverse, v.born, v.attributes, mask)  # fmt: skip
+                    counts[USED] = max(used, slot + 1)
+                if place == MERGED_CLOSEST:
+                    for c in range(classes):
+                        slopes[c] *= gain[slot] * v.inverse[slot]
+                if place != REMOVED:
+                    _add(values, mask, v.owners, v.coordinates, v.lengths, slot, attributes, x,
+                        rows, slopes)  # fmt: skip
+                    v.squares[slot] = square_norm(values, v.coordinates, v.lengths, slot) / v.inverse[slot]
+                    counts[LONGEST] = max(counts[LONGEST], v.lengths[slot])
+                    if averaged:
+                        for c in range(classes):
+                            slopes[c] *= clock[SCALE_SUM]
+                        _add(passed, mask, v.owners, v.coordinates, v.lengths, slot, attributes, x,
+                            rows, slopes)  # fmt: skip
+                counts[place] += 1
+            clock[SCALE_SUM] += clock[SCALE]
+    return events
+
+
+@njit(cache=True, error_model="numpy")
+def _widest(starts: Floats) -> int:
+    widest = 0
+    for t in range(starts.size - 1):
+        widest = max(widest, starts[t + 1] - starts[t])
+    return widest
+
+
+@njit(cache=True, error_model="numpy")
+def _has_room(coordinates: Floats, values: Floats, counts: Floats, budget: int,
+              size: int) -> bool:  # fmt: skip
+    """Whether one more event of ``size`` attributes fits into the arrays for certain."""
+    slots, longest = coordinates.shape
+    if counts[USED] == slots and slots != budget:
+        return False
+    return bool(longest >= min(2 * max(counts[LONGEST], size), values.shape[0]))
+
+
+@njit(cache=True, error_model="numpy")
+def _scale(block: Block, t: int, coordinates: int, rule: Rule, x: Floats,
+           rows: Indices) -> tuple[int, float]:  # fmt: skip
+    """Scale event ``t`` so that phi of it is the event in feature space.
+
+    Returns how many of its items sit on coordinates the model knows (these are written to
+    ``x`` and ``rows``, in order), and k(x, x).
+    """
+    begin, end = block.starts[t], block.starts[t + 1]
+    square = 0.0
+    for j in range(begin, end):
+        square += block.values[j] * block.values[j]
+    square *= growth(float(end - begin), rule.gamma)
+    factor = 1.0
+    if rule.normalize and square > 0.0:
+        factor = 1.0 / np.sqrt(square)
+        square = 1.0
+    known = 0
+    for j in range(begin, end):
+        if block.coordinates[j] < coordinates:
+            x[known] = factor * block.values[j]
+            rows[known] = block.coordinates[j]
+            known += 1
+    return known, square
+
+
+@njit(cache=True, error_model="numpy")
+def _step_size(rule: Rule, step: int, curvature: float) -> float:
+    eta = rule.eta if rule.eta > 0.0 else 1.0 / (rule.rho * step)
+    if rule.steepness * curvature * eta > 1.0:
+        return 1.0 / (rule.steepness * curvature)
+    return eta
+
+
+@njit(cache=True, error_model="numpy")
+def _choose(rule: Rule, square: float, size: int, used: int, sizes: Indices, squares: Floats,
+            born: Floats, inverse: Floats, mask: Floats, owners: Indices, weights: Floats,
+            overlap: Floats, gain: Floats, kept: Floats, ranks: Floats,
+            parts: Floats) -> tuple[int, int]:  # fmt: skip
+    """Where an event of squared norm ``square`` goes: a slot, and what is to be counted.
+
+    Into the support vector with the very same observed set if there is one, else into a
+    slot of its own. In a full model the one of least norm gives way: if that is the
+    newcomer, it is itself folded into the closest pattern, or dropped.
+    """
+    slot = find(sizes, overlap, size, used)
+    if slot >= 0:
+        return slot, MERGED_EXACTLY
+    if used < born.size:
+        return used, ADDED
+    if rule.pruning == OLDEST:
+        return least(born, used, parts), REPLACED
+    slot = least(squares, used, parts)
+    if square > squares[slot]:
+        return slot, REPLACED
+    if rule.pruning == MERGE:
+        slot = closest(mask, inverse, owners, weights, size, used, gain, kept, ranks, parts)
+        if ranks[slot] < 0.0:
+            return slot, MERGED_CLOSEST
+    return -1, REMOVED
+
+
+@njit(cache=True, error_model="numpy")
+def _fill(slot: int, step: int, attributes: Indices, gamma: int, sizes: Indices,
+          lengths: Indices, inverse: Floats, born: Floats, observed: Indices,
+          mask: Floats) -> None:  # fmt: skip
+    """Give an empty slot its observed set."""
+    sizes[slot] = attributes.size
+    lengths[slot] = 0
+    inverse[slot] = 1.0 / growth(float(attributes.size), gamma)
+    born[slot] = step
+    for j in range(attributes.size):
+        observed[slot, j] = attributes[j]
+        mask[attributes[j], slot] = 1
+
+
+@njit(cache=True, error_model="numpy")
+def _add(values: Floats, mask: Floats, owners: Indices, coordinates: Indices, lengths: Indices,
+         slot: int, attributes: Indices, x: Floats, rows: Indices, steps: Floats) -> None:  # fmt: skip
+    """u_slot += steps_c * x for every class c, on the attributes that the slot has."""
+    length = lengths[slot]
+    for j in range(attributes.size):
+        if mask[attributes[j], slot]:
+            owners[rows[j]] = attributes[j]
+            length = claim(coordinates, slot, length, rows[j], j)
+            for c in range(steps.size):
+                values[rows[j], c, slot] += steps[c] * x[j]
+    lengths[slot] = length

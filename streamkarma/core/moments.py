@@ -1,0 +1,149 @@
+"""Running mean and variance, and the numbers the learners see.
+
+An event arrives as raw values at coordinates. What is missing (NaN) is dropped, numeric
+values are standardised by the mean and variance up to and including the event itself, and
+the items are put in the one canonical order, ascending attribute, in which everything is
+summed later: the order of an event's keys never shows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from streamkarma.core.passes import Floats
+from streamkarma.events.block import Block
+
+#: Standardised values beyond this are cut: one broken sensor must not outweigh the others.
+CLIP = 5.0
+#: Raw values beyond this are cut, so that their squares stay finite.
+LARGEST = 1e100
+
+COUNT, MEAN, SPREAD = range(3)
+
+
+@njit(inline="always", error_model="numpy")
+def observe(moments: Floats, value: float, store: bool) -> tuple[float, float]:
+    """Mean and standard deviation of what was seen so far with ``value`` added.
+
+    Welford's update; ``store`` says whether ``moments`` (count, mean, sum of squared
+    deviations) keeps the value.
+    """
+    count = moments[COUNT] + 1.0
+    away = value - moments[MEAN]
+    mean = moments[MEAN] + away / count
+    spread = moments[SPREAD] + away * (value - mean)
+    if store:
+        moments[COUNT] = count
+        moments[MEAN] = mean
+        moments[SPREAD] = spread
+    return mean, np.sqrt(spread / count)
+
+
+@njit(inline="always", error_model="numpy")
+def standardise(moments: Floats, value: float, store: bool) -> float:
+    """``value`` in standard deviations from the running mean, within ±CLIP; 0 if constant."""
+    value = min(max(value, -LARGEST), LARGEST)
+    mean, deviation = observe(moments, value, store)
+    if deviation == 0.0:
+        return 0.0
+    return min(max((value - mean) / deviation, -CLIP), CLIP)
+
+
+@njit(cache=True, error_model="numpy")
+def encode(raw: Block, numeric: NDArray[np.bool_], moments: Floats, learned: NDArray[np.bool_],
+           scale: bool, bias: bool) -> Block:  # fmt: skip
+    """Turn a block of raw events into what the learners see.
+
+    Parameters
+    ----------
+    raw
+        The events, items in any order.
+    numeric
+        Shape (K,): whether a coordinate holds numbers, which are standardised, or marks a
+        category. Coordinates of K and more are taken as they are.
+    moments
+        Shape (K, 3): count, mean and sum of squared deviations per coordinate, updated.
+    learned
+        Shape (T,): whether the event will be learned; the others leave no trace in
+        ``moments``.
+    scale
+        Standardise at all.
+    bias
+        Put the constant attribute 0, coordinate 0, value 1 in front of every event.
+
+    Returns
+    -------
+    The same events: no NaN, attributes ascending, values finite.
+    """
+    events = raw.starts.size - 1
+    room = raw.values.size + events
+    starts = np.zeros(events + 1, np.int64)
+    attributes = np.empty(room, np.int32)
+    coordinates = np.empty(room, np.int32)
+    values = np.empty(room, np.float64)
+    end = 0
+    for t in range(events):
+        first = end
+        if bias:
+            attributes[end], coordinates[end], values[end] = 0, 0, 1.0
+            end += 1
+        for j in range(raw.starts[t], raw.starts[t + 1]):
+            value = raw.values[j]
+            if np.isnan(value):
+                continue
+            attribute, coordinate = raw.attributes[j], raw.coordinates[j]
+            if scale and coordinate < numeric.size and numeric[coordinate]:
+                value = standardise(moments[coordinate], value, learned[t])
+            place = end
+            while place > first and attributes[place - 1] > attribute:
+                attributes[place] = attributes[place - 1]
+                coordinates[place] = coordinates[place - 1]
+                values[place] = values[place - 1]
+                place -= 1
+            attributes[place], coordinates[place] = attribute, coordinate
+            values[place] = min(max(value, -LARGEST), LARGEST)
+            end += 1
+        starts[t + 1] = end
+    return Block(starts, attributes[:end], coordinates[:end], values[:end])
+
+
+@njit(cache=True, error_model="numpy")
+def encode_targets(targets: Floats, weights: Floats, moments: Floats, scale: bool,
+                   centres: Floats, spreads: Floats) -> Floats:  # fmt: skip
+    """Targets of a regression in units the learner can take in any stream.
+
+    Parameters
+    ----------
+    targets
+        Shape (T,): NaN where there is none.
+    weights
+        Shape (T,): targets of weight 0 leave no trace.
+    moments
+        Count, mean and sum of squared deviations of the targets, updated.
+    scale
+        Standardise at all.
+    centres, spreads
+        Shape (T,): receive what a score at that moment is to be multiplied by and shifted
+        by to be a prediction: what was known before the target was.
+
+    Returns
+    -------
+    Shape (T,): the target in standard deviations from the mean, itself included; 0 for
+    a constant.
+    """
+    standard = targets.copy()
+    for t in range(targets.size):
+        centres[t], spreads[t] = 0.0, 1.0
+        if not scale:
+            continue
+        if moments[COUNT] > 0.0:
+            centres[t] = moments[MEAN]
+            spreads[t] = np.sqrt(moments[SPREAD] / moments[COUNT])
+            if spreads[t] == 0.0:
+                spreads[t] = 1.0
+        if not np.isnan(targets[t]):
+            mean, deviation = observe(moments, targets[t], weights[t] > 0.0)
+            standard[t] = (targets[t] - mean) / deviation if deviation > 0.0 else 0.0
+    return standard

@@ -1,0 +1,130 @@
+"""What to do with one support vector too many."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from streamkarma.core.passes import (
+    Floats,
+    Indices,
+    Singles,
+    count_overlaps,
+    least,
+    raise_gains,
+    rank,
+    sum_where,
+)
+from streamkarma.core.vectors import (
+    LONGEST,
+    MERGED_CLOSEST,
+    REMOVED,
+    USED,
+    Bytes,
+    Cube,
+    Table,
+    Vectors,
+    Workspace,
+    claim,
+    square_norm,
+)
+
+MERGE, REMOVE, OLDEST = range(3)
+PRUNING = {"merge": MERGE, "remove": REMOVE, "oldest": OLDEST}
+
+
+@njit(cache=True, error_model="numpy")
+def closest(mask: Bytes, inverse: Floats, owners: Indices, weights: Singles, length: int,
+            used: int, gain: Floats, kept: Singles, ranks: Floats, parts: Floats) -> int:  # fmt: skip
+    """The slot onto whose pattern q the projection of some phi(u, o) leaves least residual.
+
+    The squared residual is G(|o|) |u|^2 - G(n)^2 / G(|q|) * |u restricted to q|^2 with
+    n = |o ∩ q| (Fact 2 of the design); the second term is what is kept, and the largest
+    wins. Ranked in single precision, which decides nothing but near ties.
+
+    Parameters
+    ----------
+    owners, weights
+        Attributes and squares of the ``length`` coordinates of u, with room for three more.
+    gain
+        G_gamma of the overlap of o with every slot.
+    kept, ranks, parts
+        Scratch; ``ranks`` receives minus what each slot would keep.
+    """
+    sum_where(mask, owners, weights, length, used, kept)
+    rank(kept, gain, inverse, used, ranks)
+    return least(ranks, used, parts)
+
+
+@njit(cache=True, error_model="numpy")
+def free_slot(v: Vectors, slot: int, pruning: int, gamma: int, work: Workspace) -> None:
+    """Empty a slot of a full model; with MERGE its content goes into the closest pattern."""
+    coordinates, mask = v.coordinates[slot, : v.lengths[slot]], v.mask
+    host = -1
+    if pruning == MERGE:
+        host = _host(v, slot, gamma, work)
+    if host >= 0:
+        ratio = work.gain[host] * v.inverse[host]
+        length = _fold(v.values, v.coordinates, v.lengths, mask, v.owners, slot, host, ratio)
+        if v.passed.size:
+            _fold(v.passed, v.coordinates, v.lengths, mask, v.owners, slot, host, ratio)
+        v.lengths[host] = length
+        v.counts[LONGEST] = max(v.counts[LONGEST], length)
+        square = square_norm(v.values, v.coordinates, v.lengths, host)
+        v.squares[host] = square / v.inverse[host]
+        v.counts[MERGED_CLOSEST] += 1
+    else:
+        v.counts[REMOVED] += 1
+    _wipe(v.values, coordinates, slot)
+    if v.passed.size:
+        _wipe(v.passed, coordinates, slot)
+    for j in range(v.sizes[slot]):
+        mask[v.attributes[slot, j], slot] = 0
+
+
+@njit(cache=True, error_model="numpy")
+def _host(v: Vectors, slot: int, gamma: int, work: Workspace) -> int:
+    """The slot to fold this one into, or -1 if no other keeps anything of it."""
+    values, used = v.values, v.counts[USED]
+    length = v.lengths[slot]
+    for j in range(length):
+        k = v.coordinates[slot, j]
+        work.owners[j] = v.owners[k]
+        square = 0.0
+        for c in range(values.shape[1]):
+            square += values[k, c, slot] * values[k, c, slot]
+        work.weights[j] = square
+    observed = v.attributes[slot, : v.sizes[slot]]
+    # A slot cannot host itself: for the while of the search it has no attribute.
+    for a in observed:
+        v.mask[a, slot] = 0
+    count_overlaps(v.mask, observed, used, work.few, work.overlap)
+    raise_gains(work.overlap, gamma, used, work.gain)
+    host = closest(v.mask, v.inverse, work.owners, work.weights, length, used, work.gain, work.kept,
+                   work.ranks, work.parts)  # fmt: skip
+    for a in observed:
+        v.mask[a, slot] = 1
+    return host if work.ranks[host] < 0.0 else -1
+
+
+@njit(cache=True, error_model="numpy")
+def _fold(values: Cube, coordinates: Table, lengths: Indices, mask: Bytes, owners: Indices,
+          slot: int, host: int, ratio: float) -> int:  # fmt: skip
+    """Add the projection of a slot onto the host's pattern to the host (Fact 2).
+
+    Returns how many coordinates the host has then.
+    """
+    length = lengths[host]
+    for j in range(lengths[slot]):
+        k = coordinates[slot, j]
+        if mask[owners[k], host]:
+            length = claim(coordinates, host, length, k, j)
+            for c in range(values.shape[1]):
+                values[k, c, host] += ratio * values[k, c, slot]
+    return length
+
+
+@njit(cache=True, error_model="numpy")
+def _wipe(values: Cube, coordinates: Indices, slot: int) -> None:
+    for k in coordinates:
+        for c in range(values.shape[1]):
+            values[k, c, slot] = 0.0

@@ -1,0 +1,290 @@
+"""The support-vector learner as an object: arrays that grow, runs over blocks, its state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.core.karma import Rule, run_block
+from streamkarma.core.kernel import growth
+from streamkarma.events.block import Block
+from streamkarma.core.passes import Floats
+from streamkarma.core.vectors import (
+    ADDED,
+    LONGEST,
+    MERGED_CLOSEST,
+    MERGED_EXACTLY,
+    REMOVED,
+    SCALE,
+    USED,
+    Vectors,
+)
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class SupportVectors:
+    """KARMA in its support-vector form, over arrays.
+
+    Parameters
+    ----------
+    rule
+        How it steps.
+    average
+        Keep the average of all iterates, and predict by it.
+
+    Examples
+    --------
+    One event observed in attribute 0 with value 2, learned as positive with the hinge loss;
+    then one that shares nothing with it:
+
+    >>> from streamkarma.core.loss import HINGE
+    >>> model = SupportVectors(Rule(2, False, 1.0, 0.0, HINGE, 0.0, 0, 0), average=False)
+    >>> model.reserve(attributes=2, coordinates=2)
+    >>> first = Block(np.array([0, 1]), np.int32([0]), np.int32([0]), np.array([2.0]))
+    >>> other = Block(np.array([0, 1]), np.int32([1]), np.int32([1]), np.array([2.0]))
+    >>> scores, losses = model.run(first, np.array([1.0]), np.array([1.0]))
+    >>> float(losses[0])
+    1.0
+    >>> float(model.scores(first)[0, 0]), float(model.scores(other)[0, 0])
+    (8.0, 0.0)
+    """
+
+    def __init__(self, rule: Rule, average: bool) -> None:
+        self.rule = rule
+        self.average = average
+        self.vectors = self._empty(1)
+
+    def _empty(self, classes: int) -> Vectors:
+        cube = np.zeros((0, classes, 0))
+        return Vectors(
+            values=cube,
+            passed=cube.copy() if self.average else np.zeros((0, 0, 0)),
+            mask=np.zeros((0, 0), np.uint8),
+            attributes=np.zeros((0, 0), np.int32),
+            coordinates=np.zeros((0, 0), np.int32),
+            sizes=np.zeros(0, np.int32),
+            lengths=np.zeros(0, np.int32),
+            inverse=np.zeros(0),
+            squares=np.zeros(0),
+            born=np.zeros(0),
+            owners=np.zeros(0, np.int32),
+            clock=np.array([1.0, 0.0]),
+            counts=np.zeros(8, np.int64),
+        )
+
+    @property
+    def classes(self) -> int:
+        """Vectors per support vector: 1 for two classes or regression, else one per class."""
+        return self.vectors.values.shape[1]
+
+    @property
+    def used(self) -> int:
+        """Support vectors, which is to say distinct observed sets, in the model."""
+        return int(self.vectors.counts[USED])
+
+    def reserve(self, attributes: int = 0, coordinates: int = 0, slots: int = 0,
+                members: int = 0) -> None:  # fmt: skip
+        """Make room for at least that many of each; what is there stays."""
+        v = self.vectors
+        old_coordinates, classes, old_slots = v.values.shape
+        a = _capacity(v.mask.shape[0], attributes)
+        k = _capacity(old_coordinates, coordinates)
+        b = _capacity(old_slots, slots)
+        if self.rule.budget:
+            b = min(b, self.rule.budget)
+        length = min(_capacity(v.coordinates.shape[1], members), k)
+        if (a, k, b, length) == (v.mask.shape[0], old_coordinates, old_slots, v.coordinates.shape[1]):
+            return
+        self.vectors = v._replace(
+            values=_grown(v.values, (k, classes, b)),
+            passed=_grown(v.passed, (k, classes, b)) if self.average else v.passed,
+            mask=_grown(v.mask, (a, b)),
+            attributes=_grown(v.attributes, (b, length)),
+            coordinates=_grown(v.coordinates, (b, length)),
+            sizes=_grown(v.sizes, (b,)),
+            lengths=_grown(v.lengths, (b,)),
+            inverse=_grown(v.inverse, (b,)),
+            squares=_grown(v.squares, (b,)),
+            born=_grown(v.born, (b,)),
+            owners=_grown(v.owners, (k,)),
+        )
+
+    def widen(self, classes: int) -> None:
+        """Go to ``classes`` classes; new ones begin with v = 0.
+
+        From the single vector w of two classes to one vector each: -w/2 for the first and
+        w/2 for the second, which leaves the difference of their scores as it was.
+        """
+        v = self.vectors
+        values, passed = v.values, v.passed
+        if values.shape[1] == 1:
+            values = np.concatenate([-values / 2, values / 2], axis=1)
+            passed = np.concatenate([-passed / 2, passed / 2], axis=1) if self.average else passed
+            v.squares[:] /= 2
+        shape = (values.shape[0], classes, values.shape[2])
+        self.vectors = v._replace(
+            values=_grown(values, shape),
+            passed=_grown(passed, shape) if self.average else passed,
+        )
+
+    def run(self, block: Block, labels: Floats, weights: Floats) -> tuple[NDArray[np.float64], Floats]:
+        """Predict, then learn, each event; see ``karma.run_block``.
+
+        ``reserve`` must have made room for the attributes and coordinates of every event
+        that has a label.
+
+        Returns
+        -------
+        Scores of shape (T, C), each from before its event was learned, and the losses
+        suffered, shape (T,), NaN where there is no label.
+        """
+        events = len(labels)
+        scores = np.zeros((events, self.classes))
+        losses = np.full(events, np.nan)
+        done = 0
+        while True:
+            done = run_block(self.vectors, self.rule, block, labels, weights, self.average,
+                             done, scores, losses)  # fmt: skip
+            if done == events:
+                return scores, losses
+            size = int(block.starts[done + 1] - block.starts[done])
+            longest = max(int(self.vectors.counts[LONGEST]), size)
+            self.reserve(slots=self.used + 1, members=2 * longest)
+
+    def scores(self, block: Block) -> NDArray[np.float64]:
+        """Scores of every event, shape (T, C), without learning."""
+        events = len(block.starts) - 1
+        return self.run(block, np.full(events, np.nan), np.ones(events))[0]
+
+    def restart(self, steps: int) -> None:
+        """Forget every support vector, and go on as after ``steps`` steps."""
+        self.vectors = self._empty(1)
+        self.vectors.counts[1] = steps
+
+    def summary(self) -> dict[str, int]:
+        """What the model holds, and what became of the examples."""
+        counts = self.vectors.counts
+        return {
+            "support_vectors": self.used,
+            "patterns": self.used,
+            "budget": self.rule.budget,
+            "merged_exactly": int(counts[MERGED_EXACTLY]),
+            "merged_closest": int(counts[MERGED_CLOSEST]),
+            "removed": int(counts[REMOVED]),
+            "added": int(counts[ADDED]),
+            "bytes": sum(array.nbytes for array in self.vectors),
+        }
+
+    def members(self, slot: int) -> tuple[list[int], dict[int, Floats], float]:
+        """One support vector: observed set, unit vectors by coordinate, and alpha.
+
+        alpha times the vector is what the slot adds to the model; a vector has one entry
+        per class, and norm 1 in feature space over all of them.
+        """
+        v = self.vectors
+        norm = float(np.sqrt(v.squares[slot]))
+        listed = v.coordinates[slot, : v.lengths[slot]]
+        vectors = {int(k): v.values[k, :, slot] / norm if norm else v.values[k, :, slot] for k in listed}
+        return v.attributes[slot, : v.sizes[slot]].tolist(), vectors, norm * float(v.clock[SCALE])
+
+    def arrays(self) -> Arrays:
+        """The state, without spare room: what ``restore`` takes."""
+        v, used = self.vectors, self.used
+        slots = np.repeat(np.arange(used), v.lengths[:used])
+        listed = _flat(v.coordinates, v.lengths, used)
+        return {
+            "sizes": v.sizes[:used],
+            "attributes": _flat(v.attributes, v.sizes, used),
+            "lengths": v.lengths[:used],
+            "coordinates": listed,
+            "values": v.values[listed, :, slots].reshape(len(listed), self.classes),
+            "passed": v.passed[listed, :, slots] if self.average else np.zeros((0, self.classes)),
+            "squares": v.squares[:used],
+            "born": v.born[:used],
+            "owners": v.owners[listed],
+            "clock": v.clock,
+            "counts": v.counts,
+        }
+
+    def restore(self, arrays: Arrays, attributes: int, coordinates: int) -> None:
+        """Take over a state from ``arrays``.
+
+        Raises
+        ------
+        ValueError
+            If the arrays contradict each other or point outside of the model.
+        """
+        a = {name: np.array(array) for name, array in arrays.items()}
+        used, total = len(a["sizes"]), len(a["coordinates"])
+        classes = a["values"].shape[1] if a["values"].ndim == 2 else 0
+        consistent = (
+            classes >= 1
+            and a["counts"].shape == (8,)
+            and a["clock"].shape == (2,)
+            and int(a["counts"][USED]) == used
+            and (self.rule.budget == 0 or used <= self.rule.budget)
+            and all(a[name].shape == (used,) for name in ("lengths", "squares", "born"))
+            and a["values"].shape == (total, classes)
+            and a["passed"].shape == (total if self.average else 0, classes)
+            and a["owners"].shape == (total,)
+            and int(a["sizes"].sum()) == len(a["attributes"])
+            and int(a["lengths"].sum()) == total
+            and _within(a["sizes"], attributes + 1)
+            and _within(a["lengths"], coordinates + 1)
+            and _within(a["attributes"], attributes)
+            and _within(a["owners"], attributes)
+            and _within(a["coordinates"], coordinates)
+            and int(a["counts"][LONGEST]) == max(a["counts"][LONGEST], a["lengths"].max(initial=0))
+            and int(a["counts"][LONGEST]) <= coordinates
+        )
+        if not consistent:
+            raise ValueError("the support vectors contradict each other")
+        self.vectors = self._empty(classes)
+        longest = max(int(a["counts"][LONGEST]), int(a["sizes"].max(initial=0)))
+        self.reserve(attributes, coordinates, used, longest)
+        v = self.vectors
+        slots = np.repeat(np.arange(used), a["lengths"])
+        v.values[a["coordinates"], :, slots] = a["values"]
+        if self.average:
+            v.passed[a["coordinates"], :, slots] = a["passed"]
+        v.owners[a["coordinates"]] = a["owners"]
+        _unflat(v.coordinates, a["coordinates"], a["lengths"])
+        _unflat(v.attributes, a["attributes"], a["sizes"])
+        v.mask[a["attributes"], np.repeat(np.arange(used), a["sizes"])] = 1
+        for name in ("sizes", "lengths", "squares", "born"):
+            getattr(v, name)[:used] = a[name]
+        for slot in range(used):
+            v.inverse[slot] = 1.0 / growth(float(a["sizes"][slot]), self.rule.gamma)
+        v.clock[:] = a["clock"]
+        v.counts[:] = a["counts"]
+
+
+def _capacity(now: int, needed: int) -> int:
+    """``now`` if that is enough, else the next power of two."""
+    return now if needed <= now else max(8, 1 << (needed - 1).bit_length())
+
+
+def _grown(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    if array.shape == shape:
+        return array
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(slice(0, size) for size in array.shape)] = array
+    return larger
+
+
+def _flat(table: NDArray[np.int32], lengths: NDArray[np.int32], used: int) -> NDArray[np.int32]:
+    """The first ``lengths[i]`` entries of each row, one row after another."""
+    listed = np.arange(table.shape[1])[None, :] < lengths[:used, None]
+    return table[:used][listed]
+
+
+def _unflat(table: NDArray[np.int32], flat: NDArray[Any], lengths: NDArray[Any]) -> None:
+    listed = np.arange(table.shape[1])[None, :] < lengths[:, None]
+    table[: len(lengths)][listed] = flat
+
+
+def _within(array: NDArray[Any], limit: int) -> bool:
+    return array.size == 0 or (int(array.min()) >= 0 and int(array.max()) < limit)

@@ -1,0 +1,170 @@
+"""The support vectors of KARMA, as compiled code sees them.
+
+The model is v = s * sum_i phi(u_i, q_i): support vector i is an observed set q_i and, for
+each class, a vector u_i on its coordinates. phi is linear in u for a fixed q (Fact 1 of the
+design), so alpha_i is kept folded into u_i: its size is the norm of phi(u_i, q_i), and
+examples with the same observed set add up in one support vector without any loss.
+
+Values lie coordinate by coordinate with the support vectors side by side: an event touches
+only the rows of what it observed, and each row is one vectorised pass over all of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from streamkarma.core.passes import Floats, Indices, Singles
+
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+Table = NDArray[np.int32]
+Cube = NDArray[np.float64]
+
+USED, STEPS, LONGEST, MERGED_EXACTLY, MERGED_CLOSEST, REMOVED, ADDED, REPLACED = range(8)
+SCALE, SCALE_SUM = range(2)
+
+#: The global scale is multiplied into the vectors below this: long before it underflows, and
+#: early enough that the running average loses no digits to cancellation.
+SMALLEST_SCALE = 1e-3
+
+
+class Vectors(NamedTuple):
+    """B slots for support vectors, C classes (1 for two classes and for regression).
+
+    Attributes
+    ----------
+    values
+        Shape (coordinates, C, B): u_i before the global scale.
+    passed
+        Shape as ``values``, or (0, 0, 0) without averaging. The sum of all iterates
+        v_1, v_2, … so far is ``scale_sum * values - passed``.
+    mask
+        Shape (attributes, B): 1 where the attribute belongs to the slot's observed set.
+    attributes, coordinates
+        Shape (B, L): the slot's observed set, and the coordinates it has values on.
+    sizes, lengths
+        Shape (B,): how many of them there are.
+    inverse
+        Shape (B,): 1 / G_gamma of the size; |phi(u, q)|^2 is |u|^2 divided by it.
+    squares
+        Shape (B,): squared norm of phi(u_i, q_i), all classes, before the global scale.
+    born
+        Shape (B,): the step in which the slot was filled.
+    owners
+        Shape (coordinates,): the attribute that a coordinate belongs to.
+    clock
+        The global scale s, and the sum of its values over the iterates so far.
+    counts
+        Slots in use; steps; most coordinates in one slot; examples merged exactly; support
+        vectors folded into the closest pattern; support vectors removed; examples that
+        got a free slot; examples that got the slot of another.
+    """
+
+    values: Cube
+    passed: Cube
+    mask: Bytes
+    attributes: Table
+    coordinates: Table
+    sizes: Indices
+    lengths: Indices
+    inverse: Floats
+    squares: Floats
+    born: Floats
+    owners: Indices
+    clock: Floats
+    counts: Ints
+
+
+class Workspace(NamedTuple):
+    """Scratch for the passes over B slots, and for up to L items.
+
+    Attributes
+    ----------
+    few
+        Shape (B,): bytes to count in.
+    overlap, gain
+        Shape (B,): |o ∩ q_i| and G_gamma of it.
+    parts, ranks
+        Shape (B,): whatever is being summed or compared.
+    kept
+        Shape (B,): squares kept in a projection.
+    x, rows
+        Shape (L,): an event's values scaled in feature space, and where they sit.
+    weights, owners
+        Shape (L + 3,): squares of values, and the attributes they belong to.
+    """
+
+    few: Bytes
+    overlap: Floats
+    gain: Floats
+    parts: Floats
+    ranks: Floats
+    kept: Singles
+    x: Floats
+    rows: Indices
+    weights: Singles
+    owners: Indices
+
+
+@njit(cache=True, error_model="numpy")
+def workspace(slots: int, items: int) -> Workspace:
+    """Scratch for ``slots`` slots and up to ``items`` items."""
+    return Workspace(
+        np.empty(slots, np.uint8),
+        np.empty(slots, np.float64),
+        np.empty(slots, np.float64),
+        np.empty(slots, np.float64),
+        np.empty(slots, np.float64),
+        np.empty(slots, np.float32),
+        np.empty(items, np.float64),
+        np.empty(items, np.int32),
+        np.empty(items + 3, np.float32),
+        np.empty(items + 3, np.int32),
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def claim(coordinates: Table, slot: int, length: int, coordinate: int, likely: int) -> int:
+    """Make sure a slot lists a coordinate, and return how many it lists then.
+
+    ``likely`` is where it probably stands: where the event has it.
+    """
+    if likely < length and coordinates[slot, likely] == coordinate:
+        return length
+    for j in range(length):
+        if coordinates[slot, j] == coordinate:
+            return length
+    coordinates[slot, length] = coordinate
+    return length + 1
+
+
+@njit(cache=True, error_model="numpy")
+def square_norm(values: Cube, coordinates: Table, lengths: Indices, slot: int) -> float:
+    """Sum of the squares of a slot's values, over all its coordinates and classes."""
+    result = 0.0
+    for j in range(lengths[slot]):
+        for c in range(values.shape[1]):
+            value = values[coordinates[slot, j], c, slot]
+            result += value * value
+    return result
+
+
+@njit(cache=True, error_model="numpy")
+def rescale(v: Vectors) -> None:
+    """Multiply the global scale into the vectors and set it to 1."""
+    values, passed, clock = v.values, v.passed, v.clock
+    scale, so_far = clock[SCALE], clock[SCALE_SUM]
+    for k in range(values.shape[0]):
+        for c in range(values.shape[1]):
+            for i in range(v.counts[USED]):
+                if passed.size:
+                    passed[k, c, i] -= so_far * values[k, c, i]
+                values[k, c, i] *= scale
+    for i in range(v.counts[USED]):
+        v.squares[i] *= scale * scale
+    clock[SCALE] = 1.0
+    clock[SCALE_SUM] = 0.0

@@ -1,0 +1,1 @@
+"""KARMA as river models."""

@@ -1,0 +1,337 @@
+"""KARMA for two classes or more, as a river model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from river import base
+
+from streamkarma.core.loss import CLASSIFICATION
+from streamkarma.core.support import Arrays
+from streamkarma.errors import UsageError
+from streamkarma.estimators.frames import records_of
+from streamkarma.estimators.learner import Learner, SupportVector, check_weight, make_rule
+from streamkarma.events.batch import Batch
+from streamkarma.events.labels import NEW, Label, Labels
+from streamkarma.events.vocabulary import Record
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+
+
+class Judged(NamedTuple):
+    """What a run over T events said and suffered.
+
+    Attributes
+    ----------
+    scores
+        Shape (T, C), from before each event was learned. With C = 1 positive means the
+        second of the labels; else one score per label, and only the first ``known`` count.
+    known
+        Shape (T,): how many labels had been seen before the event.
+    targets
+        Shape (T,): index of the label; negative without one, or for one never learned.
+    losses
+        Shape (T,): NaN without a target.
+    """
+
+    scores: NDArray[np.float64]
+    known: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    losses: Floats
+
+
+class KARMAClassifier(base.MiniBatchClassifier):
+    """Online kernel classifier that learns from incomplete events without imputing them.
+
+    KARMA competes with the best linear classifier on the *complete* data when these lie
+    close to a low-dimensional subspace. It compares events by the attributes that both have:
+    ``k(x, x') = G(n) * sum of x_i x'_i`` over the n attributes observed in both, with
+    ``G(n) = 1 + n + … + n^(gamma-1)``.
+
+    An attribute is missing when its key is absent or its value is None or NaN. Numbers and
+    booleans (1 and 0) are numbers, strings are categories. New attributes, categories and
+    classes may appear at any time.
+
+    Parameters
+    ----------
+    gamma
+        Order of the kernel, 1 or more. 1 is 0-imputation; 2 lets the weight of every
+        attribute depend on which others are there.
+    rho
+        Strength of the regularisation, above 0. A number gives Algorithm 1 with step
+        1 / (rho t) at event t. None, the default, gives rho = 0.001 and steps never longer
+        than 1 / k(x, x), so that the first thousand events are not learned in leaps.
+    eta
+        Constant step, above 0, with ``eta * rho < 1``. None for the decreasing step.
+    loss
+        ``"logistic"``, ``"hinge"`` or ``"squared_hinge"``; with three classes or more
+        their multiclass forms, for the hinge that of Crammer and Singer. Only the logistic
+        loss gives probabilities that mean what they say; for the others they are the
+        logistic function (or softmax) of the score.
+    budget
+        Most support vectors kept, 1 or more; None for no limit. Events with the same
+        attributes observed share one support vector at no loss, so that a stream of few
+        such patterns is learned exactly within the budget.
+    pruning
+        What gives way in a full model: ``"merge"`` folds the support vector of least norm
+        into the pattern where most of it is kept, ``"remove"`` drops it, ``"oldest"``
+        drops the oldest.
+    normalize
+        Divide the kernel by sqrt(k(x, x) k(x', x')): every event has norm 1.
+    average
+        Predict by the average of all iterates instead of the last one.
+    scale
+        Standardise numbers by their running mean and variance, the event itself included,
+        cut at 5 standard deviations. river's own scalers take neither None nor NaN.
+    max_attributes, max_coordinates
+        Most attributes, and most numbers and categories, that get a place. What is past
+        a bound is ignored as if it were missing. Memory grows with their product with the
+        budget, but only as names are seen.
+    max_classes
+        Most classes; a label beyond is refused with a ValueError.
+
+    Attributes
+    ----------
+    classes : list
+        The labels seen so far; False and True from the first of them on.
+    support_vectors : list of SupportVector
+        Observed sets, values and coefficients.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    Notes
+    -----
+    A weight ``w`` multiplies the loss of the event; 0 leaves the model as it is. A value
+    that is infinite, or neither a number nor a string, raises RecordError, a ValueError,
+    and the event is not learned.
+
+    References
+    ----------
+    Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
+
+    Examples
+    --------
+    >>> from streamkarma import KARMAClassifier
+    >>> model = KARMAClassifier()
+    >>> for _ in range(20):
+    ...     model.learn_one({"temp": 31.0, "wind": "S", "rain": None}, "dry")
+    ...     model.learn_one({"temp": 12.0, "rain": 4.5}, "wet")
+    >>> model.predict_one({"temp": 13.0})
+    'wet'
+    >>> round(model.predict_proba_one({"wind": "S"})["dry"], 2)
+    0.74
+
+    Beside river's scalers and metrics:
+
+    >>> from river import datasets, evaluate, metrics
+    >>> evaluate.progressive_val_score(datasets.Phishing(), KARMAClassifier(), metrics.Accuracy())
+    Accuracy: 88.31%
+    """
+
+    def __init__(
+        self,
+        gamma: int = 2,
+        rho: float | None = None,
+        eta: float | None = None,
+        loss: str = "logistic",
+        budget: int | None = 512,
+        pruning: str = "merge",
+        normalize: bool = True,
+        average: bool = False,
+        scale: bool = True,
+        max_attributes: int = 16384,
+        max_coordinates: int = 16384,
+        max_classes: int = 1000,
+    ) -> None:
+        if loss not in CLASSIFICATION:
+            raise UsageError(f"loss must be one of {', '.join(CLASSIFICATION)}, not {loss!r}")
+        self.gamma = gamma
+        self.rho = rho
+        self.eta = eta
+        self.loss = loss
+        self.budget = budget
+        self.pruning = pruning
+        self.normalize = normalize
+        self.average = average
+        self.scale = scale
+        self.max_attributes = max_attributes
+        self.max_coordinates = max_coordinates
+        self.max_classes = max_classes
+        rule = make_rule(gamma, rho, eta, CLASSIFICATION[loss], budget, pruning, normalize)
+        self._learner = Learner(rule, average, scale, max_attributes, max_coordinates)
+        self._labels = Labels(max_classes)
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    @property
+    def classes(self) -> list[Label]:
+        return list(self._labels.known)
+
+    @property
+    def support_vectors(self) -> list[SupportVector]:
+        return self._learner.support_vectors()
+
+    def learn_one(self, x: Record, y: Label, w: float = 1.0) -> None:
+        """Learn one event.
+
+        Parameters
+        ----------
+        x
+            Attributes by name.
+        y
+            The label: a boolean, a number or a string.
+        w
+            Weight, 0 or more.
+        """
+        self._learn([x], [y], [w])
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: pd.Series | None = None) -> None:
+        """Learn the rows of a frame in turn; the same as ``learn_one`` on each."""
+        self._learn(records_of(X), y.tolist(), [1.0] * len(X) if w is None else w.tolist())
+
+    def predict_proba_one(self, x: Record, **_: Any) -> dict[Label, float]:
+        """Probability of every class seen so far; empty before the first."""
+        return dict(zip(self._labels.known, self._probabilities([x])[0].tolist(), strict=True))
+
+    def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Probability of every class seen so far, one row per row of ``X``."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            self._probabilities(records_of(X)), index=X.index, columns=self._labels.known
+        )
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series:
+        """The most probable class of every row; None before any was seen."""
+        import pandas as pd
+
+        known = self._labels.known
+        if not known:
+            return pd.Series([None] * len(X), index=X.index, dtype=object)
+        best = self._probabilities(records_of(X)).argmax(axis=1)
+        return pd.Series([known[i] for i in best], index=X.index)
+
+    def decision_one(self, x: Record) -> float | dict[Label, float]:
+        """The raw score: with up to two classes a number that is positive for the second of
+        ``classes``, with more a number for each."""
+        scores = self._learner.scores([x])[0].tolist()
+        if len(scores) == 1:
+            return float(scores[0])
+        return dict(zip(self._labels.known, scores, strict=True))
+
+    def _learn(self, records: Sequence[Record], labels: Sequence[Label], weights: Sequence[float]) -> None:
+        batch = self._learner.batch()
+        checked = [check_weight(w) for w in weights]
+        labels = [self._labels.check(y) for y in labels]
+        for record, weight in zip(records, checked, strict=True):
+            batch.append(record, learned=weight > 0.0)
+        self.run(batch, labels, checked)
+
+    def _probabilities(self, records: Sequence[Record]) -> NDArray[np.float64]:
+        known = len(self._labels.known)
+        return probabilities(self._learner.scores(records), known)
+
+    def run(self, batch: Batch, labels: Sequence[Label | None], weights: Sequence[float]) -> Judged:
+        """Predict, then learn, the events of a batch in turn.
+
+        Parameters
+        ----------
+        batch
+            From ``batch()``; its labelled events of positive weight appended as learned.
+        labels
+            One per event, checked by ``check_label``; None for an event without.
+        weights
+            One per event, 0 or more.
+        """
+        events = len(batch)
+        weighed = np.array(weights, np.float64)
+        learned = np.array([y is not None for y in labels], np.bool_) & (weighed > 0.0)
+        block = self._learner.encode(batch, learned)
+        targets = self._labels.indices(labels)
+        known, losses = np.empty(events, np.int64), np.empty(events)
+        support = self._learner.support
+        pieces: list[tuple[int, NDArray[np.float64]]] = []
+        begin = 0
+        while begin < events:
+            known[begin:] = len(self._labels.known)
+            if targets[begin] == NEW and learned[begin]:
+                self._labels.enter(labels[begin])
+                targets[begin:] = self._labels.indices(labels[begin:])
+                known[begin + 1 :] = len(self._labels.known)
+                if len(self._labels.known) > max(2, support.classes):
+                    support.widen(len(self._labels.known))
+            later = np.flatnonzero((targets[begin:] == NEW) & learned[begin:])
+            end = begin + int(later[0]) if later.size else events
+            part = slice(begin, end)
+            codes = np.where(targets[part] < 0, np.nan, targets[part])
+            scores, losses[part] = support.run(
+                block._replace(starts=block.starts[begin : end + 1]),
+                codes if support.classes > 1 else 2.0 * codes - 1.0,
+                weighed[part],
+            )
+            pieces.append((begin, scores))
+            begin = end
+        return Judged(_joined(pieces, events, support.classes), known, targets, losses)
+
+    def batch(self) -> Batch:
+        """An empty batch to append records to."""
+        return self._learner.batch()
+
+    def check_label(self, label: Any) -> Label:
+        """``label`` as it will be kept, or RecordError if it cannot be one of this model's."""
+        return self._labels.check(label)
+
+    def summary(self) -> dict[str, int]:
+        """Sizes and counters of the model."""
+        return self._learner.summary()
+
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything learned, as JSON and arrays."""
+        header, arrays = self._learner.state()
+        return {**header, "classes": self._labels.known}, arrays
+
+    def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
+        """Take over a ``state``; ValueError if it contradicts itself."""
+        for label in header["classes"]:
+            self._labels.enter(self._labels.check(label))
+        self._learner.restore(header, arrays)
+        known = len(self._labels.known)
+        vectors = known if known > 2 else 1
+        if known != len(header["classes"]) or vectors != self._learner.support.classes:
+            raise ValueError("the classes do not fit the support vectors")
+
+
+def probabilities(scores: NDArray[np.float64], known: int) -> NDArray[np.float64]:
+    """Logistic function of one score, or softmax of several: shape (T, known)."""
+    if known < 2:
+        return np.ones((len(scores), known))
+    if scores.shape[1] == 1:
+        # Through exp of what is negative, so that nothing overflows.
+        tail = np.exp(-np.abs(scores[:, 0]))
+        larger = 1.0 / (1.0 + tail)
+        second = np.where(scores[:, 0] > 0.0, larger, tail * larger)
+        return np.column_stack([1.0 - second, second])
+    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
+    result: NDArray[np.float64] = shifted / shifted.sum(axis=1, keepdims=True)
+    return result
+
+
+def _joined(pieces: list[tuple[int, NDArray[np.float64]]], events: int, classes: int) -> NDArray[np.float64]:
+    """Scores of pieces that had fewer classes than the last, in one array."""
+    joined = np.zeros((events, classes))
+    for begin, scores in pieces:
+        if scores.shape[1] == 1 < classes:
+            scores = np.column_stack([-scores[:, 0] / 2, scores[:, 0] / 2])
+        joined[begin : begin + len(scores), : scores.shape[1]] = scores
+    return joined

@@ -1,0 +1,214 @@
+"""KARMA for a numeric target, as a river model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from river import base
+
+from streamkarma.core.loss import REGRESSION, losses
+from streamkarma.core.moments import encode_targets
+from streamkarma.core.support import Arrays
+from streamkarma.errors import RecordError, UsageError
+from streamkarma.estimators.frames import records_of
+from streamkarma.estimators.learner import Learner, SupportVector, check_weight, make_rule
+from streamkarma.events.batch import Batch
+from streamkarma.events.vocabulary import Record
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+
+
+class Estimated(NamedTuple):
+    """What a run over T events said and suffered, in units of the target.
+
+    Attributes
+    ----------
+    predictions
+        Shape (T,), from before each event was learned.
+    losses
+        Shape (T,): NaN without a target.
+    """
+
+    predictions: Floats
+    losses: Floats
+
+
+class KARMARegressor(base.MiniBatchRegressor):
+    """Online kernel regression that learns from incomplete events without imputing them.
+
+    The learner of ``KARMAClassifier`` with a loss for numbers. The target is standardised
+    by its running mean and variance while ``scale`` is on, so that the defaults serve a
+    target in any unit.
+
+    Parameters
+    ----------
+    gamma, rho, eta, budget, pruning, normalize, average, max_attributes, max_coordinates
+        As in ``KARMAClassifier``.
+    loss
+        ``"squared"``; ``"absolute"``; ``"huber"``, quadratic within one standard
+        deviation of the target; ``"epsilon_insensitive"``, nothing within a tenth of one
+        (both in the target's own units without ``scale``). The squared loss has no bound
+        on its slope: its steps are never longer than 1 / (2 k(x, x)), with any ``rho``.
+    scale
+        Standardise numbers and the target.
+
+    Attributes
+    ----------
+    support_vectors : list of SupportVector
+        Observed sets, values and coefficients.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    References
+    ----------
+    Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkarma import KARMARegressor
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), KARMARegressor(), metrics.MAE())
+    MAE: 0.4
+    """
+
+    def __init__(
+        self,
+        gamma: int = 2,
+        rho: float | None = None,
+        eta: float | None = None,
+        loss: str = "squared",
+        budget: int | None = 512,
+        pruning: str = "merge",
+        normalize: bool = True,
+        average: bool = False,
+        scale: bool = True,
+        max_attributes: int = 16384,
+        max_coordinates: int = 16384,
+    ) -> None:
+        if loss not in REGRESSION:
+            raise UsageError(f"loss must be one of {', '.join(REGRESSION)}, not {loss!r}")
+        self.gamma = gamma
+        self.rho = rho
+        self.eta = eta
+        self.loss = loss
+        self.budget = budget
+        self.pruning = pruning
+        self.normalize = normalize
+        self.average = average
+        self.scale = scale
+        self.max_attributes = max_attributes
+        self.max_coordinates = max_coordinates
+        rule = make_rule(gamma, rho, eta, REGRESSION[loss], budget, pruning, normalize)
+        self._learner = Learner(rule, average, scale, max_attributes, max_coordinates)
+        self._target = np.zeros(3)
+
+    @property
+    def support_vectors(self) -> list[SupportVector]:
+        return self._learner.support_vectors()
+
+    def learn_one(self, x: Record, y: float, w: float = 1.0) -> None:
+        """Learn one event.
+
+        Parameters
+        ----------
+        x
+            Attributes by name.
+        y
+            The target, a finite number.
+        w
+            Weight, 0 or more.
+        """
+        self._learn([x], [y], [w])
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: pd.Series | None = None) -> None:
+        """Learn the rows of a frame in turn; the same as ``learn_one`` on each."""
+        self._learn(records_of(X), y.tolist(), [1.0] * len(X) if w is None else w.tolist())
+
+    def predict_one(self, x: Record) -> float:
+        """The predicted target; 0 before anything was learned."""
+        return float(self._predict([x])[0])
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series:
+        """The predicted target of every row."""
+        import pandas as pd
+
+        return pd.Series(self._predict(records_of(X)), index=X.index)
+
+    def _learn(self, records: Sequence[Record], targets: Sequence[float], weights: Sequence[float]) -> None:
+        batch = self._learner.batch()
+        checked = [check_weight(w) for w in weights]
+        numbers = [self.check_label(y) for y in targets]
+        for record, weight in zip(records, checked, strict=True):
+            batch.append(record, learned=weight > 0.0)
+        self.run(batch, numbers, checked)
+
+    def _predict(self, records: Sequence[Record]) -> Floats:
+        nothing = np.full(len(records), np.nan)
+        centres, spreads = np.empty_like(nothing), np.empty_like(nothing)
+        encode_targets(nothing, nothing, self._target, self.scale, centres, spreads)
+        return self._learner.scores(records)[:, 0] * spreads + centres
+
+    def run(self, batch: Batch, targets: Sequence[float | None], weights: Sequence[float]) -> Estimated:
+        """Predict, then learn, the events of a batch in turn; see ``KARMAClassifier.run``."""
+        wanted = np.array([np.nan if y is None else y for y in targets], np.float64)
+        weighed = np.array(weights, np.float64)
+        centres, spreads = np.empty_like(wanted), np.empty_like(wanted)
+        standard = encode_targets(wanted, weighed, self._target, self.scale, centres, spreads)
+        block = self._learner.encode(batch, ~np.isnan(wanted) & (weighed > 0.0))
+        scores = self._learner.support.run(block, standard, weighed)[0][:, 0]
+        loss = REGRESSION[self.loss]
+        suffered = losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree
+        return Estimated(scores * spreads + centres, suffered)
+
+    def batch(self) -> Batch:
+        """An empty batch to append records to."""
+        return self._learner.batch()
+
+    def check_label(self, target: Any) -> float:
+        """``target`` as a float, or RecordError if it is not a finite number."""
+        if isinstance(target, (str, bytes, np.bool_, bool)):
+            raise RecordError(f"the target must be a number, not {target!r}")
+        try:
+            number = float(target)
+        except (TypeError, ValueError, OverflowError):
+            number = float("nan")
+        if not np.isfinite(number):
+            raise RecordError(f"the target must be a finite number, not {target!r}")
+        return number
+
+    def summary(self) -> dict[str, int]:
+        """Sizes and counters of the model."""
+        return self._learner.summary()
+
+    def restart_from_constant(self, target: float, events: int) -> None:
+        """Begin as after ``events`` events that all had this target.
+
+        Standardised, such targets are all 0, which is what v = 0 predicts: nothing would
+        have been learned from them but their mean.
+        """
+        self._target[:] = (events, target, 0.0)
+        self._learner.support.restart(events)
+
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything learned, as JSON and arrays."""
+        header, arrays = self._learner.state()
+        return header, {**arrays, "target": self._target}
+
+    def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
+        """Take over a ``state``; ValueError if it contradicts itself."""
+        target = arrays.pop("target")
+        if target.shape != (3,):
+            raise ValueError("the statistics of the target are not three numbers")
+        self._target = np.array(target)
+        self._learner.restore(header, arrays)
+        if self._learner.support.classes != 1:
+            raise ValueError("a regression has one vector per support vector")

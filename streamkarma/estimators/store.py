@@ -1,0 +1,75 @@
+"""Models to and from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from streamkarma import checkpoint
+from streamkarma.errors import ModelFileError, UsageError
+from streamkarma.estimators.classifier import KARMAClassifier
+from streamkarma.estimators.regressor import KARMARegressor
+
+Model = KARMAClassifier | KARMARegressor
+_KINDS = {kind.__name__: kind for kind in (KARMAClassifier, KARMARegressor)}
+
+
+def save(model: Model, path: str | Path, run: dict[str, Any] | None = None) -> None:
+    """Write a model to a file, atomically; the same model gives the same bytes.
+
+    Parameters
+    ----------
+    model
+        A KARMAClassifier or KARMARegressor.
+    path
+        Where to; a file that is there is replaced in one step.
+    run
+        What else to keep, as JSON; the command line keeps its task and counters there.
+
+    Raises
+    ------
+    UsageError
+        If a name or label of the model has no form in JSON.
+    ModelFileError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from streamkarma import KARMAClassifier, load, save
+    >>> model = KARMAClassifier(gamma=3)
+    >>> model.learn_one({"temp": 31.0}, True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, folder + "/model.karma")
+    ...     again = load(folder + "/model.karma")
+    >>> again.gamma, again.predict_proba_one({}) == model.predict_proba_one({})
+    (3, True)
+    """
+    kind = type(model).__name__
+    if _KINDS.get(kind) is not type(model):
+        raise UsageError(f"can save {' and '.join(_KINDS)}, not {kind}")
+    learned, arrays = model.state()
+    header = {"kind": kind, "params": model._get_params(), "learned": learned, "run": run or {}}
+    checkpoint.write(Path(path), header, arrays)
+
+
+def load(path: str | Path) -> Model:
+    """The model that ``save`` wrote.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a whole and unaltered model.
+    """
+    return load_with_run(path)[0]
+
+
+def load_with_run(path: str | Path) -> tuple[Model, dict[str, Any]]:
+    """The model, and what was kept beside it as ``run``."""
+    header, arrays = checkpoint.read(Path(path))
+    try:
+        model: Model = _KINDS[header["kind"]](**header["params"])
+        model.restore(header["learned"], arrays)
+        return model, dict(header["run"])
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise ModelFileError(f"{path} is not a model this program can use: {error}") from error

@@ -1,0 +1,1 @@
+"""From records to numbers: names become indices, values become floats."""

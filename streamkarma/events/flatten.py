@@ -1,0 +1,48 @@
+"""Nested JSON objects as flat events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamkarma.errors import RecordError
+
+#: Deeper records are refused: real events are flat or nearly so, and depth is how a hostile
+#: record would make a reader recurse.
+MAX_DEPTH = 32
+
+
+def is_flat(record: dict[str, Any]) -> bool:
+    """Whether no value is an object or an array."""
+    return not any(isinstance(value, (dict, list)) for value in record.values())
+
+
+def flatten(record: dict[str, Any]) -> dict[str, Any]:
+    """Join nested names with dots, and number the elements of arrays.
+
+    Raises
+    ------
+    RecordError
+        If two values get the same name, or the record is nested deeper than MAX_DEPTH.
+
+    Examples
+    --------
+    >>> flatten({"gps": {"lat": 1.5, "fix": [True, None]}, "id": 7})
+    {'gps.lat': 1.5, 'gps.fix.0': True, 'gps.fix.1': None, 'id': 7}
+    """
+    flat: dict[str, Any] = {}
+    _flatten_into(flat, "", record, 1)
+    return flat
+
+
+def _flatten_into(flat: dict[str, Any], prefix: str, value: Any, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise RecordError(f"nested deeper than {MAX_DEPTH} levels")
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in items:
+        name = f"{prefix}{key}"
+        if isinstance(inner, (dict, list)):
+            _flatten_into(flat, name + ".", inner, depth + 1)
+        elif name in flat:
+            raise RecordError(f"the name {name!r} occurs twice once nested names are joined by dots")
+        else:
+            flat[name] = inner

@@ -1,0 +1,218 @@
+"""Names of attributes and categories, as indices.
+
+An **attribute** is what can be observed or missing; a **coordinate** is where a value sits.
+A numeric attribute has one coordinate, a categorical one has one per category seen; an
+attribute that is a number in one event and a string in another has both kinds. Attribute 0
+and coordinate 0 are the constant.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.errors import RecordError
+
+#: Indices from here on stand for names that were seen while predicting and are not stored.
+PASSING = 1 << 30
+
+Record = Mapping[Hashable, Any]
+
+
+class Vocabulary:
+    """What index a name or a category has.
+
+    Parameters
+    ----------
+    max_attributes, max_coordinates
+        Most attributes and coordinates that are given an index. Values past either bound
+        are ignored, as if they were missing, and counted in ``ignored``.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary(max_attributes=100, max_coordinates=100)
+    >>> vocabulary.add({"temp": 20.5, "wind": "NW", "rain": None})
+    [(1, 20.5), (2, 1.0)]
+    >>> vocabulary.add({"wind": "S", "temp": 18})
+    [(1, 18.0), (3, 1.0)]
+    >>> vocabulary.describe(3)
+    ('wind', 'S')
+    """
+
+    def __init__(self, max_attributes: int, max_coordinates: int) -> None:
+        self.max_attributes = max_attributes
+        self.max_coordinates = max_coordinates
+        self.ignored = 0
+        self.attributes: dict[Hashable, int] = {}
+        #: Coordinate of the numeric values of an attribute, by its name.
+        self.numeric: dict[Hashable, int] = {}
+        self._categories: dict[tuple[Hashable, str], int] = {}
+        self._coordinates: list[tuple[Hashable, str | None]] = [(None, None)]
+        self._owners = np.zeros(16, np.int32)
+        self._numbers = np.zeros(16, np.bool_)
+
+    @property
+    def attribute_count(self) -> int:
+        """Attributes with an index, the constant included."""
+        return len(self.attributes) + 1
+
+    @property
+    def coordinate_count(self) -> int:
+        """Coordinates with an index, the constant's included."""
+        return len(self._coordinates)
+
+    @property
+    def numbers(self) -> NDArray[np.bool_]:
+        """Shape (coordinates,): whether the coordinate holds numbers to be standardised."""
+        return self._numbers[: self.coordinate_count]
+
+    def owners_of(self, coordinates: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The attribute that each coordinate belongs to."""
+        return self._owners[coordinates]
+
+    def describe(self, coordinate: int) -> tuple[Hashable, str | None]:
+        """Name of the attribute and, for a categorical coordinate, the category."""
+        return self._coordinates[coordinate]
+
+    def entries(self) -> list[tuple[Hashable, str | None]]:
+        """``describe`` of every coordinate but the constant's, in order."""
+        return self._coordinates[1:]
+
+    def add(self, record: Record) -> list[tuple[int, float]]:
+        """Coordinates and values of an event that is to be learned; new names get indices.
+
+        Names that are new in the same event are numbered in the order of their text, so
+        that the order of an event's keys never shows.
+
+        Raises
+        ------
+        RecordError
+            If a value is infinite or neither a number nor a string. Nothing is stored then.
+        """
+        items: list[tuple[int, float]] = []
+        new: list[tuple[Hashable, str | None, float]] = []
+        for name, category, value in _observed(record):
+            coordinate = self._find(name, category)
+            if coordinate is None:
+                new.append((name, category, value))
+            else:
+                items.append((coordinate, value))
+        for name, category, value in sorted(new, key=_by_text):
+            coordinate = self._enter(name, category)
+            if coordinate is None:
+                self.ignored += 1
+            else:
+                items.append((coordinate, value))
+        return items
+
+    def peek(self, record: Record, scale: bool) -> list[tuple[int, int, float]]:
+        """Attributes, coordinates and values of an event that leaves no trace.
+
+        A number at a name never learned is what standardising the first one makes of it,
+        0, so that the event looks as it will look when it is learned. ``ignored`` counts
+        nothing here.
+        """
+        items: list[tuple[int, int, float]] = []
+        new: list[tuple[Hashable, str | None, float]] = []
+        for name, category, value in _observed(record):
+            coordinate = self._find(name, category)
+            if coordinate is None:
+                new.append((name, category, value))
+            else:
+                items.append((int(self._owners[coordinate]), coordinate, value))
+        passing_attributes, passing_coordinates = 0, 0
+        for name, category, value in sorted(new, key=_by_text):
+            attribute = self.attributes.get(name)
+            if self.coordinate_count + passing_coordinates >= self.max_coordinates:
+                continue
+            if attribute is None:
+                if self.attribute_count + passing_attributes >= self.max_attributes:
+                    continue
+                attribute = PASSING + passing_attributes
+                passing_attributes += 1
+            coordinate = PASSING + passing_coordinates
+            passing_coordinates += 1
+            items.append((attribute, coordinate, 0.0 if scale and category is None else value))
+        return items
+
+    def _find(self, name: Hashable, category: str | None) -> int | None:
+        if category is None:
+            return self.numeric.get(name)
+        return self._categories.get((name, category))
+
+    def _enter(self, name: Hashable, category: str | None) -> int | None:
+        """Give a name, and its category if it is one, an index; None past the bounds."""
+        if self.coordinate_count >= self.max_coordinates:
+            return None
+        attribute = self.attributes.get(name)
+        if attribute is None:
+            if self.attribute_count >= self.max_attributes:
+                return None
+            attribute = self.attributes[name] = self.attribute_count
+        coordinate = self.coordinate_count
+        self._coordinates.append((name, category))
+        if category is None:
+            self.numeric[name] = coordinate
+        else:
+            self._categories[name, category] = coordinate
+        if coordinate == self._owners.size:
+            self._owners = np.concatenate([self._owners, np.zeros_like(self._owners)])
+            self._numbers = np.concatenate([self._numbers, np.zeros_like(self._numbers)])
+        self._owners[coordinate] = attribute
+        self._numbers[coordinate] = category is None
+        return coordinate
+
+    def restore(self, entries: list[tuple[Hashable, str | None]], ignored: int) -> None:
+        """Take over the ``entries`` of another vocabulary.
+
+        Raises
+        ------
+        ValueError
+            If an entry occurs twice or does not fit the bounds.
+        """
+        for name, category in entries:
+            if self._find(name, category) is not None or self._enter(name, category) is None:
+                raise ValueError(f"the vocabulary cannot hold {name!r}")
+        self.ignored = ignored
+
+
+def _by_text(item: tuple[Hashable, str | None, float]) -> tuple[str, str, str]:
+    name, category, _ = item
+    return str(name), category or "", type(name).__name__
+
+
+def _observed(record: Record) -> list[tuple[Hashable, str | None, float]]:
+    """Name, category and value of everything in a record that is not missing."""
+    items: list[tuple[Hashable, str | None, float]] = []
+    for name, value in record.items():
+        if isinstance(value, str):
+            items.append((name, value, 1.0))
+        elif value is not None:
+            number = as_number(name, value)
+            if not math.isnan(number):
+                items.append((name, None, number))
+    return items
+
+
+def as_number(name: Hashable, value: Any) -> float:
+    """``value`` as a float, NaN if it is missing.
+
+    Raises
+    ------
+    RecordError
+        If it is infinite or no number.
+    """
+    if not isinstance(value, (numbers.Number, np.bool_)) or isinstance(value, complex):
+        raise RecordError(f"attribute {name!r} holds a {type(value).__name__}, not a number or a string")
+    try:
+        number = float(value)  # type: ignore[arg-type]  # every Number but complex has __float__
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number):
+        raise RecordError(f"attribute {name!r} is infinite")
+    return number

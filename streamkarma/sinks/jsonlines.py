@@ -1,0 +1,54 @@
+"""JSON lines, written as they come."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from streamkarma.errors import RunError
+
+
+class JsonLinesSink:
+    """Writes objects, one a line, to a file or standard output.
+
+    Parameters
+    ----------
+    path
+        A path, which is overwritten, or ``-`` for standard output.
+
+    Raises
+    ------
+    RunError
+        If it cannot be opened or written.
+    BrokenPipeError
+        From ``write``: the reader has gone.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        try:
+            self._file: BinaryIO = sys.stdout.buffer if path == "-" else Path(path).open("wb")
+        except OSError as error:
+            raise RunError(f"cannot write {path}: {error.strerror}") from error
+
+    def write(self, objects: Iterable[dict[str, Any]]) -> None:
+        """Write the objects and hand them to the reader at once."""
+        text = b"".join(orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in objects)
+        if not text:
+            return
+        try:
+            self._file.write(text)
+            self._file.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise RunError(f"cannot write {self._path}: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Close the file; standard output stays open."""
+        if self._path != "-":
+            self._file.close()

@@ -1,0 +1,1 @@
+"""Where records come from: each source yields them with their position."""
