@@ -38,9 +38,10 @@ class Plan(NamedTuple):
     missing
         ``"mcar"``: whatever the values. ``"mar"``: the first attribute (or block) is always
         observed, and the odds of each other are multiplied by exp(2) or exp(-2) as the
-        first value lies above or below 0. ``"mnar"``: likewise, by the attribute's own value
-        (a block's first). Both keep the share observed near ``observed`` only where that
-        is near a half.
+        first value lies above or below 0. ``"mnar"``: multiplied by e or 1/e by the sign of
+        the attribute's own value (a block's first), and by e or 1/e again by the label
+        before noise, in opposite directions for odd and even attributes (blocks). Both
+        keep the share observed near ``observed`` only where that is near a half.
     noise
         Probability of a flipped label, between 0 and 1 (a wrong one of three classes);
         in regression the standard deviation added to a label of variance 1.
@@ -103,8 +104,9 @@ def records(plan: Plan, events: int, full: bool = False) -> Iterator[dict[str, A
     names = [f"x{i}" for i in range(plan.attributes)]
     for begin in range(0, events, CHUNK):
         vectors = rng.standard_normal((CHUNK, plan.rank)) @ basis.T
-        labels = _labels(plan, vectors @ weights, spread, rng)
-        seen = _observed(plan, vectors, rng)
+        outputs = vectors @ weights
+        labels = _labels(plan, outputs, spread, rng)
+        seen = _observed(plan, vectors, outputs[:, 0], rng)
         # Six decimals: short lines, and nobody's sensor has more.
         rows = np.round(vectors, 6).tolist()
         for row, mask, label in zip(rows[: events - begin], seen.tolist(), labels, strict=False):
@@ -127,7 +129,7 @@ def _labels(plan: Plan, outputs: Floats, spread: float, rng: np.random.Generator
     return ["abc"[i] for i in np.where(wrong, (best + other) % CLASSES, best)]
 
 
-def _observed(plan: Plan, vectors: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _observed(plan: Plan, vectors: Floats, output: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Which attributes are there, shape (CHUNK, D); at least one in every row."""
     groups = np.arange(plan.attributes)
     if plan.blocks:
@@ -139,7 +141,8 @@ def _observed(plan: Plan, vectors: Floats, rng: np.random.Generator) -> NDArray[
         odds *= np.exp(2.0 * np.sign(heads[:, :1]))
         odds[:, 0] = np.inf
     elif plan.missing == "mnar":
-        odds *= np.exp(2.0 * np.sign(heads))
+        direction = np.where(np.arange(heads.shape[1]) % 2, 1.0, -1.0)
+        odds *= np.exp(np.sign(heads) + direction * np.sign(output)[:, None])
     chance = np.where(np.isinf(odds), 1.0, odds / (1.0 + np.where(np.isinf(odds), 0.0, odds)))
     drawn = rng.random(chance.shape)
     seen = drawn < chance

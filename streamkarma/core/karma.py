@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from streamkarma.core.jit import compiled
 from numpy.typing import NDArray
 
 from streamkarma.core.kernel import growth
@@ -84,7 +84,7 @@ class Rule(NamedTuple):
     pruning: int
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def run_block(v: Vectors, rule: Rule, block: Block, labels: Floats, weights: Floats,
               averaged: bool, first: int, scores: NDArray[np.float64],
               losses: Floats) -> int:  # fmt: skip
@@ -177,7 +177,7 @@ def run_block(v: Vectors, rule: Rule, block: Block, labels: Floats, weights: Flo
     return events
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _widest(starts: Floats) -> int:
     widest = 0
     for t in range(starts.size - 1):
@@ -185,7 +185,7 @@ def _widest(starts: Floats) -> int:
     return widest
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _has_room(coordinates: Floats, values: Floats, counts: Floats, budget: int,
               size: int) -> bool:  # fmt: skip
     """Whether one more event of ``size`` attributes fits into the arrays for certain."""
@@ -195,7 +195,7 @@ def _has_room(coordinates: Floats, values: Floats, counts: Floats, budget: int,
     return bool(longest >= min(2 * max(counts[LONGEST], size), values.shape[0]))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _scale(block: Block, t: int, coordinates: int, rule: Rule, x: Floats,
            rows: Indices) -> tuple[int, float]:  # fmt: skip
     """Scale event ``t`` so that phi of it is the event in feature space.
@@ -221,7 +221,7 @@ def _scale(block: Block, t: int, coordinates: int, rule: Rule, x: Floats,
     return known, square
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _step_size(rule: Rule, step: int, curvature: float) -> float:
     eta = rule.eta if rule.eta > 0.0 else 1.0 / (rule.rho * step)
     if rule.steepness * curvature * eta > 1.0:
@@ -229,7 +229,7 @@ def _step_size(rule: Rule, step: int, curvature: float) -> float:
     return eta
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _choose(rule: Rule, square: float, size: int, used: int, sizes: Indices, squares: Floats,
             born: Floats, inverse: Floats, mask: Floats, owners: Indices, weights: Floats,
             overlap: Floats, gain: Floats, kept: Floats, ranks: Floats,
@@ -257,7 +257,7 @@ def _choose(rule: Rule, square: float, size: int, used: int, sizes: Indices, squ
     return -1, REMOVED
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _fill(slot: int, step: int, attributes: Indices, gamma: int, sizes: Indices,
           lengths: Indices, inverse: Floats, born: Floats, observed: Indices,
           mask: Floats) -> None:  # fmt: skip
@@ -271,7 +271,7 @@ def _fill(slot: int, step: int, attributes: Indices, gamma: int, sizes: Indices,
         mask[attributes[j], slot] = 1
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _add(values: Floats, mask: Floats, owners: Indices, coordinates: Indices, lengths: Indices,
          slot: int, attributes: Indices, x: Floats, rows: Indices, steps: Floats) -> None:  # fmt: skip
     """u_slot += steps_c * x for every class c, on the attributes that the slot has."""

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from streamkarma.core.jit import compiled
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def growth(overlap: float, gamma: int) -> float:
     """G_gamma(n) = 1 + n + ... + n^(gamma-1), by Horner's rule.
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from streamkarma.core.jit import compiled
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -71,7 +71,7 @@ REGRESSION = {
 }
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def loss_and_slope(code: int, score: float, label: float) -> tuple[float, float]:
     """Loss of one score and its derivative in the score; the label is +1/-1 or a number."""
     if code == LOGISTIC:
@@ -104,7 +104,7 @@ def loss_and_slope(code: int, score: float, label: float) -> tuple[float, float]
     return size - EPSILON, sign
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def multiclass_loss_and_slopes(code: int, scores: Floats, label: int, slopes: Floats) -> float:
     """Loss of one score per class; ``slopes`` receives the derivative in each of them."""
     rival = -1
@@ -133,7 +133,7 @@ def multiclass_loss_and_slopes(code: int, scores: Floats, label: int, slopes: Fl
     return lack if code == HINGE else lack * lack
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def losses(code: int, scores: Floats, labels: Floats) -> Floats:
     """``loss_and_slope`` of many scores: the losses alone, NaN where the label is."""
     result = np.empty(scores.size)

@@ -9,7 +9,7 @@ summed later: the order of an event's keys never shows.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from streamkarma.core.jit import compiled, inlined
 from numpy.typing import NDArray
 
 from streamkarma.core.passes import Floats
@@ -23,7 +23,7 @@ LARGEST = 1e100
 COUNT, MEAN, SPREAD = range(3)
 
 
-@njit(inline="always", error_model="numpy")
+@inlined
 def observe(moments: Floats, value: float, store: bool) -> tuple[float, float]:
     """Mean and standard deviation of what was seen so far with ``value`` added.
 
@@ -41,7 +41,7 @@ def observe(moments: Floats, value: float, store: bool) -> tuple[float, float]:
     return mean, np.sqrt(spread / count)
 
 
-@njit(inline="always", error_model="numpy")
+@inlined
 def standardise(moments: Floats, value: float, store: bool) -> float:
     """``value`` in standard deviations from the running mean, within ±CLIP; 0 if constant."""
     value = min(max(value, -LARGEST), LARGEST)
@@ -51,7 +51,7 @@ def standardise(moments: Floats, value: float, store: bool) -> float:
     return min(max((value - mean) / deviation, -CLIP), CLIP)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def encode(raw: Block, numeric: NDArray[np.bool_], moments: Floats, learned: NDArray[np.bool_],
            scale: bool, bias: bool) -> Block:  # fmt: skip
     """Turn a block of raw events into what the learners see.
@@ -109,7 +109,7 @@ def encode(raw: Block, numeric: NDArray[np.bool_], moments: Floats, learned: NDA
     return Block(starts, attributes[:end], coordinates[:end], values[:end])
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def encode_targets(targets: Floats, weights: Floats, moments: Floats, scale: bool,
                    centres: Floats, spreads: Floats) -> Floats:  # fmt: skip
     """Targets of a regression in units the learner can take in any stream.

@@ -8,7 +8,7 @@ owns; ``used`` is the number of slots in use.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from streamkarma.core.jit import compiled
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -16,7 +16,7 @@ Indices = NDArray[np.int32]
 Singles = NDArray[np.float32]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def count_overlaps(mask: NDArray[np.uint8], attributes: Indices, used: int,
                    few: NDArray[np.uint8], overlap: Floats) -> None:  # fmt: skip
     """Write |o ∩ q_i|. Counted in bytes, in rounds of as many as a byte can count."""
@@ -34,7 +34,7 @@ def count_overlaps(mask: NDArray[np.uint8], attributes: Indices, used: int,
             overlap[i] += few[i]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def raise_gains(overlap: Floats, gamma: int, used: int, gain: Floats) -> None:
     """Write G_gamma of every overlap: ``kernel.growth``, for all slots."""
     for i in range(used):
@@ -44,7 +44,7 @@ def raise_gains(overlap: Floats, gamma: int, used: int, gain: Floats) -> None:
             gain[i] = gain[i] * overlap[i] + 1.0
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def product(values: NDArray[np.float64], c: int, rows: Indices, x: Floats, used: int,
             gain: Floats, parts: Floats) -> float:  # fmt: skip
     """Sum over slots of gain_i <x, u_i>, for class ``c``.
@@ -71,7 +71,7 @@ def product(values: NDArray[np.float64], c: int, rows: Indices, x: Floats, used:
     return _total(parts, used)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _total(parts: Floats, count: int) -> float:
     """Sum of the first ``count`` parts, which are overwritten.
 
@@ -89,7 +89,7 @@ def _total(parts: Floats, count: int) -> float:
     return result
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def least(values: Floats, used: int, parts: Floats) -> int:
     """Where the least value stands first; ``parts`` is scratch."""
     for i in range(used):
@@ -109,7 +109,7 @@ def least(values: Floats, used: int, parts: Floats) -> int:
     return i
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def find(sizes: Indices, overlap: Floats, size: int, used: int) -> int:
     """The slot whose observed set is exactly the event's, or -1."""
     found = 0
@@ -118,7 +118,7 @@ def find(sizes: Indices, overlap: Floats, size: int, used: int) -> int:
     return found - 1
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def sum_where(mask: NDArray[np.uint8], owners: Indices, weights: Singles,
               length: int, used: int, kept: Singles) -> None:  # fmt: skip
     """Write, per slot, the sum of the weights whose attribute the slot has.
@@ -139,7 +139,7 @@ def sum_where(mask: NDArray[np.uint8], owners: Indices, weights: Singles,
             )
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def rank(kept: Singles, gain: Floats, inverse: Floats, used: int,
          ranks: Floats) -> None:  # fmt: skip
     """Write minus what each slot's pattern would keep in a projection (Fact 2)."""

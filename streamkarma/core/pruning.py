@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
+from streamkarma.core.jit import compiled
 
 from streamkarma.core.passes import (
     Floats,
@@ -32,7 +32,7 @@ MERGE, REMOVE, OLDEST = range(3)
 PRUNING = {"merge": MERGE, "remove": REMOVE, "oldest": OLDEST}
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def closest(mask: Bytes, inverse: Floats, owners: Indices, weights: Singles, length: int,
             used: int, gain: Floats, kept: Singles, ranks: Floats, parts: Floats) -> int:  # fmt: skip
     """The slot onto whose pattern q the projection of some phi(u, o) leaves least residual.
@@ -55,7 +55,7 @@ def closest(mask: Bytes, inverse: Floats, owners: Indices, weights: Singles, len
     return least(ranks, used, parts)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def free_slot(v: Vectors, slot: int, pruning: int, gamma: int, work: Workspace) -> None:
     """Empty a slot of a full model; with MERGE its content goes into the closest pattern."""
     coordinates, mask = v.coordinates[slot, : v.lengths[slot]], v.mask
@@ -81,7 +81,7 @@ def free_slot(v: Vectors, slot: int, pruning: int, gamma: int, work: Workspace) 
         mask[v.attributes[slot, j], slot] = 0
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _host(v: Vectors, slot: int, gamma: int, work: Workspace) -> int:
     """The slot to fold this one into, or -1 if no other keeps anything of it."""
     values, used = v.values, v.counts[USED]
@@ -106,7 +106,7 @@ def _host(v: Vectors, slot: int, gamma: int, work: Workspace) -> int:
     return host if work.ranks[host] < 0.0 else -1
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _fold(values: Cube, coordinates: Table, lengths: Indices, mask: Bytes, owners: Indices,
           slot: int, host: int, ratio: float) -> int:  # fmt: skip
     """Add the projection of a slot onto the host's pattern to the host (Fact 2).
@@ -123,7 +123,7 @@ def _fold(values: Cube, coordinates: Table, lengths: Indices, mask: Bytes, owner
     return length
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _wipe(values: Cube, coordinates: Indices, slot: int) -> None:
     for k in coordinates:
         for c in range(values.shape[1]):

@@ -18,6 +18,7 @@ from streamkarma.core.vectors import (
     MERGED_EXACTLY,
     REMOVED,
     SCALE,
+    STEPS,
     USED,
     Vectors,
 )
@@ -84,6 +85,11 @@ class SupportVectors:
     def used(self) -> int:
         """Support vectors, which is to say distinct observed sets, in the model."""
         return int(self.vectors.counts[USED])
+
+    @property
+    def steps(self) -> int:
+        """Events learned."""
+        return int(self.vectors.counts[STEPS])
 
     def reserve(self, attributes: int = 0, coordinates: int = 0, slots: int = 0,
                 members: int = 0) -> None:  # fmt: skip
@@ -162,7 +168,7 @@ class SupportVectors:
     def restart(self, steps: int) -> None:
         """Forget every support vector, and go on as after ``steps`` steps."""
         self.vectors = self._empty(1)
-        self.vectors.counts[1] = steps
+        self.vectors.counts[STEPS] = steps
 
     def summary(self) -> dict[str, int]:
         """What the model holds, and what became of the examples."""

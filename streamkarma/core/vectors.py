@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from streamkarma.core.jit import compiled
 from numpy.typing import NDArray
 
 from streamkarma.core.passes import Floats, Indices, Singles
@@ -110,7 +110,7 @@ class Workspace(NamedTuple):
     owners: Indices
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def workspace(slots: int, items: int) -> Workspace:
     """Scratch for ``slots`` slots and up to ``items`` items."""
     return Workspace(
@@ -127,7 +127,7 @@ def workspace(slots: int, items: int) -> Workspace:
     )
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def claim(coordinates: Table, slot: int, length: int, coordinate: int, likely: int) -> int:
     """Make sure a slot lists a coordinate, and return how many it lists then.
 
@@ -142,7 +142,7 @@ def claim(coordinates: Table, slot: int, length: int, coordinate: int, likely: i
     return length + 1
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def square_norm(values: Cube, coordinates: Table, lengths: Indices, slot: int) -> float:
     """Sum of the squares of a slot's values, over all its coordinates and classes."""
     result = 0.0
@@ -153,7 +153,7 @@ def square_norm(values: Cube, coordinates: Table, lengths: Indices, slot: int) -
     return result
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def rescale(v: Vectors) -> None:
     """Multiply the global scale into the vectors and set it to 1."""
     values, passed, clock = v.values, v.passed, v.clock

@@ -292,6 +292,16 @@ class KARMAClassifier(base.MiniBatchClassifier):
         """``label`` as it will be kept, or RecordError if it cannot be one of this model's."""
         return self._labels.check(label)
 
+    @property
+    def steps(self) -> int:
+        """Events learned so far."""
+        return self._learner.support.steps
+
+    @property
+    def ignored(self) -> int:
+        """Values ignored so far because they were past a bound."""
+        return self._learner.vocabulary.ignored
+
     def summary(self) -> dict[str, int]:
         """Sizes and counters of the model."""
         return self._learner.summary()

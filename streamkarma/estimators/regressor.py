@@ -13,6 +13,7 @@ from streamkarma.core.loss import REGRESSION, losses
 from streamkarma.core.moments import encode_targets
 from streamkarma.core.support import Arrays
 from streamkarma.errors import RecordError, UsageError
+from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.frames import records_of
 from streamkarma.estimators.learner import Learner, SupportVector, check_weight, make_rule
 from streamkarma.events.batch import Batch
@@ -185,18 +186,33 @@ class KARMARegressor(base.MiniBatchRegressor):
             raise RecordError(f"the target must be a finite number, not {target!r}")
         return number
 
+    @property
+    def steps(self) -> int:
+        """Events learned so far."""
+        return self._learner.support.steps
+
+    @property
+    def ignored(self) -> int:
+        """Values ignored so far because they were past a bound."""
+        return self._learner.vocabulary.ignored
+
     def summary(self) -> dict[str, int]:
         """Sizes and counters of the model."""
         return self._learner.summary()
 
-    def restart_from_constant(self, target: float, events: int) -> None:
-        """Begin as after ``events`` events that all had this target.
+    def take_over(self, classifier: KARMAClassifier, target: float) -> None:
+        """Go on where a classifier of the same parameters that saw one label leaves off.
 
-        Standardised, such targets are all 0, which is what v = 0 predicts: nothing would
-        have been learned from them but their mean.
+        Its names and statistics are kept. Targets that are all the same are 0 once
+        standardised, which is what v = 0 predicts: from them nothing but their mean is to
+        be learned. (Without ``scale`` they would have taught the constant, and that is lost.)
         """
-        self._target[:] = (events, target, 0.0)
-        self._learner.support.restart(events)
+        other = classifier._learner
+        steps = other.support.steps
+        self._learner.vocabulary, self._learner.moments = other.vocabulary, other.moments
+        self._learner.support.restart(steps)
+        if self.scale:
+            self._target[:] = (steps, target, 0.0)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from itertools import pairwise
 
 import numpy as np
 
@@ -33,6 +34,10 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self._starts) - 1
+
+    def observed(self) -> list[int]:
+        """How many attributes each event has, the constant apart."""
+        return [end - begin for begin, end in pairwise(self._starts)]
 
     def append(self, record: Record, learned: bool) -> None:
         """Add an event; see ``Vocabulary.add`` and, if it is not ``learned``, ``peek``.

@@ -1,0 +1,5 @@
+"""``python -m streamkarma``."""
+
+from streamkarma.cli import main
+
+main()

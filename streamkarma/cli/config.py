@@ -1,0 +1,58 @@
+"""Options from a TOML file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+def _load(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    """Make the file's values the defaults of the command."""
+    if value is None:
+        return
+    try:
+        content = tomllib.loads(Path(value).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise click.UsageError(f"cannot read --config {value}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"--config {value} is not TOML: {error}") from error
+    # A table named like the command wins over what stands outside of any table.
+    own = content.get(str(ctx.info_name), {})
+    general = {k: v for k, v in content.items() if not isinstance(v, dict)}
+    known = _names(ctx.command)
+    unknown = sorted(k for k in own if k.replace("-", "_") not in known)
+    if unknown:
+        raise click.UsageError(f"--config {value}: {ctx.info_name} has no option {unknown[0]!r}")
+    values = {k.replace("-", "_"): v for k, v in {**general, **own}.items()}
+    ctx.default_map = {
+        known[name]: _flag(name, value) for name, value in values.items() if name in known
+    }
+
+
+def _names(command: click.Command) -> dict[str, str]:
+    """Parameter of every long option of a command, dashes as underscores."""
+    return {
+        option.lstrip("-").replace("-", "_"): str(parameter.name)
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+        if option.startswith("--")
+    }
+
+
+def _flag(name: str, value: Any) -> Any:
+    """``no-x = true`` says the same as ``x = false``."""
+    return not value if name.startswith("no_") and isinstance(value, bool) else value
+
+
+config_option: Callable[[Any], Any] = click.option(
+    "--config",
+    type=click.Path(dir_okay=False),
+    is_eager=True,
+    expose_value=False,
+    callback=_load,
+    help="TOML file with options, in a table named like the command.",
+)

@@ -1,0 +1,55 @@
+"""How the inner loops are compiled, and where the result is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba import config
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _fingerprint() -> str:
+    """A digest of all that is compiled.
+
+    numba looks only at a function's own file to tell whether its compiled form is still
+    good, and these functions take constants and other functions from their neighbours. An
+    upgrade that changed one file would run old code from the cache of another.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_folder() -> str:
+    """NUMBA_CACHE_DIR if that is set, else the user's cache; numba finds another if it must."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    root = Path(config.CACHE_DIR or Path(home, "streamkarma"))
+    return str(root / _fingerprint())
+
+
+_CACHE_FOLDER = _cache_folder()
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function when it is first called, and keep the result for the next time.
+
+    Division by zero gives what IEEE 754 says; fastmath is off, so that sums have one value.
+    """
+    before = config.CACHE_DIR
+    config.CACHE_DIR = _CACHE_FOLDER
+    try:
+        return cast(Function, numba.njit(cache=True, error_model="numpy")(function))
+    finally:
+        config.CACHE_DIR = before
+
+
+def inlined(function: Function) -> Function:
+    """Compile a function into each of those that call it."""
+    return cast(Function, numba.njit(inline="always", error_model="numpy")(function))

@@ -1,0 +1,1 @@
+"""The test-then-learn loop and what it keeps count of."""

@@ -1,0 +1,115 @@
+"""Progressive metrics, in constant memory."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Scores are counted in this many bins for the area under the ROC curve. They are spaced by
+#: s / (1 + |s|); scores in the same bin count as tied.
+SCORE_BINS = 1 << 14
+
+
+class ClassificationMetrics:
+    """Errors, recalls, log loss and AUC of a run.
+
+    An event for which no class was known yet, and so nothing predicted, is an error. The
+    log loss is over the events whose class had been seen before; the AUC is that of binary
+    scores, both classes known.
+    """
+
+    def __init__(self) -> None:
+        self._events = np.zeros(2, np.int64)
+        self._right = np.zeros(2, np.int64)
+        self._strangers = 0
+        self._log_loss = 0.0
+        self._log_events = 0
+        self._scores = np.zeros((2, SCORE_BINS), np.int64)
+
+    def update(self, targets: Ints, predicted: Ints) -> None:
+        """Count labelled events: index of the label and of the predicted class."""
+        size = max(len(self._events), int(targets.max(initial=0)) + 1)
+        self._events = _add(self._events, np.bincount(targets, minlength=size))
+        self._right = _add(self._right, np.bincount(targets[targets == predicted], minlength=size))
+
+    def update_strangers(self, events: int) -> None:
+        """Count events whose label is no class of the model: errors without a recall."""
+        self._strangers += events
+
+    def update_log_loss(self, chances: Floats) -> None:
+        """Count the probabilities that were given to what came true."""
+        self._log_loss -= float(np.log(np.maximum(chances, 1e-15)).sum())
+        self._log_events += len(chances)
+
+    def update_scores(self, scores: Floats, positive: NDArray[np.bool_]) -> None:
+        """Count binary scores."""
+        place = (scores / (1.0 + np.abs(scores)) + 1.0) * (SCORE_BINS / 2)
+        bins = np.clip(place.astype(np.int64), 0, SCORE_BINS - 1)
+        for row in (0, 1):
+            self._scores[row] += np.bincount(bins[positive == row], minlength=SCORE_BINS)
+
+    def result(self) -> dict[str, float]:
+        """The metrics of what was counted; those of nothing are left out."""
+        total = int(self._events.sum()) + self._strangers
+        if not total:
+            return {}
+        result = {"error_rate": 1.0 - int(self._right.sum()) / total}
+        there = self._events > 0
+        if there.any():
+            result["balanced_accuracy"] = float((self._right[there] / self._events[there]).mean())
+        negatives, positives = self._scores.astype(np.float64)
+        if negatives.any() and positives.any():
+            below = np.cumsum(negatives) - negatives / 2
+            result["auc"] = float((positives * below).sum() / negatives.sum() / positives.sum())
+        if self._log_events:
+            result["log_loss"] = self._log_loss / self._log_events
+        return result
+
+
+class RegressionMetrics:
+    """Errors of a run on numbers."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._absolute = 0.0
+        self._squared = 0.0
+        self._mean = 0.0
+        self._spread = 0.0
+
+    def update(self, targets: Floats, predictions: Floats) -> None:
+        """Count events with a target."""
+        if not len(targets):
+            return
+        errors = predictions - targets
+        self._absolute += float(np.abs(errors).sum())
+        self._squared += float((errors * errors).sum())
+        # Two sets of numbers have the spread of each and of their means.
+        mean, count = float(targets.mean()), len(targets)
+        away, total = mean - self._mean, self._count + count
+        self._spread += float(((targets - mean) ** 2).sum()) + away**2 * self._count * count / total
+        self._mean += away * count / total
+        self._count = total
+
+    def result(self) -> dict[str, float]:
+        """The metrics of what was counted; r2 only where targets differed."""
+        if not self._count:
+            return {}
+        result = {
+            "mae": self._absolute / self._count,
+            "rmse": float(np.sqrt(self._squared / self._count)),
+        }
+        if self._spread > 0.0:
+            result["r2"] = 1.0 - self._squared / self._spread
+        return result
+
+
+def _add(old: Ints, more: Ints) -> Ints:
+    if len(old) < len(more):
+        more = more.copy()
+        more[: len(old)] += old
+        return more
+    old[: len(more)] += more
+    return old

@@ -1,0 +1,41 @@
+"""What a person sees of a run: lines while it goes on, a table when it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def progress(events: int, seconds: float, loss: float | None, metrics: dict[str, float],
+             model: dict[str, Any]) -> str:  # fmt: skip
+    """One line on how far the run is and how well it does."""
+    parts = [f"{events:,} events", f"{events / max(seconds, 1e-9):,.0f}/s"]
+    if loss is not None:
+        parts.append(f"loss {loss:.4f}")
+    for name in ("error_rate", "mae"):
+        if name in metrics:
+            parts.append(f"{name} {metrics[name]:.4f}")
+    parts.append(f"{model['support_vectors']} support vectors")
+    return "  ".join(parts)
+
+
+def table(summary: dict[str, Any]) -> str:
+    """The summary of a run, for reading."""
+    loss, model = summary["loss"], summary["model"]
+    rows = [
+        ("events", f"{summary['events']:,}"),
+        ("learned", f"{summary['learned']:,}"),
+        ("unlabelled", f"{summary['unlabelled']:,}"),
+        ("rejected", f"{summary['rejected']:,}"),
+        ("ignored values", f"{summary['ignored_attributes']:,}"),
+        ("events per second", f"{summary['events_per_second']:,.0f}"),
+        ("task", summary["task"]),
+    ]
+    if loss["mean"] is not None:
+        rows.append((f"mean {loss['name']} loss", f"{loss['mean']:.5g}"))
+    rows += [(name.replace("_", " "), f"{value:.4f}") for name, value in summary["metrics"].items()]
+    rows += [
+        ("attributes", f"{model['attributes']:,}"),
+        ("support vectors", f"{model['support_vectors']:,} of {model['budget'] or 'any number'}"),
+    ]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value:>12}" for name, value in rows)

@@ -1,0 +1,52 @@
+"""SIGINT and SIGTERM end a run in order: the block in hand is finished, then all is saved."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class _Woken(Exception):
+    """Raised out of a read that waits."""
+
+
+class StopSignal:
+    """Knows whether to stop, and wakes a read that waits for input when it is time."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self._waiting = False
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Handle the signals within the block; outside of the main thread, do not."""
+        try:
+            old = {s: signal.signal(s, self._handle) for s in (signal.SIGINT, signal.SIGTERM)}
+        except ValueError:
+            old = {}
+        try:
+            yield
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+    def reader(self, read: Callable[[int], bytes]) -> Callable[[int], bytes]:
+        """``read``, which comes to an end when a signal does."""
+
+        def read_unless_stopped(size: int) -> bytes:
+            try:
+                self._waiting = True
+                return b"" if self.number is not None else read(size)
+            except _Woken:
+                return b""
+            finally:
+                self._waiting = False
+
+        return read_unless_stopped
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.number = number
+        if self._waiting:
+            raise _Woken

@@ -1,0 +1,179 @@
+"""What kind of label a stream has, and the model that goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from streamkarma.errors import RecordError, RunError, UsageError
+from streamkarma.estimators.classifier import KARMAClassifier
+from streamkarma.estimators.regressor import KARMARegressor
+from streamkarma.estimators.store import Model
+from streamkarma.events.labels import Label
+
+TASKS = ("auto", "binary", "multiclass", "regression")
+
+
+class Tasked:
+    """A model whose task may still have to show in the labels.
+
+    With ``auto``, a boolean or a string means classification, and a number other than -1, 0
+    and 1 regression, at once. A stream that begins with one of these three is learned as
+    binary until a second number comes: 0 and 1, or -1 and 1, are two classes; anything else
+    was a regression all along, and is learned as one from there. What came before the
+    second number is not lost: equal targets teach a regression their mean alone.
+
+    Parameters
+    ----------
+    task
+        One of TASKS.
+    options
+        Parameters of the estimator.
+    positive
+        Text of the positive class, or None for the greater of the two.
+    announce
+        Told in one line what was decided.
+    """
+
+    def __init__(self, task: str, options: dict[str, Any], positive: str | None,
+                 announce: Callable[[str], None]) -> None:  # fmt: skip
+        if task not in TASKS:
+            raise UsageError(f"task must be one of {', '.join(TASKS)}, not {task!r}")
+        if positive is not None and task in ("multiclass", "regression"):
+            raise UsageError(f"--positive has no meaning with --task {task}")
+        self.task = task
+        self.settled = task != "auto"
+        self.positive = positive
+        self._options = options
+        self._announce = announce
+        self.model: Model
+        if task == "regression":
+            self.model = KARMARegressor(**options)
+        else:
+            # A loss for numbers says what the task is before any label does.
+            self.model = _classifier_or(options, allow=task == "auto")
+            if isinstance(self.model, KARMARegressor):
+                self.task, self.settled = "regression", True
+
+    @property
+    def name(self) -> str:
+        """The task as it stands: binary, multiclass, regression or auto."""
+        if self.task == "auto" and isinstance(self.model, KARMAClassifier) and self.model.classes:
+            return "multiclass" if len(self.model.classes) > 2 else "binary"
+        return self.task
+
+    def check(self, label: Any) -> Label:
+        """A record's label as the model wants it; settles the task if that is still open.
+
+        Raises
+        ------
+        RecordError
+            If the label does not fit the task.
+        """
+        if not self.settled:
+            self._settle(label)
+        model = self.model
+        checked = model.check_label(label)
+        if self.task == "binary" and isinstance(model, KARMAClassifier):
+            known = model.classes
+            if len(known) >= 2 and checked not in known:
+                raise RecordError(
+                    f"the label {checked!r} is neither of the two classes {known[0]!r} and {known[1]!r}; "
+                    "give --task multiclass or regression if it should be one"
+                )
+        return checked
+
+    def _settle(self, label: Any) -> None:
+        assert isinstance(self.model, KARMAClassifier)
+        known = self.model.classes
+        if isinstance(label, (bool, str)) and (not known or not _is_number(known[0])):
+            self.settled = True
+            self._announce(f"task: classification, since the labels are {_kinds(label)}")
+        elif _is_number(label) and (not known or _is_number(known[0])) and label not in known:
+            pair = {label, *known}
+            if known and (pair == {0, 1} or pair == {-1, 1}):
+                self.task, self.settled = "binary", True
+                lesser, greater = sorted(pair)
+                self._announce(f"task: binary, since the labels are {lesser} and {greater}")
+            elif known or label not in (-1, 0, 1):
+                self._become_regression(known)
+                self._announce(f"task: regression, since a label is {label}")
+
+    def _become_regression(self, known: list[Label]) -> None:
+        regressor = KARMARegressor(**_for_regression(self._options))
+        if known:
+            assert isinstance(self.model, KARMAClassifier)
+            regressor.take_over(self.model, float(known[0]))
+        self.model, self.task, self.settled = regressor, "regression", True
+
+    def sign(self) -> int:
+        """+1 if a positive score means the positive class, -1 if the negative, 0 unknown.
+
+        Raises
+        ------
+        RunError
+            If the positive class asked for is neither of the two.
+        """
+        assert isinstance(self.model, KARMAClassifier)
+        known = self.model.classes
+        if not known or len(known) > 2:
+            return 0
+        if self.positive is not None:
+            matches = [text_of(label) == self.positive for label in known]
+            if any(matches):
+                return -1 if matches[0] else 1
+            if len(known) == 2:
+                raise RunError(
+                    f"the classes are {text_of(known[0])} and {text_of(known[1])}; "
+                    f"--positive {self.positive} is neither"
+                )
+            return 1
+        if len(known) == 2:
+            return 1 if _order(known[1]) > _order(known[0]) else -1
+        # Of 0 and 1, or -1 and 1, one is enough to know which is the greater.
+        return {0: 1, -1: 1, 1: -1}.get(known[0], 0) if _is_number(known[0]) else 0  # type: ignore[call-overload, no-any-return]
+
+    def state(self) -> dict[str, Any]:
+        """What to keep beside the model."""
+        return {"task": self.task, "settled": self.settled, "positive": self.positive}
+
+    def restore(self, model: Model, state: dict[str, Any]) -> None:
+        """Go on with a model that was kept."""
+        self.model = model
+        self.task, self.settled = str(state["task"]), bool(state["settled"])
+        self.positive = state["positive"]
+        self._options = model._get_params()
+
+
+def text_of(label: Label) -> str:
+    """A label as it stands in JSON, strings without quotes."""
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def _classifier_or(options: dict[str, Any], allow: bool) -> Model:
+    from streamkarma.core.loss import REGRESSION
+
+    if allow and options.get("loss") in REGRESSION:
+        return KARMARegressor(**options)
+    return KARMAClassifier(**options)
+
+
+def _for_regression(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a classifier that a regressor shares."""
+    if "loss" in options:
+        raise RunError(
+            f"the labels mean regression, --loss {options['loss']} classification; give --task"
+        )
+    return {k: v for k, v in options.items() if k != "max_classes"}
+
+
+def _is_number(label: Any) -> bool:
+    return isinstance(label, (int, float)) and not isinstance(label, bool)
+
+
+def _kinds(label: bool | str) -> str:
+    return "booleans" if isinstance(label, bool) else "strings"
+
+
+def _order(label: Label) -> tuple[str, Label]:
+    return ("", label) if not isinstance(label, str) else ("s", label)
