@@ -43,6 +43,8 @@ from streamkarma.core.vectors import (
     SMALLEST_SCALE,
     STEPS,
     USED,
+    Bytes,
+    Shares,
     Vectors,
     claim,
     rescale,
@@ -108,21 +110,28 @@ def run_block(v: Vectors, rule: Rule, block: Block, labels: Floats, weights: Flo
     -------
     The event at which the arrays have no room for another support vector, or T.
     """
-    starts, clock, counts = block.starts, v.clock, v.counts
-    values, passed, mask = v.values, v.passed, v.mask
+    # Taken out of their tuples once: inside of the loop that would cost as much as a pass.
+    starts, block_attributes, block_coordinates, block_values = block
+    values, passed, mask, observed, coordinates = v.values, v.passed, v.mask, v.attributes, v.coordinates
+    sizes, lengths, inverse, squares, born = v.sizes, v.lengths, v.inverse, v.squares, v.born
+    owners, clock, counts = v.owners, v.clock, v.counts
     events, classes = scores.shape
-    work = workspace(v.born.size, max(_widest(starts), v.coordinates.shape[1]))
-    overlap, gain, parts = work.overlap, work.gain, work.parts
+    work = workspace(born.size, max(_widest(starts), coordinates.shape[1]))
+    few, overlap, gain, parts = work.few, work.overlap, work.gain, work.parts
+    ranks, kept, amounts, amount_owners = work.ranks, work.kept, work.amounts, work.owners
     now = np.empty(classes)
     slopes = np.empty(classes)
     for t in range(first, events):
-        attributes = block.attributes[starts[t] : starts[t + 1]]
+        begin, end = starts[t], starts[t + 1]
+        size = end - begin
+        attributes = block_attributes[begin:end]
         learns = not np.isnan(labels[t]) and weights[t] > 0.0
-        if learns and not _has_room(v.coordinates, values, counts, rule.budget, attributes.size):
+        if learns and not _has_room(coordinates, values, counts, rule.budget, size):
             return t
-        known, square = _scale(block, t, values.shape[0], rule, work.x, work.rows)
+        known, square = _scale(block_values, block_coordinates, begin, end, values.shape[0], rule,
+                               work.x, work.rows)  # fmt: skip
         x, rows, used = work.x[:known], work.rows[:known], counts[USED]
-        count_overlaps(mask, attributes, used, work.few, overlap)
+        count_overlaps(mask, attributes, used, few, overlap)
         raise_gains(overlap, rule.gamma, used, gain)
         for c in range(classes):
             plain = product(values, c, rows, x, used, gain, parts)
@@ -135,45 +144,45 @@ def run_block(v: Vectors, rule: Rule, block: Block, labels: Floats, weights: Flo
                 losses[t], slopes[0] = loss_and_slope(rule.loss, now[0], labels[t])
             else:
                 losses[t] = multiclass_loss_and_slopes(rule.loss, now, int(labels[t]), slopes)
-        if learns:
-            counts[STEPS] += 1
-            eta = _step_size(rule, counts[STEPS], square * weights[t])
-            if used > 0:
-                clock[SCALE] *= 1.0 - eta * rule.rho
-                if clock[SCALE] < SMALLEST_SCALE:
-                    rescale(v)
-            size = 0.0
-            for c in range(classes):
-                slopes[c] *= -eta * weights[t] / clock[SCALE]
-                size += slopes[c] * slopes[c]
-            if size * square > 0.0:
-                for j in range(attributes.size):
-                    work.owners[j] = attributes[j]
-                    work.weights[j] = x[j] * x[j]
-                slot, place = _choose(rule, size * square, attributes.size, used, v.sizes,
-                    v.squares, v.born, v.inverse, mask, work.owners, work.weights, overlap, gain,
-                    work.kept, work.ranks, parts)  # fmt: skip
-                if place == REPLACED:
-                    free_slot(v, slot, rule.pruning, rule.gamma, work)
-                if place == REPLACED or place == ADDED:
-                    _fill(slot, counts[STEPS], attributes, rule.gamma, v.sizes, v.lengths,
-                        v.inverse, v.born, v.attributes, mask)  # fmt: skip
-                    counts[USED] = max(used, slot + 1)
-                if place == MERGED_CLOSEST:
+        if not learns:
+            continue
+        # v <- (1 - eta rho) v, by the global scale alone.
+        counts[STEPS] += 1
+        eta = _step_size(rule, counts[STEPS], square * weights[t])
+        if used > 0:
+            clock[SCALE] *= 1.0 - eta * rule.rho
+            if clock[SCALE] < SMALLEST_SCALE:
+                rescale(v)
+        # v <- v - eta l' phi(x)
+        norm = 0.0
+        for c in range(classes):
+            slopes[c] *= -eta * weights[t] / clock[SCALE]
+            norm += slopes[c] * slopes[c] * square
+        if norm > 0.0:
+            for j in range(size):
+                amount_owners[j] = attributes[j]
+                amounts[j] = x[j] * x[j]
+            slot, place = _choose(rule, norm, size, used, sizes, squares, born, inverse, mask,
+                                  amount_owners, amounts, overlap, gain, kept, ranks)  # fmt: skip
+            if place == REPLACED:
+                free_slot(v, slot, rule.pruning, rule.gamma, work)
+            if place == REPLACED or place == ADDED:
+                _fill(slot, counts[STEPS], attributes, rule.gamma, sizes, lengths, inverse, born,
+                      observed, mask)  # fmt: skip
+                counts[USED] = max(used, slot + 1)
+            elif place == MERGED_CLOSEST:
+                for c in range(classes):
+                    slopes[c] *= gain[slot] * inverse[slot]
+            if place != REMOVED:
+                _add(values, mask, owners, coordinates, lengths, slot, attributes, x, rows, slopes)
+                squares[slot] = square_norm(values, coordinates, lengths, slot) / inverse[slot]
+                counts[LONGEST] = max(counts[LONGEST], lengths[slot])
+                if averaged:
                     for c in range(classes):
-                        slopes[c] *= gain[slot] * v.inverse[slot]
-                if place != REMOVED:
-                    _add(values, mask, v.owners, v.coordinates, v.lengths, slot, attributes, x,
-                        rows, slopes)  # fmt: skip
-                    v.squares[slot] = square_norm(values, v.coordinates, v.lengths, slot) / v.inverse[slot]
-                    counts[LONGEST] = max(counts[LONGEST], v.lengths[slot])
-                    if averaged:
-                        for c in range(classes):
-                            slopes[c] *= clock[SCALE_SUM]
-                        _add(passed, mask, v.owners, v.coordinates, v.lengths, slot, attributes, x,
-                            rows, slopes)  # fmt: skip
-                counts[place] += 1
-            clock[SCALE_SUM] += clock[SCALE]
+                        slopes[c] *= clock[SCALE_SUM]
+                    _add(passed, mask, owners, coordinates, lengths, slot, attributes, x, rows, slopes)
+            counts[place] += 1
+        clock[SCALE_SUM] += clock[SCALE]
     return events
 
 
@@ -196,17 +205,16 @@ def _has_room(coordinates: Floats, values: Floats, counts: Floats, budget: int,
 
 
 @compiled
-def _scale(block: Block, t: int, coordinates: int, rule: Rule, x: Floats,
-           rows: Indices) -> tuple[int, float]:  # fmt: skip
-    """Scale event ``t`` so that phi of it is the event in feature space.
+def _scale(values: Floats, coordinates: Indices, begin: int, end: int, limit: int, rule: Rule,
+           x: Floats, rows: Indices) -> tuple[int, float]:  # fmt: skip
+    """Scale an event so that phi of it is the event in feature space.
 
-    Returns how many of its items sit on coordinates the model knows (these are written to
-    ``x`` and ``rows``, in order), and k(x, x).
+    Returns how many of its items sit on coordinates below ``limit``, which are those the
+    model knows (they are written to ``x`` and ``rows``, in order), and k(x, x).
     """
-    begin, end = block.starts[t], block.starts[t + 1]
     square = 0.0
     for j in range(begin, end):
-        square += block.values[j] * block.values[j]
+        square += values[j] * values[j]
     square *= growth(float(end - begin), rule.gamma)
     factor = 1.0
     if rule.normalize and square > 0.0:
@@ -214,9 +222,9 @@ def _scale(block: Block, t: int, coordinates: int, rule: Rule, x: Floats,
         square = 1.0
     known = 0
     for j in range(begin, end):
-        if block.coordinates[j] < coordinates:
-            x[known] = factor * block.values[j]
-            rows[known] = block.coordinates[j]
+        if coordinates[j] < limit:
+            x[known] = factor * values[j]
+            rows[known] = coordinates[j]
             known += 1
     return known, square
 
@@ -231,9 +239,8 @@ def _step_size(rule: Rule, step: int, curvature: float) -> float:
 
 @compiled
 def _choose(rule: Rule, square: float, size: int, used: int, sizes: Indices, squares: Floats,
-            born: Floats, inverse: Floats, mask: Floats, owners: Indices, weights: Floats,
-            overlap: Floats, gain: Floats, kept: Floats, ranks: Floats,
-            parts: Floats) -> tuple[int, int]:  # fmt: skip
+            born: Floats, inverse: Floats, mask: Bytes, owners: Indices, amounts: Floats,
+            overlap: Floats, gain: Floats, kept: Shares, ranks: Floats) -> tuple[int, int]:  # fmt: skip
     """Where an event of squared norm ``square`` goes: a slot, and what is to be counted.
 
     Into the support vector with the very same observed set if there is one, else into a
@@ -246,12 +253,12 @@ def _choose(rule: Rule, square: float, size: int, used: int, sizes: Indices, squ
     if used < born.size:
         return used, ADDED
     if rule.pruning == OLDEST:
-        return least(born, used, parts), REPLACED
-    slot = least(squares, used, parts)
+        return least(born, used), REPLACED
+    slot = least(squares, used)
     if square > squares[slot]:
         return slot, REPLACED
     if rule.pruning == MERGE:
-        slot = closest(mask, inverse, owners, weights, size, used, gain, kept, ranks, parts)
+        slot = closest(mask, inverse, owners, amounts, size, used, gain, kept, ranks)
         if ranks[slot] < 0.0:
             return slot, MERGED_CLOSEST
     return -1, REMOVED

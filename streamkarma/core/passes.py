@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
-Singles = NDArray[np.float32]
+
+#: The whole of what a projection could keep: below 2^16, with room for rounding.
+FULL = 65000.0
 
 
 @compiled
@@ -90,19 +92,18 @@ def _total(parts: Floats, count: int) -> float:
 
 
 @compiled
-def least(values: Floats, used: int, parts: Floats) -> int:
-    """Where the least value stands first; ``parts`` is scratch."""
-    for i in range(used):
-        parts[i] = values[i]
-    count = used
-    while count > 8:
-        half = (count + 1) // 2
-        for i in range(count - half):
-            parts[i] = min(parts[i], parts[half + i])
-        count = half
-    smallest = parts[0]
-    for i in range(1, count):
-        smallest = min(smallest, parts[i])
+def least(values: Floats, used: int) -> int:
+    """Where the least value stands first. Eight minima side by side, which vectorises."""
+    m0 = m1 = m2 = m3 = m4 = m5 = m6 = m7 = values[0]
+    whole = used // 8 * 8
+    for i in range(0, whole, 8):
+        m0, m1 = min(m0, values[i]), min(m1, values[i + 1])
+        m2, m3 = min(m2, values[i + 2]), min(m3, values[i + 3])
+        m4, m5 = min(m4, values[i + 4]), min(m5, values[i + 5])
+        m6, m7 = min(m6, values[i + 6]), min(m7, values[i + 7])
+    smallest = min(min(min(m0, m1), min(m2, m3)), min(min(m4, m5), min(m6, m7)))
+    for i in range(whole, used):
+        smallest = min(smallest, values[i])
     i = 0
     while i < used - 1 and values[i] != smallest:
         i += 1
@@ -112,36 +113,43 @@ def least(values: Floats, used: int, parts: Floats) -> int:
 @compiled
 def find(sizes: Indices, overlap: Floats, size: int, used: int) -> int:
     """The slot whose observed set is exactly the event's, or -1."""
-    found = 0
+    supersets = 0
     for i in range(used):
-        found = max(found, (i + 1) * ((overlap[i] == size) & (sizes[i] == size)))
-    return found - 1
+        supersets += overlap[i] == size
+    if supersets:
+        for i in range(used):
+            if overlap[i] == size and sizes[i] == size:
+                return i
+    return -1
 
 
 @compiled
-def sum_where(mask: NDArray[np.uint8], owners: Indices, weights: Singles,
-              length: int, used: int, kept: Singles) -> None:  # fmt: skip
-    """Write, per slot, the sum of the weights whose attribute the slot has.
+def sum_where(mask: NDArray[np.uint8], owners: Indices, amounts: Floats, length: int, used: int,
+              kept: NDArray[np.uint16]) -> None:  # fmt: skip
+    """Write, per slot, the share of the amounts whose attribute the slot has.
 
-    Four at a time; ``owners`` and ``weights`` have room for three more, which weigh nothing.
+    In units of 1 / FULL of their total, so that sixteen slots fit in a vector register.
+    Four attributes at a time; ``owners`` and ``amounts`` have room for three more.
     """
+    total = 0.0
+    for j in range(length):
+        total += amounts[j]
     for j in range(length, length + 3):
-        owners[j], weights[j] = 0, np.float32(0.0)
+        owners[j], amounts[j] = 0, 0.0
+    unit = FULL / total if total > 0.0 else 0.0
     for i in range(used):
-        kept[i] = 0.0
+        kept[i] = 0
     for j in range(0, length, 4):
         r0, r1 = mask[owners[j]], mask[owners[j + 1]]
         r2, r3 = mask[owners[j + 2]], mask[owners[j + 3]]
-        w0, w1, w2, w3 = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
+        w0, w1 = np.uint16(amounts[j] * unit), np.uint16(amounts[j + 1] * unit)
+        w2, w3 = np.uint16(amounts[j + 2] * unit), np.uint16(amounts[j + 3] * unit)
         for i in range(used):
-            kept[i] += (w0 * np.float32(r0[i]) + w1 * np.float32(r1[i])) + (
-                w2 * np.float32(r2[i]) + w3 * np.float32(r3[i])
-            )
+            kept[i] = np.uint16(kept[i] + w0 * r0[i] + w1 * r1[i] + w2 * r2[i] + w3 * r3[i])
 
 
 @compiled
-def rank(kept: Singles, gain: Floats, inverse: Floats, used: int,
-         ranks: Floats) -> None:  # fmt: skip
+def rank(kept: NDArray[np.uint16], gain: Floats, inverse: Floats, used: int, ranks: Floats) -> None:
     """Write minus what each slot's pattern would keep in a projection (Fact 2)."""
     for i in range(used):
         ranks[i] = -(kept[i] * gain[i]) * (gain[i] * inverse[i])

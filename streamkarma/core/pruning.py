@@ -7,7 +7,6 @@ from streamkarma.core.jit import compiled
 from streamkarma.core.passes import (
     Floats,
     Indices,
-    Singles,
     count_overlaps,
     least,
     raise_gains,
@@ -21,6 +20,7 @@ from streamkarma.core.vectors import (
     USED,
     Bytes,
     Cube,
+    Shares,
     Table,
     Vectors,
     Workspace,
@@ -33,26 +33,26 @@ PRUNING = {"merge": MERGE, "remove": REMOVE, "oldest": OLDEST}
 
 
 @compiled
-def closest(mask: Bytes, inverse: Floats, owners: Indices, weights: Singles, length: int,
-            used: int, gain: Floats, kept: Singles, ranks: Floats, parts: Floats) -> int:  # fmt: skip
+def closest(mask: Bytes, inverse: Floats, owners: Indices, amounts: Floats, length: int,
+            used: int, gain: Floats, kept: Shares, ranks: Floats) -> int:  # fmt: skip
     """The slot onto whose pattern q the projection of some phi(u, o) leaves least residual.
 
     The squared residual is G(|o|) |u|^2 - G(n)^2 / G(|q|) * |u restricted to q|^2 with
     n = |o ∩ q| (Fact 2 of the design); the second term is what is kept, and the largest
-    wins. Ranked in single precision, which decides nothing but near ties.
+    wins. Ranked to about four digits, which decides nothing but near ties.
 
     Parameters
     ----------
-    owners, weights
+    owners, amounts
         Attributes and squares of the ``length`` coordinates of u, with room for three more.
     gain
         G_gamma of the overlap of o with every slot.
-    kept, ranks, parts
+    kept, ranks
         Scratch; ``ranks`` receives minus what each slot would keep.
     """
-    sum_where(mask, owners, weights, length, used, kept)
+    sum_where(mask, owners, amounts, length, used, kept)
     rank(kept, gain, inverse, used, ranks)
-    return least(ranks, used, parts)
+    return least(ranks, used)
 
 
 @compiled
@@ -92,15 +92,15 @@ def _host(v: Vectors, slot: int, gamma: int, work: Workspace) -> int:
         square = 0.0
         for c in range(values.shape[1]):
             square += values[k, c, slot] * values[k, c, slot]
-        work.weights[j] = square
+        work.amounts[j] = square
     observed = v.attributes[slot, : v.sizes[slot]]
     # A slot cannot host itself: for the while of the search it has no attribute.
     for a in observed:
         v.mask[a, slot] = 0
     count_overlaps(v.mask, observed, used, work.few, work.overlap)
     raise_gains(work.overlap, gamma, used, work.gain)
-    host = closest(v.mask, v.inverse, work.owners, work.weights, length, used, work.gain, work.kept,
-                   work.ranks, work.parts)  # fmt: skip
+    host = closest(v.mask, v.inverse, work.owners, work.amounts, length, used, work.gain, work.kept,
+                   work.ranks)  # fmt: skip
     for a in observed:
         v.mask[a, slot] = 1
     return host if work.ranks[host] < 0.0 else -1

@@ -17,12 +17,13 @@ import numpy as np
 from streamkarma.core.jit import compiled
 from numpy.typing import NDArray
 
-from streamkarma.core.passes import Floats, Indices, Singles
+from streamkarma.core.passes import Floats, Indices
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 Table = NDArray[np.int32]
 Cube = NDArray[np.float64]
+Shares = NDArray[np.uint16]
 
 USED, STEPS, LONGEST, MERGED_EXACTLY, MERGED_CLOSEST, REMOVED, ADDED, REPLACED = range(8)
 SCALE, SCALE_SUM = range(2)
@@ -91,10 +92,10 @@ class Workspace(NamedTuple):
     parts, ranks
         Shape (B,): whatever is being summed or compared.
     kept
-        Shape (B,): squares kept in a projection.
+        Shape (B,): share of the squares kept in a projection; see ``passes.sum_where``.
     x, rows
         Shape (L,): an event's values scaled in feature space, and where they sit.
-    weights, owners
+    amounts, owners
         Shape (L + 3,): squares of values, and the attributes they belong to.
     """
 
@@ -103,10 +104,10 @@ class Workspace(NamedTuple):
     gain: Floats
     parts: Floats
     ranks: Floats
-    kept: Singles
+    kept: Shares
     x: Floats
     rows: Indices
-    weights: Singles
+    amounts: Floats
     owners: Indices
 
 
@@ -119,10 +120,10 @@ def workspace(slots: int, items: int) -> Workspace:
         np.empty(slots, np.float64),
         np.empty(slots, np.float64),
         np.empty(slots, np.float64),
-        np.empty(slots, np.float32),
+        np.empty(slots, np.uint16),
         np.empty(items, np.float64),
         np.empty(items, np.int32),
-        np.empty(items + 3, np.float32),
+        np.empty(items + 3, np.float64),
         np.empty(items + 3, np.int32),
     )
 

@@ -15,8 +15,8 @@ from streamkarma.errors import UsageError
 from streamkarma.estimators.frames import records_of
 from streamkarma.estimators.learner import Learner, SupportVector, check_weight, make_rule
 from streamkarma.events.batch import Batch
-from streamkarma.events.labels import NEW, Label, Labels
-from streamkarma.events.vocabulary import Record
+from streamkarma.events.labels import NEW, NONE, Label, Labels
+from streamkarma.events.vocabulary import Record, Vocabulary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -256,9 +256,9 @@ class KARMAClassifier(base.MiniBatchClassifier):
         """
         events = len(batch)
         weighed = np.array(weights, np.float64)
-        learned = np.array([y is not None for y in labels], np.bool_) & (weighed > 0.0)
-        block = self._learner.encode(batch, learned)
         targets = self._labels.indices(labels)
+        learned = (targets != NONE) & (weighed > 0.0)
+        block = self._learner.encode(batch, learned)
         known, losses = np.empty(events, np.int64), np.empty(events)
         support = self._learner.support
         pieces: list[tuple[int, NDArray[np.float64]]] = []
@@ -283,6 +283,11 @@ class KARMAClassifier(base.MiniBatchClassifier):
             pieces.append((begin, scores))
             begin = end
         return Judged(_joined(pieces, events, support.classes), known, targets, losses)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Names and categories seen so far."""
+        return self._learner.vocabulary
 
     def batch(self) -> Batch:
         """An empty batch to append records to."""

@@ -17,7 +17,7 @@ from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.frames import records_of
 from streamkarma.estimators.learner import Learner, SupportVector, check_weight, make_rule
 from streamkarma.events.batch import Batch
-from streamkarma.events.vocabulary import Record
+from streamkarma.events.vocabulary import Record, Vocabulary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,6 +169,11 @@ class KARMARegressor(base.MiniBatchRegressor):
         loss = REGRESSION[self.loss]
         suffered = losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree
         return Estimated(scores * spreads + centres, suffered)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Names and categories seen so far."""
+        return self._learner.vocabulary
 
     def batch(self) -> Batch:
         """An empty batch to append records to."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from array import array
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import chain
+from math import isfinite
 
 import numpy as np
+from numpy.typing import NDArray
 
+from streamkarma.errors import RecordError
 from streamkarma.events.block import Block
 from streamkarma.events.vocabulary import PASSING, Record, Vocabulary
 
@@ -27,17 +30,14 @@ class Batch:
         self._vocabulary = vocabulary
         self._scale = scale
         self._coordinates: list[int] = []
-        self._values: list[float] = []
-        self._starts = [0]
+        self._values = array("d")
+        self._sizes: list[int] = []
         #: Attributes of items that are not what their coordinate says, by position.
         self._passing: dict[int, int] = {}
+        self._given: Block | None = None
 
     def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    def observed(self) -> list[int]:
-        """How many attributes each event has, the constant apart."""
-        return [end - begin for begin, end in pairwise(self._starts)]
+        return len(self._sizes)
 
     def append(self, record: Record, learned: bool) -> None:
         """Add an event; see ``Vocabulary.add`` and, if it is not ``learned``, ``peek``.
@@ -47,42 +47,75 @@ class Batch:
         RecordError
             If the record is not an event. The batch is then as it was.
         """
-        coordinates, values = self._coordinates, self._values
-        try:
-            # The common event, finite numbers under known names, needs no look at its items.
-            if not math.isfinite(sum(record.values())):
-                raise TypeError
-            coordinates += map(self._vocabulary.numeric.__getitem__, record)
-            values += record.values()
-        except (TypeError, KeyError, OverflowError):
-            del coordinates[self._starts[-1] :]
+        if not self.extend_plain([record]):
             self._append_any(record, learned)
-        self._starts.append(len(coordinates))
+
+    def extend(self, records: Sequence[Record], learned: Sequence[bool]) -> int:
+        """Add events up to the first that is not one, and return how many were added."""
+        for i, record in enumerate(records):
+            try:
+                self._append_any(record, learned[i])
+            except RecordError:
+                return i
+        return len(records)
+
+    def extend_plain(self, records: Sequence[Record]) -> bool:
+        """Add events if all hold nothing but finite numbers under known names, else none.
+
+        Without a loop of its own: these are nearly all events, and this is where a fast
+        stream spends its time.
+        """
+        begin = len(self._coordinates)
+        known = self._vocabulary.numeric.__getitem__
+        try:
+            numbers = list(chain.from_iterable([record.values() for record in records]))
+            values = array("d", numbers)
+            if not isfinite(sum(numbers)):
+                return False
+            self._coordinates.extend(map(known, chain.from_iterable(records)))
+        except (TypeError, KeyError, OverflowError):
+            del self._coordinates[begin:]
+            return False
+        self._values.extend(values)
+        self._sizes.extend(map(len, records))
+        return True
 
     def _append_any(self, record: Record, learned: bool) -> None:
+        before = len(self._coordinates)
         if learned:
             for coordinate, value in self._vocabulary.add(record):
                 self._coordinates.append(coordinate)
                 self._values.append(value)
-            return
-        for attribute, coordinate, value in self._vocabulary.peek(record, self._scale):
-            if coordinate >= PASSING:
-                self._passing[len(self._coordinates)] = attribute
-            self._coordinates.append(coordinate)
-            self._values.append(value)
+        else:
+            for attribute, coordinate, value in self._vocabulary.peek(record, self._scale):
+                if coordinate >= PASSING:
+                    self._passing[len(self._coordinates)] = attribute
+                self._coordinates.append(coordinate)
+                self._values.append(value)
+        self._sizes.append(len(self._coordinates) - before)
+
+    def fill(self, starts: NDArray[np.int64], coordinates: NDArray[np.int32],
+             values: NDArray[np.float64]) -> None:  # fmt: skip
+        """Make an empty batch one of events that were encoded elsewhere."""
+        self._given = Block(starts, self._vocabulary.owners_of(coordinates), coordinates, values)
+        self._sizes = np.diff(starts).tolist()
+
+    def sizes(self) -> list[int]:
+        """How many attributes each event has, the constant apart."""
+        return self._sizes
 
     def block(self) -> Block:
         """The events as arrays."""
+        if self._given is not None:
+            return self._given
         coordinates = np.array(self._coordinates, np.int32)
-        known = np.where(coordinates < PASSING, coordinates, 0)
-        attributes = self._vocabulary.owners_of(known)
-        for position, attribute in self._passing.items():
-            attributes[position] = attribute
-        return Block(
-            starts=np.array(self._starts, np.int64),
-            attributes=attributes,
-            coordinates=coordinates,
-            values=np.frombuffer(array("d", self._values), np.float64)
-            if self._values
-            else np.zeros(0),
-        )
+        if self._passing:
+            attributes = self._vocabulary.owners_of(np.where(coordinates < PASSING, coordinates, 0))
+            for position, attribute in self._passing.items():
+                attributes[position] = attribute
+        else:
+            attributes = self._vocabulary.owners_of(coordinates)
+        starts: NDArray[np.int64] = np.zeros(len(self) + 1, np.int64)
+        np.cumsum(self._sizes, out=starts[1:])
+        values = np.frombuffer(self._values, np.float64) if self._values else np.zeros(0)
+        return Block(starts, attributes, coordinates, values)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
 
 from streamkarma.errors import RecordError, RunError
@@ -16,6 +17,7 @@ from streamkarma.events.labels import Label
 from streamkarma.runtime.judge import Judge
 from streamkarma.runtime.task import Tasked
 from streamkarma.sources.jsonlines import Lines, parse
+from streamkarma.sources.scanner import NO_LABEL, NUMBER, NameTable, name_table, scan
 
 Rows = list[dict[str, Any]]
 
@@ -87,8 +89,9 @@ class Loop:
         self._dead_letters = dead_letters
         self._fail = fail
         self._next = first
-        self._accepted: set[tuple[type, Any]] = set()
-        self._new_batch()
+        self._names = self._table_of = 0
+        self._table: NameTable
+        self._refresh()
 
     @property
     def last(self) -> int:
@@ -103,25 +106,85 @@ class Loop:
         RunError
             At a bad record, if that is to stop the run; what came before it is learned.
         """
-        number = lines.first - 1
-        for line in lines.lines:
-            number += 1
-            try:
-                if number in lines.overlong:
-                    raise RecordError("longer than the limit; see --max-record-bytes")
-                try:
-                    record = orjson.loads(line)
-                    if type(record) is not dict:
-                        raise orjson.JSONDecodeError("not an object", "", 0)
-                except orjson.JSONDecodeError:
-                    if not line.strip():
-                        continue
-                    record = parse(line)
-                self._take(record)
-            except RecordError as error:
-                self._flush()
-                self._set_aside(number, line, error)
+        rest = lines.lines
+        if not lines.overlong:
+            rest = rest[self._scan(rest) :]
+            rest = rest[self._take_plain(rest) :]
+        for number, line in enumerate(rest, lines.first + len(lines.lines) - len(rest)):
+            self._take_line(number, line, number in lines.overlong)
         self._flush()
+
+    def _scan(self, lines: list[bytes]) -> int:
+        """Process the common lines at the front, and return how many these were.
+
+        Where each label must be shown again as it was given, or fields beside it taken out,
+        or names still come in, the general readers do it all.
+        """
+        names = self.tasked.model.vocabulary.coordinate_count
+        steady, self._names = self._names == names, names
+        if not steady or not self._plain or self._nested or self._predictions is not None:
+            return 0
+        if self._table_of != names:
+            table = name_table(self.tasked.model.vocabulary.numeric_names(), self._fields.target)
+            self._table, self._table_of = table, names
+        scanned = scan(lines, self._table, names)
+        labels: list[Any] = scanned.labels.tolist()
+        for t in np.flatnonzero(scanned.kinds == NO_LABEL):
+            labels[t] = None
+        kinds = {(float, bool)[kind - NUMBER] for kind in set(scanned.kinds.tolist()) - {NO_LABEL}}
+        numbers = self._numbers and kinds <= {float}
+        if not (numbers or self._accepted.issuperset((k, y) for k in kinds for y in {*labels} - {None})):
+            return 0
+        self._batch.fill(scanned.starts, scanned.coordinates, scanned.values)
+        self._labels = labels
+        self._weights = [1.0] * len(labels)
+        self._flush()
+        return scanned.count
+
+    def _take_plain(self, lines: list[bytes]) -> int:
+        """Add lines that are all objects, with labels that are known or numbers to predict.
+
+        All at once, which is what a fast stream needs. Returns how many were added: those
+        before the first whose attributes need a closer look, or none.
+        """
+        if self._nested:
+            return 0
+        try:
+            records = list(map(orjson.loads, lines))
+            given = [record.pop(self._fields.target, None) for record in records]
+            known = self._accepted.issuperset(zip(map(type, given), given, strict=True))
+            if not (known or self._numeric(given)):
+                return 0
+            identities: list[Any] = [None] * len(given)
+            weights = [1.0] * len(given)
+            if not self._plain:
+                identities, weights = map(list, zip(*map(self._take_fields, records), strict=True))
+        except (orjson.JSONDecodeError, AttributeError, TypeError, RecordError):
+            return 0
+        taken = len(records)
+        if not self._batch.extend_plain(records):
+            learned = [self._learn and y is not None and w > 0.0 for y, w in zip(given, weights, strict=True)]
+            taken = self._batch.extend(records, learned)
+        self._labels += given[:taken]
+        self._weights += weights[:taken]
+        self._ids += identities[:taken]
+        self._targets += given[:taken]
+        return taken
+
+    def _numeric(self, given: list[Any]) -> bool:
+        """Whether these are numbers to be predicted."""
+        return self._numbers and {float, int, type(None)}.issuperset(map(type, given))
+
+    def _take_line(self, number: int, line: bytes, overlong: bool) -> None:
+        """Add the record of one line, whatever it is, or set it aside."""
+        try:
+            if overlong:
+                raise RecordError("longer than the limit; see --max-record-bytes")
+            if line.strip():
+                self._take(parse(line))
+        except RecordError as error:
+            self._flush()
+            self._set_aside(number, line, error)
 
     def _new_batch(self) -> None:
         self._batch: Batch = self.tasked.model.batch()
@@ -134,12 +197,10 @@ class Loop:
         """Add one record to the batch."""
         if self._nested and not is_flat(record):
             record = flatten(record)
-        label = given = record.pop(self._fields.target, None)
-        identity, weight = None, 1.0
-        if not self._plain:
-            identity, weight = self._take_fields(record)
-        if (given.__class__, given) not in self._accepted if _hashable(given) else True:
-            label = self._check(given)
+        given = record.pop(self._fields.target, None)
+        identity, weight = self._take_fields(record)
+        known = not isinstance(given, (dict, list)) and (type(given), given) in self._accepted
+        label = given if known else self._check(given)
         learned = self._learn and label is not None and weight > 0.0
         try:
             self._batch.append(record, learned)
@@ -148,12 +209,12 @@ class Loop:
                 raise
             self._batch.append(flatten(record), learned)
         self._labels.append(label)
-        self._weights.append(weight if self._learn else 0.0)
-        if self._predictions is not None:
-            self._ids.append(identity)
-            self._targets.append(given)
+        self._weights.append(weight)
+        self._ids.append(identity)
+        self._targets.append(given)
 
     def _take_fields(self, record: dict[str, Any]) -> tuple[Any, float]:
+        """Take out of a record what is no attribute; returns its id and weight."""
         fields = self._fields
         identity = record.pop(fields.id, None) if fields.id else None
         weight = record.pop(fields.weight, None) if fields.weight else None
@@ -165,8 +226,6 @@ class Loop:
         """A label that is not known yet. It may settle the task, so all before it go first."""
         if label is None or (isinstance(label, float) and math.isnan(label)):
             return None
-        if self.tasked.settled and self.tasked.task == "regression":
-            return self.tasked.check(label)
         self._flush()
         checked = self.tasked.check(label)
         self._new_batch()
@@ -176,26 +235,29 @@ class Loop:
         """Predict and learn what has gathered, and hand out the rows."""
         if not self._labels:
             return
-        rows = self.judge.run(self._batch, self._labels, self._weights, self._predictions is not None)
+        weights = self._weights if self._learn else [0.0] * len(self._weights)
+        rows = self.judge.run(self._batch, self._labels, weights, self._predictions is not None)
         if self._predictions is not None:
-            observed = self._batch.observed()
+            observed = self._batch.sizes()
             for i, row in enumerate(rows):
                 self._complete(row, self._next + i, self._ids[i], self._targets[i], observed[i])
             self._predictions([_ordered(row) for row in rows])
-        labelled = sum(label is not None for label in self._labels)
-        learned = sum(
-            label is not None and weight > 0.0
-            for label, weight in zip(self._labels, self._weights, strict=True)
-        )
-        events = len(self._labels)
+        events, unlabelled = len(self._labels), self._labels.count(None)
+        idle = 0
+        if min(weights) == 0.0:
+            idle = sum(w == 0.0 and y is not None for y, w in zip(self._labels, weights, strict=True))
         self._next += events
         c = self.counters
         self.counters = c._replace(
             events=c.events + events,
-            learned=c.learned + learned,
-            unlabelled=c.unlabelled + events - labelled,
+            learned=c.learned + events - unlabelled - idle,
+            unlabelled=c.unlabelled + unlabelled,
         )
+        self._refresh()
+
+    def _refresh(self) -> None:
         self._accepted = _accepted(self.tasked)
+        self._numbers = self.tasked.settled and self.tasked.task == "regression"
         self._new_batch()
 
     def _complete(self, row: dict[str, Any], n: int, identity: Any, target: Any, observed: int) -> None:
@@ -220,10 +282,6 @@ _ORDER = ("n", "id", "prediction", "score", "probability", "target", "loss", "ob
 
 def _ordered(row: dict[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in _ORDER if name in row}
-
-
-def _hashable(label: Any) -> bool:
-    return not isinstance(label, (dict, list))
 
 
 def _accepted(tasked: Tasked) -> set[tuple[type, Any]]:
