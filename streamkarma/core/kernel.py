@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from streamkarma.core.jit import compiled
+from streamkarma.errors import UsageError
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
@@ -62,7 +63,8 @@ def gram(
     Raises
     ------
     ValueError
-        If ``gamma`` is not a positive integer, the shapes disagree or a value is infinite.
+        If ``gamma`` is not a positive integer (a UsageError), the shapes disagree or a value
+        is infinite.
 
     Examples
     --------
@@ -88,9 +90,9 @@ def gram(
 
 
 def check_gamma(gamma: int) -> int:
-    """Return ``gamma`` if it is a positive integer, else raise ValueError."""
+    """Return ``gamma`` if it is a positive integer, else raise UsageError."""
     if isinstance(gamma, bool) or not isinstance(gamma, (int, np.integer)) or gamma < 1:
-        raise ValueError(f"gamma must be an integer of 1 or more, not {gamma!r}")
+        raise UsageError(f"gamma must be an integer of 1 or more, not {gamma!r}")
     return int(gamma)
 
 

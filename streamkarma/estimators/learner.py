@@ -21,14 +21,16 @@ from streamkarma.events.vocabulary import Record, Vocabulary
 
 Floats = NDArray[np.float64]
 
-#: Regularisation, and the longest step in units of 1 / k(x, x), when no rho is given.
+#: Regularisation when none is given.
 DEFAULT_RHO = 1e-3
-DEFAULT_STEEPNESS = 1.0
 
 
 def make_rule(gamma: int, rho: float | None, eta: float | None, loss: Loss, budget: int | None,
-              pruning: str, normalize: bool) -> Rule:  # fmt: skip
+              pruning: str, normalize: bool, caution: float) -> Rule:  # fmt: skip
     """Check the parameters that the estimators share, and put them together.
+
+    ``caution`` says how far below 1 / (smoothness * k(x, x)) the steps are held when neither
+    rho nor eta is given; a loss of bounded slope counts as of smoothness 1.
 
     Raises
     ------
@@ -48,7 +50,7 @@ def make_rule(gamma: int, rho: float | None, eta: float | None, loss: Loss, budg
         raise UsageError(f"eta * rho must be below 1, or each step forgets all: {eta} * {strength}")
     steepness = loss.smoothness
     if rho is None and eta is None:
-        steepness = max(steepness, DEFAULT_STEEPNESS)
+        steepness = caution * max(steepness, 1.0)
     return Rule(int(gamma), bool(normalize), strength, float(eta or 0.0), loss.code, steepness,
                 budget or 0, PRUNING[pruning])  # fmt: skip
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+#: See ``make_rule``. A step of a class label's size is too long for a noisy number; from
+#: three tabular sets with half of the attributes withheld and two synthetic streams.
+CAUTION = 5.0
+
 
 class Estimated(NamedTuple):
     """What a run over T events said and suffered, in units of the target.
@@ -49,8 +53,12 @@ class KARMARegressor(base.MiniBatchRegressor):
 
     Parameters
     ----------
-    gamma, rho, eta, budget, pruning, normalize, average, max_attributes, max_coordinates
+    gamma, eta, budget, pruning, normalize, average, max_attributes, max_coordinates
         As in ``KARMAClassifier``.
+    rho
+        Strength of the regularisation, above 0; a number gives steps of 1 / (rho t). None,
+        the default, gives rho = 0.001 and steps never longer than 1 / (5 k(x, x)), half of
+        that for the squared loss.
     loss
         ``"squared"``; ``"absolute"``; ``"huber"``, quadratic within one standard
         deviation of the target; ``"epsilon_insensitive"``, nothing within a tenth of one
@@ -108,7 +116,7 @@ class KARMARegressor(base.MiniBatchRegressor):
         self.scale = scale
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
-        rule = make_rule(gamma, rho, eta, REGRESSION[loss], budget, pruning, normalize)
+        rule = make_rule(gamma, rho, eta, REGRESSION[loss], budget, pruning, normalize, CAUTION)
         self._learner = Learner(rule, average, scale, max_attributes, max_coordinates)
         self._target = np.zeros(3)
 

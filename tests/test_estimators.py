@@ -1,0 +1,303 @@
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from river import checks, compose, datasets, evaluate, metrics, multiclass, preprocessing
+
+from streamkarma import KARMAClassifier, KARMARegressor
+from streamkarma.errors import RecordError, UsageError
+from streamkarma.synthetic import Plan, records
+
+
+@pytest.mark.parametrize("model", [KARMAClassifier(), KARMARegressor()])
+def test_river_finds_nothing_wrong(model: Any) -> None:
+    assert not model._unit_test_skips()
+    checks.check_estimator(model)
+
+
+def phishing(missing: float = 0.5, events: int = 600) -> list[tuple[dict[str, Any], bool]]:
+    rng = np.random.default_rng(0)
+    return [
+        ({k: v for k, v in x.items() if rng.random() > missing}, y)
+        for x, y in datasets.Phishing().take(events)
+    ]
+
+
+def predictions(model: Any, stream: Any) -> list[Any]:
+    result = []
+    for x, y in stream:
+        result.append(model.predict_proba_one(x))
+        model.learn_one(x, y)
+    return result
+
+
+def test_it_learns_what_is_there_to_learn() -> None:
+    metric = evaluate.progressive_val_score(phishing(), KARMAClassifier(), metrics.Accuracy())
+    assert metric.get() > 0.76
+
+
+def test_absent_none_and_nan_are_the_same() -> None:
+    stream = phishing()
+    names = list(next(iter(datasets.Phishing()))[0])
+    same = []
+    for nothing in (None, float("nan")):
+        same.append([({name: x.get(name, nothing) for name in names}, y) for x, y in stream])
+    expected = predictions(KARMAClassifier(), stream)
+    for filled in same:
+        assert predictions(KARMAClassifier(), filled) == expected
+
+
+@pytest.mark.parametrize("delay", [1, 20])
+def test_delayed_labels(delay: int) -> None:
+    steps = list(
+        evaluate.iter_progressive_val_score(
+            phishing(), KARMAClassifier(), metrics.Accuracy(), delay=delay, step=100
+        )
+    )
+    assert steps[-1]["Step"] == 600
+    assert steps[-1]["Accuracy"].get() > 0.75
+
+
+def test_one_against_the_rest() -> None:
+    model = multiclass.OneVsRestClassifier(KARMAClassifier())
+    metric = evaluate.progressive_val_score(datasets.ImageSegments().take(500), model, metrics.Accuracy())
+    assert metric.get() > 0.75
+
+
+def test_several_classes_as_they_come() -> None:
+    model = KARMAClassifier()
+    metric = evaluate.progressive_val_score(datasets.ImageSegments().take(500), model, metrics.Accuracy())
+    assert metric.get() > 0.75
+    assert len(model.classes) == 7
+    probabilities = model.predict_proba_one({})
+    assert set(probabilities) == set(model.classes)
+    assert math.isclose(sum(probabilities.values()), 1.0)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
+def test_a_third_class_goes_on_from_two(loss: str) -> None:
+    stream = [(x, ("a", "b", "c")[int(x.get("x0", 0) > 0) + (t > 150 and x.get("x1", 0) > 1)])
+              for t, x in enumerate(records(Plan(attributes=6, rank=3), 400))]  # fmt: skip
+    model = KARMAClassifier(loss=loss)
+    for t, (x, y) in enumerate(stream):
+        x.pop("y")
+        if y == "c" and "c" not in model.classes:
+            before = model.predict_proba_one(x)
+            model.learn_one(x, y)
+            assert model.predict_proba_one(x)["c"] > 0
+            assert set(before) == {"a", "b"}
+        model.learn_one(x, y)
+        assert t or model.classes == ["a"]
+    assert set(model.classes) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("kind", [KARMAClassifier, KARMARegressor])
+def test_many_is_a_loop_of_one(kind: Any) -> None:
+    task = "multiclass" if kind is KARMAClassifier else "regression"
+    rows = list(records(Plan(attributes=6, rank=3, task=task), 200))  # type: ignore[arg-type]
+    targets = [row.pop("y") for row in rows]
+    frame = pd.DataFrame(rows)
+    frame["colour"] = ["red" if "x0" in row else None for row in rows]
+    assert frame.isna().to_numpy().any()
+    for row in rows:
+        row.update({"colour": "red"} if "x0" in row else {})
+    one, many = kind(), kind()
+    for row, y in zip(rows, targets, strict=True):
+        one.learn_one(row, y)
+    for begin in range(0, 200, 70):
+        many.learn_many(frame[begin : begin + 70], pd.Series(targets[begin : begin + 70]))
+    assert [one.predict_one(row) for row in rows] == many.predict_many(frame).tolist()
+    if kind is KARMAClassifier:
+        table = many.predict_proba_many(frame)
+        assert table.index.equals(frame.index)
+        assert [one.predict_proba_one(row) for row in rows] == table.to_dict("records")
+
+
+def test_many_before_anything_was_learned() -> None:
+    frame = pd.DataFrame({"a": [1.0, None]}, index=[7, 9])
+    assert KARMAClassifier().predict_many(frame).tolist() == [None, None]
+    assert KARMAClassifier().predict_proba_many(frame).shape == (2, 0)
+    assert KARMARegressor().predict_many(frame).tolist() == [0.0, 0.0]
+
+
+def test_weights() -> None:
+    stream = phishing(events=100)
+    plain, weighed, doubled = KARMAClassifier(), KARMAClassifier(), KARMAClassifier()
+    for i, (x, y) in enumerate(stream):
+        plain.learn_one(x, y)
+        weighed.learn_one(x, y, w=1.0)
+        weighed.learn_one(x, not y, w=0.0)
+        doubled.learn_one(x, y, w=1.0 + i % 2)
+    x = stream[0][0]
+    assert plain.predict_proba_one(x) == weighed.predict_proba_one(x)
+    assert plain.predict_proba_one(x) != doubled.predict_proba_one(x)
+
+
+@pytest.mark.parametrize("w", [-1, float("nan"), float("inf"), "much", None])
+def test_weights_that_are_none(w: Any) -> None:
+    with pytest.raises(RecordError, match="the weight must be a finite number of 0 or more"):
+        KARMAClassifier().learn_one({"a": 1}, True, w=w)
+
+
+def test_weight_reaches_the_model_through_river() -> None:
+    stream = [(x, y, {"w": 0.0 if i % 2 else 1.0}) for i, (x, y) in enumerate(phishing(events=100))]
+    model, expected = KARMAClassifier(), KARMAClassifier()
+    evaluate.progressive_val_score(stream, model, metrics.Accuracy())
+    for x, y in phishing(events=100)[::2]:
+        expected.learn_one(x, y)
+    assert model.predict_proba_one({}) == expected.predict_proba_one({})
+
+
+def test_strings_and_booleans_and_new_attributes() -> None:
+    model = KARMAClassifier()
+    for _ in range(30):
+        model.learn_one({"wind": "N", "rain": True}, "wet")
+        model.learn_one({"wind": "S", "rain": False}, "dry")
+    model.learn_one({"pressure": 1013.0, "wind": "E"}, "dry")
+    assert model.predict_one({"wind": "N"}) == "wet"
+    assert model.predict_one({"rain": False}) == "dry"
+    assert model.predict_one({"never": "seen", "before": 3}) in ("wet", "dry")
+
+
+def test_a_new_name_does_not_move_the_score_it_is_learned_with() -> None:
+    """The first number at a name standardises to 0, seen while predicting or learning."""
+    model = KARMAClassifier()
+    for x, y in phishing(events=50):
+        model.learn_one(x, y)
+    event = {**phishing(events=51)[50][0], "zz": 5.0, "aa": "x"}
+    batch = model.batch()
+    batch.append(event, learned=True)
+    before = model.decision_one(event)
+    assert model.run(batch, [True], [1.0]).scores[0, 0] == before
+
+
+def test_scaling_by_river_or_not_at_all() -> None:
+    stream = list(datasets.Phishing().take(300))
+    outside = preprocessing.StandardScaler() | KARMAClassifier(scale=False)
+    for model in (outside, KARMAClassifier(scale=False)):
+        assert evaluate.progressive_val_score(stream, model, metrics.Accuracy()).get() > 0.75
+
+
+def test_selected_attributes() -> None:
+    model = compose.Select("is_popular", "long_url") | KARMAClassifier()
+    for x, y in datasets.Phishing().take(20):
+        model.learn_one(x, y)
+    assert model.predict_one(x) in (True, False)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies_go_their_own_way(copied: Any) -> None:
+    model = KARMAClassifier(budget=20)
+    stream = phishing(events=200)
+    predictions(model, stream[:100])
+    twin = copied(model)
+    kept = twin.predict_proba_one(stream[0][0])
+    expected = predictions(model, stream[100:])
+    assert twin.predict_proba_one(stream[0][0]) == kept
+    assert predictions(twin, stream[100:]) == expected
+    assert model.clone().classes == []
+
+
+def test_averaging_predicts_by_the_mean_of_the_iterates() -> None:
+    stream = phishing()
+    averaged = KARMAClassifier(average=True)
+    metric = evaluate.progressive_val_score(stream, averaged, metrics.Accuracy())
+    assert metric.get() > 0.75
+    assert averaged.decision_one(stream[0][0]) != KARMAClassifier().decision_one(stream[0][0])
+
+
+def test_support_vectors_are_what_is_scored_with() -> None:
+    model = KARMAClassifier(gamma=1, scale=False, rho=0.1)
+    model.learn_one({"a": 3.0, "b": 4.0}, True)
+    (one,) = model.support_vectors
+    assert one.observed == {"a", "b"}
+    values = {key: float(value[0]) for key, value in one.values.items()}
+    norm = math.sqrt(26)
+    assert values == pytest.approx({(None, None): 1 / norm, ("a", None): 3 / norm, ("b", None): 4 / norm})
+    assert model.decision_one({"a": 3.0, "b": 4.0}) == pytest.approx(one.alpha)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"gamma": 0}, "gamma must be an integer of 1 or more, not 0"),
+        ({"gamma": 1.5}, "gamma must be an integer"),
+        ({"rho": 0}, "rho must be a number above 0, not 0"),
+        ({"eta": -1.0}, "eta must be a number above 0"),
+        ({"rho": 2.0, "eta": 0.5}, "eta \\* rho must be below 1"),
+        ({"loss": "squared"}, "loss must be one of hinge"),
+        ({"budget": 0}, "budget must be None or an integer of 1 or more, not 0"),
+        ({"pruning": "some"}, "pruning must be one of merge, remove, oldest, not 'some'"),
+    ],
+)
+def test_parameters_out_of_range(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        KARMAClassifier(**options)
+
+
+@pytest.mark.parametrize("target", ["3", None, float("inf"), float("nan"), True, [1]])
+def test_targets_that_are_no_numbers(target: Any) -> None:
+    with pytest.raises(RecordError, match="the target must be a"):
+        KARMARegressor().learn_one({"a": 1}, target)
+
+
+def test_a_refused_event_is_not_half_learned() -> None:
+    model = KARMAClassifier()
+    model.learn_one({"a": 1.0}, True)
+    before = pickle.dumps(model)
+    for x, y in [({"a": float("inf"), "b": 1}, True), ({"a": 1.0, "c": 2.0}, None), ({"d": [1]}, True)]:
+        with pytest.raises(ValueError):  # noqa: PT011  # whichever of the two it is
+            model.learn_one(x, y)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber", "epsilon_insensitive"])
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+def test_regression_in_any_unit(loss: str, scale: float) -> None:
+    stream = [({k: v for k, v in row.items() if k != "y"}, row["y"] * scale + 3 * scale)
+              for row in records(Plan(attributes=8, rank=2, observed=0.8, task="regression"), 800)]  # fmt: skip
+    model = KARMARegressor(loss=loss)
+    metric = evaluate.progressive_val_score(stream, model, metrics.R2())
+    assert metric.get() > 0.6
+
+
+def test_losses_of_a_regression_are_in_the_targets_unit() -> None:
+    for loss, expected in (("squared", 25.0), ("absolute", 5.0)):
+        model = KARMARegressor(loss=loss)
+        for y in (10.0, 20.0):
+            model.learn_one({"a": 1.0}, y)
+        said = model.predict_one({"a": 1.0})
+        batch = model.batch()
+        batch.append({"a": 1.0}, learned=False)
+        assert model.run(batch, [said + 5.0], [0.0]).losses[0] == pytest.approx(expected)
+
+
+def test_events_with_nothing_observed() -> None:
+    model = KARMAClassifier()
+    for _ in range(10):
+        model.learn_one({}, "yes")
+    model.learn_one({}, "no")
+    assert model.predict_one({}) == "yes"
+
+
+def test_huge_values_and_constants_give_finite_predictions() -> None:
+    for scale in (True, False):
+        model = KARMAClassifier(scale=scale, normalize=False)
+        for i in range(50):
+            model.learn_one({"big": 1e300 * (-1) ** i, "same": 1.0}, i % 3 == 0)
+        assert all(0.0 <= p <= 1.0 for p in model.predict_proba_one({"big": 1e300}).values())
+
+
+def test_ten_thousand_attributes_in_one_event() -> None:
+    model = KARMAClassifier()
+    wide = {f"a{i}": float(i % 7) for i in range(10_000)}
+    for y in (True, False):
+        model.learn_one(wide, y)
+    assert set(model.predict_proba_one(wide)) == {True, False}
+    assert model.summary()["attributes"] == 10_000

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+from river import datasets
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def run(*command: str | Path, cwd: Path | None = None, **environment: str) -> bytes:
+    """Standard output of a command that must succeed."""
+    done = subprocess.run(command, cwd=cwd, env={**os.environ, **environment}, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+def example(name: str, *options: str) -> bytes:
+    return run(sys.executable, EXAMPLES / name, *options)
+
+
+def withheld(*options: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in example("withhold.py", *options).splitlines()]
+
+
+def numbers(line: str) -> list[float]:
+    return [float(text.replace(",", "")) for text in re.findall(r"-?\d[\d,]*\.?\d*", line)]
+
+
+@pytest.mark.parametrize("missing", ["random", "blocks", "value"])
+def test_about_the_share_asked_for_is_observed_and_never_none(missing: str) -> None:
+    events = withheld("imagesegments", "--missing", missing, "--observed", "0.5")
+    whole = list(datasets.ImageSegments())
+    assert [event["y"] for event in events] == [y for _, y in whole]
+    assert all({"y"} < event.keys() for event in events)
+    for event, (x, _) in zip(events, whole, strict=True):
+        assert all(x[name] == value for name, value in event.items() if name != "y")
+    # Of three blocks all are dropped one time in eight, and then one is kept.
+    expected = 0.5 + 1 / 24 if missing == "blocks" else 0.5
+    assert mean((len(event) - 1) / 18 for event in events) == pytest.approx(expected, abs=0.03)
+
+
+def test_an_event_that_would_lose_everything_keeps_one_attribute() -> None:
+    assert {len(event) for event in withheld("phishing", "--observed", "1e-9")} == {2}
+
+
+def test_everything_is_kept_when_all_is_observed() -> None:
+    events = withheld("TrumpApproval", "--observed", "1", "--missing", "value")
+    assert events == [{**x, "y": y} for x, y in datasets.TrumpApproval()]
+
+
+def test_neighbours_in_a_block_share_their_fate() -> None:
+    names = list(next(iter(datasets.Phishing()))[0])
+    blocks = [set(names[i : i + 3]) for i in (0, 3, 6)]
+    kept = [event.keys() - {"y"} for event in withheld("phishing", "--missing", "blocks", "--blocks", "3")]
+    assert all(block <= keys or not block & keys for block in blocks for keys in kept)
+    assert len({frozenset(keys) for keys in kept}) == 7
+
+
+def test_high_values_are_observed_more_often_than_low_ones() -> None:
+    events = withheld("shuttle", "--missing", "value", "--limit", "5000")
+    whole = [x for x, _ in datasets.Shuttle().take(5000)]
+    usual = mean(x["f1"] for x in whole)
+    high = mean("f1" in event for event, x in zip(events, whole, strict=True) if x["f1"] > usual)
+    low = mean("f1" in event for event, x in zip(events, whole, strict=True) if x["f1"] < usual)
+    # Odds of e and 1/e, against a running mean that comes near that of the whole.
+    assert high == pytest.approx(0.73, abs=0.06)
+    assert low == pytest.approx(0.27, abs=0.06)
+
+
+def test_the_same_seed_gives_the_same_bytes_and_a_limit_a_beginning() -> None:
+    whole = example("withhold.py", "phishing", "--seed", "3")
+    assert example("withhold.py", "phishing", "--seed", "3") == whole
+    assert example("withhold.py", "phishing", "--seed", "4") != whole
+    short = example("withhold.py", "phishing", "--seed", "3", "--limit", "20")
+    assert whole.startswith(short)
+    assert short.count(b"\n") == 20
+
+
+def test_the_pipe(tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    script = EXAMPLES / "pipe.sh"
+    text = run("bash", script, cwd=tmp_path, PYTHON=sys.executable, PATH=path, TMPDIR=str(temporary)).decode()
+    summary = json.loads(text[text.index("\n{\n") : text.index("\n}\n") + 2])
+    assert summary["events"] == 1000
+    assert summary["metrics"]["error_rate"] < 0.35
+    scored = [json.loads(line) for line in text.splitlines() if line.startswith('{"n"')]
+    assert len(scored) == 4
+    assert re.search(r"^kind +KARMAClassifier$", text, re.MULTILINE)
+    assert not list(temporary.iterdir())
+
+
+def test_the_river_pipeline() -> None:
+    header, *rows = example("river_pipeline.py").decode().splitlines()
+    assert numbers(header) == [250, 500, 750, 1000, 1250]
+    assert len(rows) == 4
+    assert all(60 < value < 100 for row in rows for value in numbers(row))
+
+
+def test_the_speed_table() -> None:
+    text = example("speed.py", "--events", "2000", "--rounds", "2", "--budget", "50").decode()
+    rows = [line.split() for line in text.splitlines() if re.match(r"(1|2|median) ", line)]
+    assert [row[0] for row in rows] == ["1", "2", "median"]
+    assert {len(row) for row in rows} == {8}
+    # Errors do not depend on the machine: each round has the same.
+    assert len({(row[3], row[6]) for row in rows}) == 1
+    assert all(0 < float(row[column]) < 0.5 for row in rows for column in (3, 6))
+
+
+def test_the_budget_table() -> None:
+    _, _, *lines = example("budgets.py", "--seeds", "2", "--events", "1000").decode().splitlines()
+    rows = [numbers(line.removeprefix("mean")) for line in lines]
+    assert [line.split()[0] for line in lines] == ["0", "1", "mean"]
+    unlimited, default, merge, remove, _, to_unlimited, to_remove = rows[-1]
+    assert unlimited <= default + 0.02
+    assert merge < remove
+    assert to_unlimited == pytest.approx(merge / unlimited, abs=0.002)
+    assert to_remove == pytest.approx(merge / remove, abs=0.002)
+
+
+def test_the_table_of_streams(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "streamkarma", "generate", "lowrank", "--events", "500"]
+    for name in ("first", "second"):
+        with gzip.open(tmp_path / f"{name}.jsonl.gz", "wb") as file:
+            file.write(run(*command, "--seed", str(len(name))))
+    header, *rows = example("haphazard.py", str(tmp_path)).decode().splitlines()
+    assert header.split() == ["stream", "events", "balanced", "accuracy", "AUC", "log", "loss"]
+    assert [row.split()[0] for row in rows] == ["first", "second"]
+    for row in rows:
+        events, accuracy, auc, loss = numbers(row)
+        assert events == 500
+        assert 55 < accuracy < 100
+        assert 0.6 < auc < 1
+        assert 0 < loss < 0.7
+
+
+def test_a_folder_without_streams_is_wrong_usage(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, EXAMPLES / "haphazard.py", tmp_path], capture_output=True)
+    assert done.returncode == 2
+    assert b"there is no *.jsonl.gz" in done.stderr

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamkarma.core.loss import CLASSIFICATION, REGRESSION, loss_and_slope, multiclass_loss_and_slopes
+
+scores = st.floats(-30, 30)
+
+
+@pytest.mark.parametrize("name", [*CLASSIFICATION, *REGRESSION])
+@given(score=scores, label=st.sampled_from([-1.0, 1.0]))
+def test_slope_is_the_derivative(name: str, score: float, label: float) -> None:
+    code = {**CLASSIFICATION, **REGRESSION}[name].code
+    step = 1e-5
+    below, above = (loss_and_slope(code, score + s, label)[0] for s in (-step, step))
+    _, slope = loss_and_slope(code, score, label)
+    left = (loss_and_slope(code, score, label)[0] - below) / step
+    right = (above - loss_and_slope(code, score, label)[0]) / step
+    # At a kink any slope between those of both sides will do.
+    assert min(left, right) - 1e-3 <= slope <= max(left, right) + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "score", "label", "loss"),
+    [
+        ("hinge", 0.5, 1.0, 0.5),
+        ("hinge", 0.5, -1.0, 1.5),
+        ("squared_hinge", 0.5, -1.0, 2.25),
+        ("logistic", 0.0, 1.0, np.log(2)),
+        ("squared", 3.0, 1.0, 4.0),
+        ("absolute", 3.0, 1.0, 2.0),
+        ("huber", 3.0, 1.0, 1.5),
+        ("huber", 1.5, 1.0, 0.125),
+        ("epsilon_insensitive", 1.05, 1.0, 0.0),
+        ("epsilon_insensitive", 3.0, 1.0, 1.9),
+    ],
+)
+def test_values(name: str, score: float, label: float, loss: float) -> None:
+    code = {**CLASSIFICATION, **REGRESSION}[name].code
+    assert loss_and_slope(code, score, label)[0] == pytest.approx(loss)
+
+
+def test_logistic_loss_survives_large_scores() -> None:
+    code = CLASSIFICATION["logistic"].code
+    assert loss_and_slope(code, -1000.0, 1.0) == (1000.0, -1.0)
+    assert loss_and_slope(code, 1000.0, 1.0)[0] == 0.0
+
+
+@pytest.mark.parametrize("name", CLASSIFICATION)
+@given(each=st.lists(scores, min_size=2, max_size=5, unique=True), which=st.integers(0, 100))
+def test_multiclass_slopes_are_the_gradient(name: str, each: list[float], which: int) -> None:
+    code = CLASSIFICATION[name].code
+    label = which % len(each)
+    values, slopes = np.array(each), np.empty(len(each))
+    loss = multiclass_loss_and_slopes(code, values, label, slopes)
+    assert slopes.sum() == pytest.approx(0.0, abs=1e-9)
+    other = values + 1e-6 * np.arange(len(each))
+    change = multiclass_loss_and_slopes(code, other, label, np.empty(len(each))) - loss
+    # Convexity: a loss lies above each of its tangents.
+    assert change >= slopes @ (other - values) - 1e-9
+
+
+def test_multiclass_hinge_is_that_of_crammer_and_singer() -> None:
+    slopes = np.empty(3)
+    loss = multiclass_loss_and_slopes(CLASSIFICATION["hinge"].code, np.array([0.5, 0.2, -1.0]), 1, slopes)
+    assert loss == pytest.approx(1.3)
+    assert slopes.tolist() == [1.0, -1.0, 0.0]
+
+
+def test_of_one_class_there_is_nothing_to_learn() -> None:
+    slopes = np.ones(1)
+    assert multiclass_loss_and_slopes(0, np.zeros(1), 0, slopes) == 0.0
+    assert slopes.tolist() == [0.0]

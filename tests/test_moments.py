@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamkarma.core.moments import CLIP, encode, encode_targets
+from streamkarma.events.block import Block
+
+finite = st.integers(-(10**9), 10**9).map(lambda i: i / 1000)
+
+
+def column(values: list[float]) -> Block:
+    """One attribute, 1, with a value in every event."""
+    n = len(values)
+    return Block(np.arange(n + 1), np.ones(n, np.int32), np.ones(n, np.int32), np.array(values))
+
+
+def encoded(values: list[float], learned: list[bool] | None = None) -> list[float]:
+    flags = np.ones(len(values), np.bool_) if learned is None else np.array(learned)
+    block = encode(column(values), np.array([False, True]), np.zeros((2, 3)), flags, True, False)
+    return block.values.tolist()  # type: ignore[no-any-return]
+
+
+@given(st.lists(finite, min_size=1, max_size=30))
+def test_standardised_by_all_so_far_itself_included(values: list[float]) -> None:
+    for t, standard in enumerate(encoded(values)):
+        so_far = np.array(values[: t + 1])
+        if np.ptp(so_far) <= 1e-9 * np.abs(so_far).max():
+            continue  # nothing but rounding is left to compare
+        expected = np.clip((so_far[-1] - so_far.mean()) / so_far.std(), -CLIP, CLIP)
+        assert standard == pytest.approx(expected, rel=1e-5, abs=1e-5)
+
+
+def test_constants_are_zero() -> None:
+    assert encoded([0.1] * 5) == [0.0] * 5
+
+
+def test_events_not_learned_leave_no_trace() -> None:
+    with_guests = encoded([1.0, 50.0, 3.0, -7.0, 2.0], [True, False, True, False, True])
+    assert [with_guests[i] for i in (0, 2, 4)] == encoded([1.0, 3.0, 2.0])
+
+
+@pytest.mark.parametrize("huge", [1e300, -1e300, 1.7e308])
+def test_huge_values_stay_finite(huge: float) -> None:
+    assert np.isfinite(encoded([1.0, huge, 2.0, -huge, 1.0])).all()
+
+
+def test_order_and_missing() -> None:
+    raw = Block(
+        np.array([0, 3]), np.int32([3, 1, 2]), np.int32([3, 1, 2]), np.array([3.0, np.nan, 2.0])
+    )
+    block = encode(raw, np.zeros(4, np.bool_), np.zeros((4, 3)), np.array([True]), True, True)
+    assert block.attributes.tolist() == [0, 2, 3]
+    assert block.values.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_targets_are_turned_back_by_what_was_known_before() -> None:
+    targets = np.array([10.0, 20.0, np.nan, 40.0])
+    centres, spreads = np.empty(4), np.empty(4)
+    standard = encode_targets(targets, np.ones(4), np.zeros(3), True, centres, spreads)
+    assert centres.tolist() == [0.0, 10.0, 15.0, 15.0]
+    assert spreads.tolist() == [1.0, 1.0, 5.0, 5.0]
+    assert standard[0] == 0.0
+    assert standard[1] == 1.0
+    assert np.isnan(standard[2])
