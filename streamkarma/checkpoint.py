@@ -42,7 +42,7 @@ def write(path: Path, header: dict[str, Any], arrays: Arrays) -> None:
     ModelFileError
         If the file cannot be written.
     """
-    laid_out = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    laid_out = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     shapes = [[name, array.dtype.str, list(array.shape)] for name, array in laid_out.items()]
     try:
         text = json.dumps({"format": FORMAT, **header, "arrays": shapes}, allow_nan=False)

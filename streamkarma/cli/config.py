@@ -28,24 +28,17 @@ def _load(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     if unknown:
         raise click.UsageError(f"--config {value}: {ctx.info_name} has no option {unknown[0]!r}")
     values = {k.replace("-", "_"): v for k, v in {**general, **own}.items()}
-    ctx.default_map = {
-        known[name]: _flag(name, value) for name, value in values.items() if name in known
-    }
+    ctx.default_map = {known[n][0]: not v if known[n][1] else v for n, v in values.items() if n in known}
 
 
-def _names(command: click.Command) -> dict[str, str]:
-    """Parameter of every long option of a command, dashes as underscores."""
+def _names(command: click.Command) -> dict[str, tuple[str, bool]]:
+    """By long option, dashes as underscores: its parameter, and whether it says the opposite."""
     return {
-        option.lstrip("-").replace("-", "_"): str(parameter.name)
+        option.lstrip("-").replace("-", "_"): (str(parameter.name), option in parameter.secondary_opts)
         for parameter in command.params
         for option in (*parameter.opts, *parameter.secondary_opts)
         if option.startswith("--")
     }
-
-
-def _flag(name: str, value: Any) -> Any:
-    """``no-x = true`` says the same as ``x = false``."""
-    return not value if name.startswith("no_") and isinstance(value, bool) else value
 
 
 config_option: Callable[[Any], Any] = click.option(

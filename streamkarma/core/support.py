@@ -18,6 +18,7 @@ from streamkarma.core.vectors import (
     MERGED_EXACTLY,
     REMOVED,
     SCALE,
+    SCALE_SUM,
     STEPS,
     USED,
     Vectors,
@@ -169,6 +170,7 @@ class SupportVectors:
         """Forget every support vector, and go on as after ``steps`` steps."""
         self.vectors = self._empty(1)
         self.vectors.counts[STEPS] = steps
+        self.vectors.clock[SCALE_SUM] = steps
 
     def summary(self) -> dict[str, int]:
         """What the model holds, and what became of the examples."""

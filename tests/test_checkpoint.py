@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkarma import KARMAClassifier, KARMARegressor, checkpoint, load, save
+from streamkarma.errors import ModelFileError, UsageError
+from streamkarma.synthetic import Plan, records
+
+STREAMS = {
+    task: [(row, row.pop("y")) for row in records(Plan(attributes=6, rank=3, task=task), 120)]  # type: ignore[arg-type]
+    for task in ("binary", "multiclass", "regression")
+}
+
+
+def learned(task: str, events: int = 60, **options: Any) -> Any:
+    model: Any = (KARMARegressor if task == "regression" else KARMAClassifier)(**options)
+    for x, y in STREAMS[task][:events]:
+        model.learn_one({**x, "colour": "red" if "x0" in x else "blue"}, y)
+    return model
+
+
+@pytest.mark.parametrize("task", STREAMS)
+@pytest.mark.parametrize("average", [True, False])
+@pytest.mark.parametrize("stop", [0, 1, 7, 60])
+def test_resuming_is_never_having_stopped(tmp_path: Path, task: str, average: bool, stop: int) -> None:
+    one = learned(task, stop, budget=10, average=average)
+    save(one, tmp_path / "model")
+    other = load(tmp_path / "model")
+    for model in (one, other):
+        for x, y in STREAMS[task][stop:]:
+            model.learn_one(x, y)
+    save(one, tmp_path / "one")
+    save(other, tmp_path / "other")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+    for x, _ in STREAMS[task][:20]:
+        assert one.predict_one(x) == other.predict_one(x)
+
+
+def test_names_and_labels_of_other_kinds(tmp_path: Path) -> None:
+    model = KARMAClassifier()
+    model.learn_one({1: 2.0, "a": "x", True: 1.0, 2.5: 1.0}, 0)
+    model.learn_one({"a": "y"}, 1.5)
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.classes == [0, 1.5]  # type: ignore[union-attr]
+    assert again.predict_one({1: 3.0, "a": "x"}) == model.predict_one({1: 3.0, "a": "x"})
+
+
+def test_what_has_no_form_in_json_is_refused(tmp_path: Path) -> None:
+    model = KARMAClassifier()
+    model.learn_one({("a", b"b"): 1.0}, True)
+    with pytest.raises(UsageError, match="names and labels must be strings"):
+        save(model, tmp_path / "model")
+    assert os.listdir(tmp_path) == []
+
+
+def test_every_truncation_is_refused(tmp_path: Path) -> None:
+    save(learned("binary"), tmp_path / "model")
+    content = (tmp_path / "model").read_bytes()
+    for size in [*range(0, 200), *range(200, len(content), 997), len(content) - 1]:
+        (tmp_path / "cut").write_bytes(content[:size])
+        with pytest.raises(ModelFileError, match="is not a streamkarma model|truncated|altered"):
+            load(tmp_path / "cut")
+
+
+@settings(max_examples=150, deadline=None)
+@given(at=st.integers(0, 10**6), bit=st.integers(0, 7))
+def test_every_altered_bit_is_refused(tmp_path_factory: Any, at: int, bit: int) -> None:
+    folder = tmp_path_factory.mktemp("altered")
+    save(learned("binary", 5), folder / "model")
+    content = bytearray((folder / "model").read_bytes())
+    content[at % len(content)] ^= 1 << bit
+    (folder / "model").write_bytes(content)
+    with pytest.raises(ModelFileError):
+        load(folder / "model")
+
+
+def resealed(path: Path, old: bytes, new: bytes) -> None:
+    """Change the file and make its checksum right again, as an enemy would."""
+    content = path.read_bytes()[:-32]
+    assert old in content
+    content = content.replace(old, new, 1)
+    path.write_bytes(content + hashlib.sha256(content).digest())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (b'"format": 1', b'"format": 9', "has format 9, this program reads up to 1; upgrade"),
+        (b'"kind": "KARMAC', b'"kind": "XARMAC', "not a model this program can use"),
+        (b'"gamma": 2', b'"gamma": 0', "gamma must be an integer"),
+        (b'"<i4"', b'"|O1"', "its arrays are not as it says"),
+        (b'"ignored": 0', b'"ignored":{}', "not a model this program can use"),
+        (b'["x1", null]', b'["x0", null]', "cannot hold 'x0'"),
+        (b'"classes": [', b'"klasses": [', "not a model this program can use"),
+    ],
+)
+def test_well_sealed_nonsense_is_refused(tmp_path: Path, old: bytes, new: bytes, reason: str) -> None:
+    save(learned("binary"), tmp_path / "model")
+    resealed(tmp_path / "model", old, new)
+    with pytest.raises(ModelFileError, match=reason):
+        load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x04pickle", b"PK\x03\x04"])
+def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "model").write_bytes(content)
+    with pytest.raises(ModelFileError, match="is not a streamkarma model"):
+        load(tmp_path / "model")
+
+
+def test_a_missing_file_and_a_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="cannot read the model .*: No such file"):
+        load(tmp_path / "none")
+    with pytest.raises(ModelFileError, match="cannot write the model to .*: No such file"):
+        save(KARMAClassifier(), tmp_path / "no" / "model")
+
+
+def test_a_failed_write_leaves_the_old_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(learned("binary", 5), tmp_path / "model")
+    before = (tmp_path / "model").read_bytes()
+
+    def fail(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(ModelFileError, match="No space left on device"):
+        save(learned("binary", 10), tmp_path / "model")
+    assert (tmp_path / "model").read_bytes() == before
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_only_own_models_are_saved(tmp_path: Path) -> None:
+    class Child(KARMAClassifier):
+        """A model that ``load`` would not know."""
+
+    with pytest.raises(UsageError, match="can save KARMAClassifier and KARMARegressor, not Child"):
+        save(Child(), tmp_path / "model")
+
+
+def test_arrays_keep_shape_and_type(tmp_path: Path) -> None:
+    arrays = {"a": np.zeros((0, 3)), "b": np.arange(6, dtype=np.int32).reshape(2, 3), "c": np.array(2.5)}
+    checkpoint.write(tmp_path / "file", {"x": [1, None]}, arrays)
+    header, again = checkpoint.read(tmp_path / "file")
+    assert header["x"] == [1, None]
+    for name, array in arrays.items():
+        assert again[name].dtype == array.dtype
+        assert again[name].shape == array.shape
+        assert again[name].tolist() == array.tolist()

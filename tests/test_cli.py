@@ -1,0 +1,378 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamkarma.synthetic import Plan, records
+from tests.conftest import Program
+
+EVENTS = list(records(Plan(attributes=6, rank=3), 300))
+
+
+def summary_of(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text())  # type: ignore[no-any-return]
+
+
+def test_learning_from_a_pipe(streamkarma: Program, tmp_path: Path) -> None:
+    result = streamkarma("learn", "--summary", "s.json", "--id", "who",
+                         records=[{**e, "who": i} for i, e in enumerate(EVENTS)])  # fmt: skip
+    assert result.code == 0
+    assert [row["n"] for row in result.rows] == list(range(1, 301))
+    assert [row["id"] for row in result.rows] == list(range(300))
+    last = result.rows[-1]
+    assert list(last) == ["n", "id", "prediction", "score", "probability", "target", "loss", "observed"]
+    assert last["prediction"] in (0, 1)
+    assert (last["score"] > 0) == (last["prediction"] == 1)
+    assert 0.5 <= last["probability"] <= 1.0
+    assert [row["target"] for row in result.rows] == [e["y"] for e in EVENTS]
+    assert [row["observed"] for row in result.rows] == [len(e) - 1 for e in EVENTS]
+    assert result.rows[0]["prediction"] is None
+    assert "task: binary, since the labels are 0 and 1" in result.stderr
+    summary = summary_of(tmp_path / "s.json")
+    assert (summary["events"], summary["learned"], summary["rejected"]) == (300, 300, 0)
+    assert (summary["task"], summary["learner"]) == ("binary", "karma")
+    errors = sum(row["prediction"] != row["target"] for row in result.rows)
+    assert summary["metrics"]["error_rate"] == pytest.approx(errors / 300)
+    total = sum(row["loss"] for row in result.rows)
+    assert summary["loss"] == {"name": "logistic", "mean": pytest.approx(total / 300), "total": pytest.approx(total)}
+    assert set(summary["metrics"]) == {"error_rate", "balanced_accuracy", "auc", "log_loss"}
+    wanted = {"attributes", "coordinates", "support_vectors", "patterns", "budget",
+              "merged_exactly", "merged_closest", "removed", "bytes"}  # fmt: skip
+    assert wanted <= set(summary["model"])
+    assert summary["model"]["attributes"] == 6
+
+
+def test_with_and_without_predictions_the_model_is_the_same(streamkarma: Program, tmp_path: Path) -> None:
+    """The fast path for plain lines and the general one, to the byte."""
+    streamkarma("learn", "--model", "a", "--no-predictions", "--quiet", records=EVENTS)
+    streamkarma("learn", "--model", "b", "--predictions", "p.jsonl", "--quiet", records=EVENTS)
+    spaced = b"".join(json.dumps({"é": None, **e}, ensure_ascii=False).encode() + b" \r\n" for e in EVENTS)
+    streamkarma("learn", "--model", "c", "--no-predictions", "--quiet", text=spaced)
+    one, two, three = ((tmp_path / name).read_bytes() for name in "abc")
+    assert one == two == three
+    assert len((tmp_path / "p.jsonl").read_bytes().splitlines()) == 300
+
+
+@pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
+@pytest.mark.parametrize("stop", [1, 2, 100])
+def test_stopping_and_resuming_is_not_stopping(
+    streamkarma: Program, tmp_path: Path, task: Any, stop: int
+) -> None:
+    events = list(records(Plan(attributes=6, rank=3, task=task), 150))
+    whole = streamkarma("learn", "--model", "whole", "--budget", "20", records=events)
+    first = streamkarma("learn", "--model", "parts", "--budget", "20", records=events[:stop])
+    second = streamkarma("learn", "--model", "parts", records=events[stop:])
+    assert first.stdout + second.stdout == whole.stdout
+    assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_the_first_prediction_of_a_slow_pipe_comes_at_once() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "streamkarma", "learn", "--quiet"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for n, event in enumerate(EVENTS[:3], 1):
+            process.stdin.write(json.dumps(event).encode() + b"\n")
+            process.stdin.flush()
+            # The pipe stays open: were anything held back, this would wait for ever.
+            assert json.loads(process.stdout.readline())["n"] == n
+        process.stdin.close()
+
+
+def test_bad_records_are_set_aside_and_counted(streamkarma: Program, tmp_path: Path) -> None:
+    bad = {
+        b"hello": "not JSON",
+        b"[1, 2]": "an array, where an object is expected",
+        b'{"x0": 1e999, "y": 1}': "holds an infinite number",
+        b'{"x0": 1, "y": {"a": 1}}': "the label must be|a label must be",
+        b'{"x0": 1, "y": "yes"}': "where labels so far are numbers",
+        b'{"x0": 1, "y": 7}': "neither of the two classes",
+        b'{"a.b": 1, "a": {"b": 2}, "y": 1}': "occurs twice",
+        b'{"x0": "' + b"z" * 3000 + b'"}': "longer than the limit",
+        b"\xff\xfe\x00": "not JSON",
+        b'{"x":' * 40 + b"1" + b"}" * 40: "nested deeper than 32",
+    }
+    good = [json.dumps(e).encode() for e in EVENTS[:20]]
+    lines = [*good, b"", *bad, b"   ", *good]
+    result = streamkarma(
+        "learn", "--dead-letters", "dead.jsonl", "--summary", "s.json", "--max-record-bytes", "2000",
+        text=b"\n".join(lines),
+    )  # fmt: skip
+    assert result.code == 0
+    assert len(result.rows) == 40
+    summary = summary_of(tmp_path / "s.json")
+    assert (summary["events"], summary["rejected"]) == (40, len(bad))
+    dead = [json.loads(line) for line in (tmp_path / "dead.jsonl").read_bytes().splitlines()]
+    assert [row["line"] for row in dead] == list(range(22, 22 + len(bad)))
+    for row, (line, reason) in zip(dead, bad.items(), strict=True):
+        assert re.search(reason, row["error"]), row
+        assert line.decode(errors="replace").startswith(row["record"])
+    undisturbed = streamkarma("learn", text=b"\n".join([*good, *good]))
+    assert [{**row, "n": 0} for row in result.rows] == [{**row, "n": 0} for row in undisturbed.rows]
+
+
+def test_a_bad_record_can_end_the_run(streamkarma: Program, tmp_path: Path) -> None:
+    lines = [json.dumps(e).encode() for e in EVENTS[:10]]
+    result = streamkarma("learn", "--on-error", "fail", "--model", "m", "--quiet", text=b"\n".join([*lines, b"{", *lines]))
+    assert result.code == 1
+    assert re.fullmatch(r"streamkarma: line 11: not JSON: .*\n", result.stderr)
+    assert len(result.rows) == 10
+    assert json.loads(streamkarma("inspect", "m", "--json").stdout)["learned"] == 10
+
+
+@pytest.mark.parametrize("text", [b"", b"\n", b"\n \n"])
+def test_an_empty_input_is_no_error(streamkarma: Program, tmp_path: Path, text: bytes) -> None:
+    result = streamkarma("learn", "--summary", "s.json", "--model", "m", text=text)
+    assert (result.code, result.stdout) == (0, b"")
+    summary = summary_of(tmp_path / "s.json")
+    assert (summary["events"], summary["metrics"], summary["loss"]["mean"]) == (0, {}, None)
+    assert streamkarma("learn", "--model", "m", records=EVENTS[:3]).code == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        (["learn", "--gamma", "0"], "--gamma"),
+        (["learn", "--gamma", "x"], "--gamma"),
+        (["learn", "--rho", "0"], "--rho"),
+        (["learn", "--nothing"], "--nothing"),
+        (["learn", "--pruning", "all"], "--pruning"),
+        (["learn", "--learner", "magic"], "--learner"),
+        (["learn", "--regret", "all"], "--regret"),
+        (["learn", "--loss", "none"], "loss must be one of"),
+        (["learn", "--task", "regression", "--loss", "hinge"], "loss must be one of"),
+        (["learn", "--rho", "10", "--eta", "1"], "eta * rho"),
+        (["learn", "--task", "regression", "--positive", "1"], "--positive"),
+        (["learn", "--predictions", "x", "--no-predictions"], "contradict"),
+        (["learn", "--model", "no/where"], "folder"),
+        (["generate", "lowrank", "--rank", "30"], "rank"),
+        (["generate", "lowrank", "--blocks", "3"], "--blocks"),
+        (["generate", "spiral"], "spiral"),
+        (["wash"], "wash"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_2(streamkarma: Program, args: list[str], complaint: str) -> None:
+    result = streamkarma(*args, records=EVENTS[:3])
+    assert result.code == 2
+    assert result.stdout == b""
+    assert result.stderr.count("\n") == 1
+    assert complaint in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        (["learn", "none.jsonl"], "cannot read none.jsonl: No such file or directory"),
+        (["learn", "--predictions", "no/where"], "cannot write no/where"),
+        (["learn", "--model", "text"], "text is not a streamkarma model"),
+        (["predict", "none"], "cannot read the model none"),
+        (["inspect", "text"], "text is not a streamkarma model"),
+        (["learn", "broken.gz"], "broken.gz"),
+    ],
+)
+def test_a_failed_run_is_one_line_and_exit_1(
+    streamkarma: Program, tmp_path: Path, args: list[str], complaint: str
+) -> None:
+    (tmp_path / "text").write_text("hello")
+    (tmp_path / "broken.gz").write_bytes(b"\x1f\x8b\x08\x00")
+    result = streamkarma(*args, "--quiet" if args[0] != "inspect" else "--json", records=EVENTS[:3])
+    assert result.code == 1
+    assert result.stderr.count("\n") == 1
+    assert complaint in result.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_save_and_say_so(tmp_path: Path, number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "streamkarma", "learn", "--model", "m", "--summary", "s.json"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for event in EVENTS[:5]:
+            process.stdin.write(json.dumps(event).encode() + b"\n")
+        process.stdin.flush()
+        for _ in range(5):
+            process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(timeout=60) == 128 + number
+    assert summary_of(tmp_path / "s.json")["learned"] == 5
+    assert (tmp_path / "m").exists()
+
+
+def test_a_reader_that_goes_ends_the_program_quietly(tmp_path: Path) -> None:
+    (tmp_path / "events").write_text("".join(json.dumps(e) + "\n" for e in EVENTS * 40))
+    done = subprocess.run(
+        f"set -o pipefail; {sys.executable} -m streamkarma learn events --quiet --model m | head -n 1",
+        shell=True, executable="/bin/bash", cwd=tmp_path, capture_output=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 1)
+    assert (tmp_path / "m").exists()
+
+
+def test_predicting_learns_nothing(streamkarma: Program, tmp_path: Path) -> None:
+    streamkarma("learn", "--model", "m", "--id", "who", "--target", "label", "--quiet",
+                records=[{**e, "who": 1, "label": e["y"] == 1, "y": None} for e in EVENTS])  # fmt: skip
+    before = (tmp_path / "m").read_bytes()
+    new = [{**e, "who": i, "label": e["y"] == 1, "y": None} for i, e in enumerate(records(Plan(6, 3), 400))][300:]
+    scored = streamkarma("predict", "m", "--summary", "s.json", records=new)
+    assert (tmp_path / "m").read_bytes() == before
+    assert [row["id"] for row in scored.rows] == list(range(300, 400))
+    assert [row["n"] for row in scored.rows] == list(range(1, 101))
+    assert summary_of(tmp_path / "s.json")["learned"] == 0
+    assert summary_of(tmp_path / "s.json")["metrics"]["error_rate"] < 0.4
+    unlabelled = streamkarma("predict", "m", records=[{k: v for k, v in e.items() if k != "label"} for e in new])
+    assert [row["score"] for row in unlabelled.rows] == [row["score"] for row in scored.rows]
+    assert not any("target" in row or "loss" in row for row in unlabelled.rows)
+
+
+def test_records_without_a_label_are_predicted_only(streamkarma: Program, tmp_path: Path) -> None:
+    mixed = [{**e, "y": None} if i % 3 == 0 else e for i, e in enumerate(EVENTS)]
+    result = streamkarma("learn", "--summary", "s.json", "--model", "a", records=mixed)
+    summary = summary_of(tmp_path / "s.json")
+    assert (summary["unlabelled"], summary["learned"]) == (100, 200)
+    assert len(result.rows) == 300
+    streamkarma("learn", "--model", "b", records=[e for i, e in enumerate(EVENTS) if i % 3])
+    assert self_scores(streamkarma, "a") == self_scores(streamkarma, "b")
+
+
+def self_scores(streamkarma: Program, model: str) -> list[float]:
+    return [row["score"] for row in streamkarma("predict", model, records=EVENTS[:20]).rows]
+
+
+def test_fields_beside_the_attributes(streamkarma: Program, tmp_path: Path) -> None:
+    odd = [{**e, "weight": i % 2, "junk": i, "meta": {"label": e["y"], "id": f"e{i}"}} for i, e in enumerate(EVENTS)]
+    for e in odd:
+        del e["y"]
+    result = streamkarma(
+        "learn", "--target", "meta.label", "--id", "meta.id", "--weight", "weight", "--ignore", "junk",
+        "--summary", "s.json", "--model", "a", records=odd,
+    )  # fmt: skip
+    summary = summary_of(tmp_path / "s.json")
+    assert (summary["events"], summary["learned"], summary["model"]["attributes"]) == (300, 150, 6)
+    assert result.rows[7]["id"] == "e7"
+    streamkarma("learn", "--model", "b", records=EVENTS[1::2])
+    a = streamkarma("predict", "a", "--target", "y", records=EVENTS[:20])
+    b = streamkarma("predict", "b", records=EVENTS[:20])
+    assert [row["score"] for row in a.rows] == [row["score"] for row in b.rows]
+
+
+def test_options_from_file_environment_and_command_line(streamkarma: Program, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('quiet = true\n[learn]\nscale = false\ngamma = 3\nrho = 0.5\nno-predictions = true\n')
+    env = {"STREAMKARMA_LEARN_GAMMA": "4"}
+
+    def gamma(*args: str, env: dict[str, str] | None = None) -> int:
+        (tmp_path / "m").unlink(missing_ok=True)
+        result = streamkarma("learn", "--model", "m", *args, records=EVENTS[:5], env=env)
+        assert result.code == 0
+        assert not args or (result.stdout, result.stderr) == (b"", "")
+        parameters = json.loads(streamkarma("inspect", "m", "--json").stdout)["parameters"]
+        return parameters["gamma"]  # type: ignore[no-any-return]
+
+    assert gamma("--config", "c.toml") == 3
+    assert gamma("--config", "c.toml", env=env) == 4
+    assert gamma("--config", "c.toml", "--gamma", "5", env=env) == 5
+    (tmp_path / "bad.toml").write_text("[learn]\ngama = 3\n")
+    result = streamkarma("learn", "--config", "bad.toml")
+    assert (result.code, result.stderr.count("\n")) == (2, 1)
+    assert "no option 'gama'" in result.stderr
+
+
+def test_a_resumed_model_keeps_to_its_options(streamkarma: Program) -> None:
+    streamkarma("learn", "--model", "m", "--gamma", "3", "--budget", "0", records=EVENTS[:20])
+    again = streamkarma("learn", "--model", "m", "--gamma", "3", "--budget", "0", records=EVENTS[20:40])
+    assert again.code == 0
+    assert again.rows[0]["n"] == 21
+    other = streamkarma("learn", "--model", "m", "--gamma", "2", records=EVENTS[40:])
+    assert other.code == 2
+    assert "m was made with gamma 3, not 2" in other.stderr
+    other = streamkarma("learn", "--model", "m", "--task", "regression", records=EVENTS[40:])
+    assert other.code == 2
+    assert "m was made for the task binary, not regression" in other.stderr
+
+
+def test_inspect(streamkarma: Program, tmp_path: Path) -> None:
+    streamkarma("learn", "--model", "m", records=EVENTS)
+    content = json.loads(streamkarma("inspect", "m", "--json").stdout)
+    assert content["kind"] == "KARMAClassifier"
+    assert (content["events"], content["learned"], content["task"]) == (300, 300, "binary")
+    assert content["attributes"] == [f"x{i}" for i in range(6)]
+    assert sorted(content["classes"]) == [0, 1]
+    text = streamkarma("inspect", "m").stdout.decode()
+    assert "KARMAClassifier" in text
+    assert "support_vectors" in text
+
+
+def test_generate_writes_the_same_bytes(streamkarma: Program) -> None:
+    args = ["generate", "blocks", "--events", "300", "--attributes", "9", "--rank", "2", "--blocks", "3",
+            "--missing", "mnar", "--noise", "0.1", "--seed", "5", "--full"]  # fmt: skip
+    one, two = streamkarma(*args), streamkarma(*args)
+    assert one.stdout == two.stdout
+    assert one.rows == list(records(Plan(9, 2, 0.5, "mnar", 0.1, "binary", 5, 3), 300, full=True))
+
+
+def test_help_is_light() -> None:
+    code = (
+        "import sys; from streamkarma.cli import main\n"
+        "sys.argv = ['streamkarma', '--help']\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numba', 'numpy', 'scipy', 'sklearn', 'river', 'kafka', 'pandas'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("command", ["learn", "predict", "inspect", "generate"])
+def test_every_command_has_help(streamkarma: Program, command: str) -> None:
+    result = streamkarma(command, "--help")
+    assert result.code == 0
+    assert b"--config" in result.stdout
+
+
+def test_version(streamkarma: Program) -> None:
+    assert re.fullmatch(rb"streamkarma \d+\.\d+\.\d+\n", streamkarma("--version").stdout)
+
+
+def test_checkpoints_are_written_on_the_way(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "streamkarma", "learn", "--model", "m", "--checkpoint-every", "10"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=tmp_path,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for event in EVENTS[:21]:
+            process.stdin.write(json.dumps(event).encode() + b"\n")
+            process.stdin.flush()
+            process.stdout.readline()
+        process.kill()
+    done = subprocess.run([sys.executable, "-m", "streamkarma", "inspect", "m", "--json"],
+                          cwd=tmp_path, capture_output=True, check=True)  # fmt: skip
+    assert json.loads(done.stdout)["learned"] in (10, 20)
+
+
+def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
+    def peak(events: int) -> int:
+        with subprocess.Popen(
+            [sys.executable, "-m", "streamkarma", "learn", "--no-predictions", "--quiet"], stdin=subprocess.PIPE
+        ) as process:
+            assert process.stdin is not None
+            block = b"".join(json.dumps(e).encode() + b"\n" for e in EVENTS)
+            for _ in range(events // len(EVENTS)):
+                process.stdin.write(block)
+            process.stdin.close()
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = status
+            return usage.ru_maxrss
+
+    assert peak(120_000) < 1.1 * peak(6_000)

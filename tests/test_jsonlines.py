@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamkarma.errors import RecordError, RunError
+from streamkarma.sinks.jsonlines import JsonLinesSink
+from streamkarma.sources.jsonlines import SHOWN_BYTES, open_input, parse, read_lines
+
+
+def chunked(content: bytes, cuts: list[int]) -> list[tuple[int, bytes, bool]]:
+    """Number, text and whether it was cut of every line, read in given pieces."""
+    ends = sorted({0, len(content), *(cut % (len(content) + 1) for cut in cuts)})
+    pieces = iter([content[a:b] for a, b in zip(ends, ends[1:], strict=False)])
+    result = []
+    for lines in read_lines(lambda _: next(pieces, b""), limit=20):
+        for number, line in enumerate(lines.lines, lines.first):
+            result.append((number, line, number in lines.overlong))
+    return result
+
+
+@given(st.text(alphabet="ab\n", max_size=150).map(str.encode), st.lists(st.integers(0, 1000), max_size=8))
+def test_how_the_input_is_chunked_never_shows(content: bytes, cuts: list[int]) -> None:
+    whole = chunked(content, [])
+    assert [(n, long) for n, _, long in chunked(content, cuts)] == [(n, long) for n, _, long in whole]
+    kept = [(n, line) for n, line, long in chunked(content, cuts) if not long]
+    assert kept == [(n, line) for n, line, long in whole if not long]
+    expected = content.split(b"\n")
+    if not expected[-1]:
+        expected.pop()
+    assert [long for _, _, long in whole] == [len(line) > 20 for line in expected]
+    assert kept == [(i + 1, line) for i, line in enumerate(expected) if len(line) <= 20]
+
+
+def test_a_line_without_end_takes_no_more_memory_than_the_limit() -> None:
+    pieces = iter([b"x" * 1000] * 5000 + [b'\n{"a":1}\n'])
+    (lines,) = read_lines(lambda _: next(pieces, b""), limit=10_000)
+    assert lines.overlong == {1}
+    assert len(lines.lines[0]) == SHOWN_BYTES
+    assert lines.lines[1] == b'{"a":1}'
+
+
+def test_a_byte_order_mark_is_tolerated() -> None:
+    (lines,) = read_lines(io.BytesIO(b'\xef\xbb\xbf{"a":1}\n').read1)
+    assert lines.lines == [b'{"a":1}']
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
+def test_packed_files_are_read_as_they_are(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"events.jsonl{ending}"
+    pack = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}[ending]
+    path.write_bytes(pack(b'{"a":1}\n{"a":2}\n'))
+    with open_input(str(path)) as file:
+        lines = [line for part in read_lines(file.read1) for line in part.lines]  # type: ignore[attr-defined]
+    assert lines == [b'{"a":1}', b'{"a":2}']
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"hello", "not JSON"),
+        (b'{"a":1', "not JSON"),
+        (b'{"a":1}{"b":2}', "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b'{"a":\xff}', "not JSON"),
+        (b"[1]", "an array, where an object is expected"),
+        (b'"x"', "a string, where an object is expected"),
+        (b"null", "null, where an object is expected"),
+        (b"true", "a boolean, where an object is expected"),
+        (b"3", "a number, where an object is expected"),
+        (b'{"a":1e999}', "holds an infinite number"),
+        (b'{"a":Infinity}', "holds an infinite number"),
+        (b'{"a":-Infinity}', "holds an infinite number"),
+        (b'{"a":NaN', "not JSON"),
+        (b'{"a":' * 2000, "nested too deep|not JSON"),
+        (b'{"a":NaN,"b":' + b"[" * 100_000, "nested too deep|not JSON"),
+    ],
+)
+def test_lines_that_are_no_events(line: bytes, reason: str) -> None:
+    with pytest.raises(RecordError, match=reason):
+        parse(line)
+
+
+def test_nan_is_a_value_and_of_repeated_keys_the_last_counts() -> None:
+    record = parse(b'{"a": NaN, "b": 1, "b": 2}')
+    assert record["a"] != record["a"]
+    assert record["b"] == 2
+
+
+def test_files_that_cannot_be_opened() -> None:
+    with pytest.raises(RunError, match="cannot read /nowhere/x: No such file"):
+        open_input("/nowhere/x")
+    with pytest.raises(RunError, match="cannot write /nowhere/x: No such file"):
+        JsonLinesSink("/nowhere/x")

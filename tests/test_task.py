@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from streamkarma.errors import RecordError, RunError
+from streamkarma.estimators.regressor import KARMARegressor
+from streamkarma.runtime.loop import Fields, Loop
+from streamkarma.runtime.task import Tasked
+from streamkarma.sources.jsonlines import Lines
+
+
+def learn(labels: list[Any], task: str = "auto", positive: str | None = None, **options: Any) -> Any:
+    """Rows, dead letters, what was said, and the task's object after some labels."""
+    said: list[str] = []
+    rows: list[dict[str, Any]] = []
+    dead: list[dict[str, Any]] = []
+    tasked = Tasked(task, options, positive, said.append)
+    loop = Loop(tasked, Fields(), True, rows.extend, dead.extend, False, 1)
+    lines = [json.dumps({"a": i % 5, "b": -i, "y": label}).encode() for i, label in enumerate(labels)]
+    loop.feed(Lines(1, lines, frozenset()))
+    return rows, dead, said, tasked
+
+
+@pytest.mark.parametrize(
+    ("labels", "task"),
+    [
+        ([True, False], "binary"),
+        (["a", "b"], "binary"),
+        (["a", "b", "c"], "multiclass"),
+        ([0, 1, 0], "binary"),
+        ([0, 0, 0, 1], "binary"),
+        ([-1, 1], "binary"),
+        ([1.0, 0], "binary"),
+        ([0, 0, 2.5], "regression"),
+        ([-1, 0], "regression"),
+        ([1, 2, 3], "regression"),
+        ([3.5], "regression"),
+        ([2, 1, 0], "regression"),
+    ],
+)
+def test_the_task_shows_in_the_labels(labels: list[Any], task: str) -> None:
+    rows, dead, said, tasked = learn(labels)
+    assert (tasked.name, dead, len(rows)) == (task, [], len(labels))
+    assert len(said) == 1
+
+
+def test_a_single_number_leaves_it_open() -> None:
+    _, _, said, tasked = learn([0, 0, 0])
+    assert (said, tasked.settled) == ([], False)
+
+
+@pytest.mark.parametrize("label", [0, 1, -1])
+def test_a_late_regression_is_as_if_it_had_been_one_from_the_start(label: float) -> None:
+    labels = [label] * 5 + [4.5, 3.0, 2.0, label, 7.0]
+    late, _, _, tasked = learn(labels)
+    early, _, _, reference = learn(labels, task="regression")
+    assert [row["score"] for row in late[6:]] == [row["score"] for row in early[6:]]
+    assert [row["prediction"] for row in late[1:5]] == [label] * 4
+    one, other = tasked.model.state()[1], reference.model.state()[1]
+    assert all(one[name].tobytes() == other[name].tobytes() for name in one)
+
+
+def test_labels_that_change_half_way_are_set_aside() -> None:
+    rows, dead, _, tasked = learn(["a", "b", 1, True, "a", None, "c"])
+    assert [row["line"] for row in dead] == [3, 4]
+    assert len(rows) == 5
+    assert tasked.name == "multiclass"
+    rows, dead, _, _ = learn([1.5, 2.5, "x", True, {"a": 1}, 3.5])
+    assert [row["line"] for row in dead] == [3, 4, 5]
+    rows, dead, _, _ = learn([0, 1, 2, 1.5, 1])
+    assert [row["line"] for row in dead] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive", "greater"),
+    [([0, 1], None, 1), ([1, 0], None, 1), (["no", "yes"], None, "yes"), (["no", "yes"], "no", "no"),
+     ([True, False], "false", False), ([-1, 1], "-1", -1), ([1, 0], "0", 0)],
+)  # fmt: skip
+def test_a_positive_score_means_the_positive_class(labels: list[Any], positive: str | None, greater: Any) -> None:
+    rows, *_ = learn(labels * 30, positive=positive)
+    for row in rows[2:]:
+        assert (row["score"] > 0) == (row["prediction"] == greater)
+
+
+def test_a_positive_class_that_is_none() -> None:
+    with pytest.raises(RunError, match="the classes are a and b; --positive x is neither"):
+        learn(["a", "b"], positive="x")
+
+
+def test_multiclass_scores_are_by_class() -> None:
+    rows, *_ = learn(["a", "b", "c"] * 20)
+    assert set(rows[-1]["score"]) == {"a", "b", "c"}
+    best = max(rows[-1]["score"], key=rows[-1]["score"].get)
+    assert rows[-1]["prediction"] == best
+    rows, *_ = learn(["a", "b"] * 20, task="multiclass")
+    assert set(rows[-1]["score"]) == {"a", "b"}
+
+
+def test_a_loss_says_what_the_task_is() -> None:
+    _, _, _, tasked = learn([0, 1, 0], loss="absolute")
+    assert isinstance(tasked.model, KARMARegressor)
+    with pytest.raises(RunError, match="the labels mean regression, --loss hinge classification"):
+        learn([2.5], loss="hinge")
+
+
+def test_a_third_class_where_two_were_asked_for() -> None:
+    _, dead, _, _ = learn(["a", "b", "c", "a"], task="binary")
+    assert [row["line"] for row in dead] == [3]
+    with pytest.raises(RecordError, match="neither of the two classes"):
+        tasked = learn(["a", "b"], task="binary")[3]
+        tasked.check("c")
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_only_the_logistic_loss_prints_probabilities(loss: str) -> None:
+    assert "probability" not in learn([0, 1] * 5, loss=loss)[0][-1]
+    assert "probability" in learn([0, 1] * 5)[0][-1]
