@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+
 from streamkarma import KARMAClassifier
 from streamkarma.synthetic import Plan, records
 

@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 from river import base, compose, datasets, evaluate, linear_model, metrics, preprocessing, stats
+
 from streamkarma import KARMAClassifier
 
 OBSERVED = 0.5

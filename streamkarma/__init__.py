@@ -10,10 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from streamkarma.estimators.store import load as load
-    from streamkarma.estimators.store import save as save
     from streamkarma.estimators.classifier import KARMAClassifier as KARMAClassifier
     from streamkarma.estimators.regressor import KARMARegressor as KARMARegressor
+    from streamkarma.estimators.store import load as load
+    from streamkarma.estimators.store import save as save
 
 __version__ = "0.1.0"
 

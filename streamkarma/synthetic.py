@@ -93,7 +93,7 @@ def records(plan: Plan, events: int, full: bool = False) -> Iterator[dict[str, A
     --------
     >>> stream = records(Plan(attributes=3, rank=1, seed=7), events=2)
     >>> [sorted(record) for record in stream]
-    [['x0', 'x2', 'y'], ['x0', 'y']]
+    [['x0', 'x1', 'y'], ['x1', 'y']]
     """
     check(plan)
     rng = np.random.default_rng(plan.seed)
@@ -123,7 +123,7 @@ def _labels(plan: Plan, outputs: Floats, spread: float, rng: np.random.Generator
         return [round(value, 6) for value in (outputs[:, 0] / spread + noise).tolist()]
     wrong = rng.random(CHUNK) < plan.noise
     if plan.task == "binary":
-        return ((outputs[:, 0] > 0) ^ wrong).astype(int).tolist()
+        return list(((outputs[:, 0] > 0) ^ wrong).astype(int).tolist())
     best = outputs.argmax(axis=1)
     other = rng.integers(1, CLASSES, CHUNK)
     return ["abc"[i] for i in np.where(wrong, (best + other) % CLASSES, best)]

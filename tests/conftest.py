@@ -27,7 +27,9 @@ Program = Callable[..., Result]
 def streamkarma(tmp_path: Path) -> Program:
     """Run the program in an empty folder; records or bytes go to its standard input."""
 
-    def run(*args: str, records: Any = (), text: bytes | None = None, env: dict[str, str] | None = None) -> Result:
+    def run(
+        *args: str, records: Any = (), text: bytes | None = None, env: dict[str, str] | None = None
+    ) -> Result:
         given = text if text is not None else b"".join(json.dumps(r).encode() + b"\n" for r in records)
         done = subprocess.run(
             [sys.executable, "-m", "streamkarma", *args],

@@ -42,7 +42,11 @@ def test_learning_from_a_pipe(streamkarma: Program, tmp_path: Path) -> None:
     errors = sum(row["prediction"] != row["target"] for row in result.rows)
     assert summary["metrics"]["error_rate"] == pytest.approx(errors / 300)
     total = sum(row["loss"] for row in result.rows)
-    assert summary["loss"] == {"name": "logistic", "mean": pytest.approx(total / 300), "total": pytest.approx(total)}
+    assert summary["loss"] == {
+        "name": "logistic",
+        "mean": pytest.approx(total / 300),
+        "total": pytest.approx(total),
+    }
     assert set(summary["metrics"]) == {"error_rate", "balanced_accuracy", "auc", "log_loss"}
     wanted = {"attributes", "coordinates", "support_vectors", "patterns", "budget",
               "merged_exactly", "merged_closest", "removed", "bytes"}  # fmt: skip
@@ -59,6 +63,22 @@ def test_with_and_without_predictions_the_model_is_the_same(streamkarma: Program
     one, two, three = ((tmp_path / name).read_bytes() for name in "abc")
     assert one == two == three
     assert len((tmp_path / "p.jsonl").read_bytes().splitlines()) == 300
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{{"a":{0},"y":"{1}"}}', '{{"a":{0},"y":36.40619000000000{0}}}', '{{"a":{0}.5e-3,"b":"x","y":{2}}}',
+     '{{"a":{0},"y":{2}}}', '{{"a":{0},"n":{{"b":1}},"y":{2}}}', '{{"a":null,"y":null}}'],
+)  # fmt: skip
+def test_streams_that_the_scanner_leaves_alone(streamkarma: Program, tmp_path: Path, line: str) -> None:
+    """Long enough for it to be tried on: an unusual first line of a block once crashed the run."""
+    true_or_false = ("true", "false")
+    lines = [line.format(i % 7 + 1, "ab"[i % 2], true_or_false[i % 2]) for i in range(1800)]
+    text = "\n".join(lines).encode()
+    assert streamkarma("learn", "--no-predictions", "--model", "a", text=text).code == 0
+    assert len(streamkarma("learn", "--model", "b", text=text).rows) == 1800
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert streamkarma("predict", "a", "--no-predictions", text=text).code == 0
 
 
 @pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
@@ -123,7 +143,9 @@ def test_bad_records_are_set_aside_and_counted(streamkarma: Program, tmp_path: P
 
 def test_a_bad_record_can_end_the_run(streamkarma: Program, tmp_path: Path) -> None:
     lines = [json.dumps(e).encode() for e in EVENTS[:10]]
-    result = streamkarma("learn", "--on-error", "fail", "--model", "m", "--quiet", text=b"\n".join([*lines, b"{", *lines]))
+    result = streamkarma(
+        "learn", "--on-error", "fail", "--model", "m", "--quiet", text=b"\n".join([*lines, b"{", *lines])
+    )
     assert result.code == 1
     assert re.fullmatch(r"streamkarma: line 11: not JSON: .*\n", result.stderr)
     assert len(result.rows) == 10
@@ -224,14 +246,18 @@ def test_predicting_learns_nothing(streamkarma: Program, tmp_path: Path) -> None
     streamkarma("learn", "--model", "m", "--id", "who", "--target", "label", "--quiet",
                 records=[{**e, "who": 1, "label": e["y"] == 1, "y": None} for e in EVENTS])  # fmt: skip
     before = (tmp_path / "m").read_bytes()
-    new = [{**e, "who": i, "label": e["y"] == 1, "y": None} for i, e in enumerate(records(Plan(6, 3), 400))][300:]
+    new = [{**e, "who": i, "label": e["y"] == 1, "y": None} for i, e in enumerate(records(Plan(6, 3), 400))][
+        300:
+    ]
     scored = streamkarma("predict", "m", "--summary", "s.json", records=new)
     assert (tmp_path / "m").read_bytes() == before
     assert [row["id"] for row in scored.rows] == list(range(300, 400))
     assert [row["n"] for row in scored.rows] == list(range(1, 101))
     assert summary_of(tmp_path / "s.json")["learned"] == 0
     assert summary_of(tmp_path / "s.json")["metrics"]["error_rate"] < 0.4
-    unlabelled = streamkarma("predict", "m", records=[{k: v for k, v in e.items() if k != "label"} for e in new])
+    unlabelled = streamkarma(
+        "predict", "m", records=[{k: v for k, v in e.items() if k != "label"} for e in new]
+    )
     assert [row["score"] for row in unlabelled.rows] == [row["score"] for row in scored.rows]
     assert not any("target" in row or "loss" in row for row in unlabelled.rows)
 
@@ -251,7 +277,10 @@ def self_scores(streamkarma: Program, model: str) -> list[float]:
 
 
 def test_fields_beside_the_attributes(streamkarma: Program, tmp_path: Path) -> None:
-    odd = [{**e, "weight": i % 2, "junk": i, "meta": {"label": e["y"], "id": f"e{i}"}} for i, e in enumerate(EVENTS)]
+    odd = [
+        {**e, "weight": i % 2, "junk": i, "meta": {"label": e["y"], "id": f"e{i}"}}
+        for i, e in enumerate(EVENTS)
+    ]
     for e in odd:
         del e["y"]
     result = streamkarma(
@@ -268,7 +297,9 @@ def test_fields_beside_the_attributes(streamkarma: Program, tmp_path: Path) -> N
 
 
 def test_options_from_file_environment_and_command_line(streamkarma: Program, tmp_path: Path) -> None:
-    (tmp_path / "c.toml").write_text('quiet = true\n[learn]\nscale = false\ngamma = 3\nrho = 0.5\nno-predictions = true\n')
+    (tmp_path / "c.toml").write_text(
+        "quiet = true\n[learn]\nscale = false\ngamma = 3\nrho = 0.5\nno-predictions = true\n"
+    )
     env = {"STREAMKARMA_LEARN_GAMMA": "4"}
 
     def gamma(*args: str, env: dict[str, str] | None = None) -> int:
@@ -306,6 +337,8 @@ def test_inspect(streamkarma: Program, tmp_path: Path) -> None:
     content = json.loads(streamkarma("inspect", "m", "--json").stdout)
     assert content["kind"] == "KARMAClassifier"
     assert (content["events"], content["learned"], content["task"]) == (300, 300, "binary")
+    streamkarma("learn", "--model", "text", records=[{"a": 1, "y": "yes"}, {"y": "no"}])
+    assert json.loads(streamkarma("inspect", "text", "--json").stdout)["task"] == "binary"
     assert content["attributes"] == [f"x{i}" for i in range(6)]
     assert sorted(content["classes"]) == [0, 1]
     text = streamkarma("inspect", "m").stdout.decode()
@@ -364,7 +397,8 @@ def test_checkpoints_are_written_on_the_way(tmp_path: Path) -> None:
 def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
     def peak(events: int) -> int:
         with subprocess.Popen(
-            [sys.executable, "-m", "streamkarma", "learn", "--no-predictions", "--quiet"], stdin=subprocess.PIPE
+            [sys.executable, "-m", "streamkarma", "learn", "--no-predictions", "--quiet"],
+            stdin=subprocess.PIPE,
         ) as process:
             assert process.stdin is not None
             block = b"".join(json.dumps(e).encode() + b"\n" for e in EVENTS)

@@ -261,7 +261,7 @@ def test_a_refused_event_is_not_half_learned() -> None:
 @pytest.mark.parametrize("scale", [1.0, 1e6])
 def test_regression_in_any_unit(loss: str, scale: float) -> None:
     stream = [({k: v for k, v in row.items() if k != "y"}, row["y"] * scale + 3 * scale)
-              for row in records(Plan(attributes=8, rank=2, observed=0.8, task="regression"), 800)]  # fmt: skip
+              for row in records(Plan(8, 2, 0.8, task="regression"), 800)]  # fmt: skip
     model = KARMARegressor(loss=loss)
     metric = evaluate.progressive_val_score(stream, model, metrics.R2())
     assert metric.get() > 0.6

@@ -43,7 +43,9 @@ def test_what_is_missing(missing: Any) -> None:
 
 def test_kinds_of_values() -> None:
     v = vocabulary()
-    items = v.add({"a": True, "b": np.float32(0.5), "c": Decimal("1.5"), "d": np.int64(3), "e": "x", "f": False})
+    items = v.add(
+        {"a": True, "b": np.float32(0.5), "c": Decimal("1.5"), "d": np.int64(3), "e": "x", "f": False}
+    )
     assert items == [(1, 1.0), (2, 0.5), (3, 1.5), (4, 3.0), (5, 1.0), (6, 0.0)]
     assert v.numbers.tolist() == [False, True, True, True, True, False, True]
 

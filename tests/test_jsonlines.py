@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from streamkarma.sources.jsonlines import SHOWN_BYTES, open_input, parse, read_l
 def chunked(content: bytes, cuts: list[int]) -> list[tuple[int, bytes, bool]]:
     """Number, text and whether it was cut of every line, read in given pieces."""
     ends = sorted({0, len(content), *(cut % (len(content) + 1) for cut in cuts)})
-    pieces = iter([content[a:b] for a, b in zip(ends, ends[1:], strict=False)])
+    pieces = iter([content[a:b] for a, b in pairwise(ends)])
     result = []
     for lines in read_lines(lambda _: next(pieces, b""), limit=20):
         for number, line in enumerate(lines.lines, lines.first):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +18,7 @@ def test_classification(seed: int, cuts: list[int]) -> None:
     targets = (scores + 3 * rng.standard_normal(200) > 0).astype(np.int64)
     chances = 1 / (1 + np.exp(-scores))
     metrics, ends = ClassificationMetrics(), sorted({0, 200, *cuts})
-    for begin, end in zip(ends, ends[1:], strict=False):
+    for begin, end in pairwise(ends):
         part = slice(begin, end)
         metrics.update(targets[part], (scores[part] > 0).astype(np.int64))
         metrics.update_scores(scores[part], targets[part] == 1)
@@ -34,7 +36,7 @@ def test_regression(seed: int, cuts: list[int]) -> None:
     targets = rng.standard_normal(50) + 1000
     predictions = targets + rng.standard_normal(50)
     metrics, ends = RegressionMetrics(), sorted({0, 50, *cuts})
-    for begin, end in zip(ends, ends[1:], strict=False):
+    for begin, end in pairwise(ends):
         metrics.update(targets[begin:end], predictions[begin:end])
     result = metrics.result()
     assert result["mae"] == pytest.approx(np.abs(predictions - targets).mean())

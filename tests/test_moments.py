@@ -48,9 +48,7 @@ def test_huge_values_stay_finite(huge: float) -> None:
 
 
 def test_order_and_missing() -> None:
-    raw = Block(
-        np.array([0, 3]), np.int32([3, 1, 2]), np.int32([3, 1, 2]), np.array([3.0, np.nan, 2.0])
-    )
+    raw = Block(np.array([0, 3]), np.int32([3, 1, 2]), np.int32([3, 1, 2]), np.array([3.0, np.nan, 2.0]))
     block = encode(raw, np.zeros(4, np.bool_), np.zeros((4, 3)), np.array([True]), True, True)
     assert block.attributes.tolist() == [0, 2, 3]
     assert block.values.tolist() == [1.0, 2.0, 3.0]

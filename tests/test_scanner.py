@@ -57,7 +57,7 @@ def test_what_is_scanned_is_what_is_parsed(line: bytes) -> None:
     if b"\n" in line:
         return
     scanned = scan([line], TABLE, 6)
-    if scanned.count == 0:
+    if scanned.lines == 0:
         return
     parsed = general(line)
     assert parsed is not None, "scanned what is not JSON"
@@ -65,7 +65,9 @@ def test_what_is_scanned_is_what_is_parsed(line: bytes) -> None:
     there = {NAMES[name]: float(value) for name, value in record.items() if value is not None}
     got = dict(zip(scanned.coordinates.tolist(), scanned.values.tolist(), strict=True))
     assert got == there
-    assert {k: math.copysign(1, v) for k, v in got.items()} == {k: math.copysign(1, v) for k, v in there.items()}
+    assert {k: math.copysign(1, v) for k, v in got.items()} == {
+        k: math.copysign(1, v) for k, v in there.items()
+    }
     kinds = {type(None): NO_LABEL, bool: BOOLEAN, int: NUMBER, float: NUMBER}
     assert scanned.kinds[0] == kinds[type(label)]
     if label is not None:
@@ -75,15 +77,15 @@ def test_what_is_scanned_is_what_is_parsed(line: bytes) -> None:
 @given(st.lists(records, max_size=10), st.integers(0, 9))
 def test_lines_up_to_the_first_unusual_one(lines: list[bytes], where: int) -> None:
     singles = [scan([line], TABLE, 6) for line in lines]
-    usual = next((i for i, one in enumerate(singles) if one.count == 0), len(lines))
+    usual = next((i for i, one in enumerate(singles) if one.lines == 0), len(lines))
     together = scan(lines, TABLE, 6)
-    assert together.count == usual
+    assert together.lines == usual
     assert together.values.tolist() == [v for one in singles[:usual] for v in one.values.tolist()]
 
 
 def test_the_plain_line_is_not_left_to_the_general_reader() -> None:
     for line in (b'{"a":1.5,"bb":-2e3,"y":0}', b'{"x10":0.123456789012345,"y":true}', b"{}", b'{"a":null}'):
-        assert scan([line], TABLE, 6).count == 1
+        assert scan([line], TABLE, 6).lines == 1
 
 
 def test_a_table_of_many_names() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkarma.core.karma import Rule
-from streamkarma.core.loss import CLASSIFICATION, HINGE, REGRESSION, loss_and_slope, multiclass_loss_and_slopes
+from streamkarma.core.loss import (
+    CLASSIFICATION,
+    HINGE,
+    REGRESSION,
+    loss_and_slope,
+    multiclass_loss_and_slopes,
+)
 from streamkarma.core.pruning import MERGE, OLDEST, PRUNING, REMOVE
 from streamkarma.core.support import SupportVectors
 from streamkarma.events.block import Block
@@ -107,7 +114,7 @@ def test_blocks_and_single_events_give_the_same_bits(
     block = block_of(rows)
     scores, losses = whole.run(block, labels, np.ones(200))
     ends = sorted({0, 200, *cuts})
-    for begin, end in zip(ends, ends[1:], strict=False):
+    for begin, end in pairwise(ends):
         part = block._replace(starts=block.starts[begin : end + 1])
         some, lost = pieces.run(part, labels[begin:end], np.ones(end - begin))
         assert some.tobytes() == scores[begin:end].tobytes()
@@ -192,6 +199,14 @@ def test_merging_where_nothing_overlaps_is_counted_as_removal() -> None:
     model.run(block_of(rows), np.ones(8), np.ones(8))
     summary = model.summary()
     assert (summary["merged_closest"], summary["removed"]) == (0, 4)
+
+
+def test_events_labels_and_weights_are_as_many() -> None:
+    model = model_of(4)
+    block = block_of(stream(1, 10, 4))
+    for labels, weights in ((11, 11), (9, 9), (10, 9)):
+        with pytest.raises(ValueError, match="10 events"):
+            model.run(block, np.ones(labels), np.ones(weights))
 
 
 def test_an_event_of_weight_zero_changes_nothing() -> None:

@@ -36,7 +36,7 @@ def test_streams(missing: Any, blocks: int, task: Any) -> None:
             weights = np.linalg.lstsq(full, np.array(labels) - 0.5, rcond=None)[0]
             assert (((full @ weights) > 0) == np.array(labels)).mean() > 0.95
     else:
-        weights, residuals, *_ = np.linalg.lstsq(full, np.array(labels), rcond=None)
+        weights, *_ = np.linalg.lstsq(full, np.array(labels), rcond=None)
         assert np.abs(full @ weights - labels).max() < 1e-4
         assert np.std(labels) == pytest.approx(1.0, abs=0.1)
 
@@ -71,7 +71,8 @@ def test_noise_flips_labels() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"rank": 0}, {"rank": 21}, {"observed": 0.0}, {"observed": 1.5}, {"noise": 2.0}, {"blocks": 30}]
+    "change",
+    [{"rank": 0}, {"rank": 21}, {"observed": 0.0}, {"observed": 1.5}, {"noise": 2.0}, {"blocks": 30}],
 )
 def test_plans_that_cannot_be(change: Any) -> None:
     with pytest.raises(UsageError):

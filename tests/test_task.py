@@ -79,7 +79,9 @@ def test_labels_that_change_half_way_are_set_aside() -> None:
     [([0, 1], None, 1), ([1, 0], None, 1), (["no", "yes"], None, "yes"), (["no", "yes"], "no", "no"),
      ([True, False], "false", False), ([-1, 1], "-1", -1), ([1, 0], "0", 0)],
 )  # fmt: skip
-def test_a_positive_score_means_the_positive_class(labels: list[Any], positive: str | None, greater: Any) -> None:
+def test_a_positive_score_means_the_positive_class(
+    labels: list[Any], positive: str | None, greater: Any
+) -> None:
     rows, *_ = learn(labels * 30, positive=positive)
     for row in rows[2:]:
         assert (row["score"] > 0) == (row["prediction"] == greater)
@@ -109,8 +111,8 @@ def test_a_loss_says_what_the_task_is() -> None:
 def test_a_third_class_where_two_were_asked_for() -> None:
     _, dead, _, _ = learn(["a", "b", "c", "a"], task="binary")
     assert [row["line"] for row in dead] == [3]
+    tasked = learn(["a", "b"], task="binary")[3]
     with pytest.raises(RecordError, match="neither of the two classes"):
-        tasked = learn(["a", "b"], task="binary")[3]
         tasked.check("c")
 
 

@@ -17,17 +17,38 @@ CHUNK = 256
 @click.argument("kind", type=click.Choice(["lowrank", "blocks"]))
 @config_option
 @click.option("--events", type=click.IntRange(min=0), default=10_000, show_default=True, help="How many.")
-@click.option("--attributes", type=click.IntRange(min=1), default=20, show_default=True, help="Attributes, x0 to xD.")
-@click.option("--rank", type=click.IntRange(min=1), default=5, show_default=True, help="Dimension of their subspace.")
+@click.option(
+    "--attributes", type=click.IntRange(min=1), default=20, show_default=True, help="Attributes, x0 to xD."
+)
+@click.option(
+    "--rank", type=click.IntRange(min=1), default=5, show_default=True, help="Dimension of their subspace."
+)
 @click.option("--observed", type=float, default=0.5, show_default=True, help="Share of attributes observed.")
-@click.option("--missing", type=click.Choice(["mcar", "mar", "mnar"]), default="mcar", show_default=True,
-              help="Missing at random; given what is seen; depending on the value itself and the label.")
-@click.option("--noise", type=float, default=0.0, show_default=True,
-              help="Share of labels flipped; standard deviation added in regression.")
-@click.option("--task", type=click.Choice(["binary", "multiclass", "regression"]), default="binary",
-              show_default=True, help="Kind of label.")
+@click.option(
+    "--missing",
+    type=click.Choice(["mcar", "mar", "mnar"]),
+    default="mcar",
+    show_default=True,
+    help="Missing at random; given what is seen; depending on the value itself and the label.",
+)
+@click.option(
+    "--noise",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Share of labels flipped; standard deviation added in regression.",
+)
+@click.option(
+    "--task",
+    type=click.Choice(["binary", "multiclass", "regression"]),
+    default="binary",
+    show_default=True,
+    help="Kind of label.",
+)
 @click.option("--blocks", type=click.IntRange(min=1), help="blocks only: how many.  [default: 3]")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same bytes.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same bytes."
+)
 @click.option("--full", is_flag=True, help='Write the complete vector beside, as "full".')
 def generate(kind: str, events: int, full: bool, blocks: int | None, **options: Any) -> None:  # fmt: skip
     """Write a synthetic stream as JSON lines.

@@ -27,7 +27,7 @@ def _together(*decorators: Decorator) -> Decorator:
     return decorate
 
 
-_positive = click.FloatRange(min=0, min_open=True)
+_above_zero = click.FloatRange(min=0, min_open=True)
 
 _fields = _together(
     click.option("--target", metavar="NAME", help="Attribute that is the label.  [default: y]"),
@@ -37,48 +37,99 @@ _fields = _together(
 )
 
 _learner = _together(
-    click.option("--learner", type=click.Choice(["karma"]), default="karma", show_default=True,
-                 help="What learns."),
-    click.option("--gamma", type=click.IntRange(min=1), help="Order of the kernel; 1 is 0-imputation.  [default: 2]"),
-    click.option("--rho", type=_positive, help="Regularisation: steps of exactly 1/(rho t).  "
-                 "[default: 0.001, and no step beyond 1/k(x,x)]"),
-    click.option("--eta", type=_positive, help="Constant step instead of a decreasing one."),
-    click.option("--loss", metavar="NAME", help="Classification: logistic, hinge, squared_hinge; regression: "
-                 "squared, absolute, huber, epsilon_insensitive.  [default: logistic or squared]"),
-    click.option("--budget", type=click.IntRange(min=0), help="Most support vectors; 0 for no limit.  [default: 512]"),
-    click.option("--pruning", type=click.Choice(["merge", "remove", "oldest"]),
-                 help="What gives way when the budget is full.  [default: merge]"),
-    click.option("--scale/--no-scale", default=None, help="Standardise numbers (and a numeric target) online.  "
-                 "[default: scale]"),
-)  # fmt: skip
+    click.option(
+        "--learner", type=click.Choice(["karma"]), default="karma", show_default=True, help="What learns."
+    ),
+    click.option(
+        "--gamma",
+        type=click.IntRange(min=1),
+        help="Order of the kernel; 1 is 0-imputation.  [default: 2]",
+    ),
+    click.option(
+        "--rho",
+        type=_above_zero,
+        help="Regularisation: steps of exactly 1/(rho t).  [default: 0.001, and no long first steps]",
+    ),
+    click.option("--eta", type=_above_zero, help="Constant step instead of a decreasing one."),
+    click.option(
+        "--loss",
+        metavar="NAME",
+        help="For classes logistic, hinge or squared_hinge; for numbers squared, absolute, huber "
+        "or epsilon_insensitive.  [default: logistic or squared]",
+    ),
+    click.option(
+        "--budget",
+        type=click.IntRange(min=0),
+        help="Most support vectors; 0 for no limit.  [default: 512]",
+    ),
+    click.option(
+        "--pruning",
+        type=click.Choice(["merge", "remove", "oldest"]),
+        help="What gives way when the budget is full.  [default: merge]",
+    ),
+    click.option(
+        "--scale/--no-scale",
+        default=None,
+        help="Standardise numbers (and a numeric target) online.  [default: scale]",
+    ),
+)
 
 _output = _together(
-    click.option("--predictions", metavar="PATH", default="-", show_default=True, help="Where predictions go."),
+    click.option(
+        "--predictions", metavar="PATH", default="-", show_default=True, help="Where predictions go."
+    ),
     click.option("--no-predictions", is_flag=True, help="Print no predictions."),
     click.option("--dead-letters", metavar="PATH", help="Where records that cannot be used go."),
-    click.option("--on-error", type=click.Choice(["skip", "fail"]), default="skip", show_default=True,
-                 help="What to do at such a record."),
-    click.option("--max-record-bytes", type=click.IntRange(min=1), default=MAX_RECORD_BYTES, show_default=True,
-                 help="Longest line accepted."),
+    click.option(
+        "--on-error",
+        type=click.Choice(["skip", "fail"]),
+        default="skip",
+        show_default=True,
+        help="What to do at such a record.",
+    ),
+    click.option(
+        "--max-record-bytes",
+        type=click.IntRange(min=1),
+        default=MAX_RECORD_BYTES,
+        show_default=True,
+        help="Longest line accepted.",
+    ),
     click.option("--summary", metavar="PATH", help="Where the summary goes, as JSON."),
-    click.option("--report-every", type=click.IntRange(min=0), default=0, help="Events between two lines of progress."),
+    click.option(
+        "--report-every",
+        type=click.IntRange(min=0),
+        default=0,
+        help="Events between two lines of progress.",
+    ),
     click.option("--quiet", is_flag=True, help="Nothing on stderr but errors."),
-)  # fmt: skip
+)
 
 
 @click.command()
 @click.argument("input", default="-")
 @config_option
 @_fields
-@click.option("--task", type=click.Choice(["auto", "binary", "multiclass", "regression"]),
-              help="What the label is.  [default: auto]")
+@click.option(
+    "--task",
+    type=click.Choice(["auto", "binary", "multiclass", "regression"]),
+    help="What the label is.  [default: auto]",
+)
 @click.option("--positive", metavar="VALUE", help="The positive class.  [default: the greater of the two]")
 @_learner
-@click.option("--model", metavar="PATH", help="Model file: resumed if it exists, written at checkpoints and at the end.")
-@click.option("--checkpoint-every", type=click.IntRange(min=1), default=10_000, show_default=True,
-              help="Events between two writings of the model.")
+@click.option(
+    "--model", metavar="PATH", help="Model file: resumed if it exists, written at checkpoints and at the end."
+)
+@click.option(
+    "--checkpoint-every",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    help="Events between two writings of the model.",
+)
 @_output
-@click.option("--regret", metavar="NAMES", default="none", show_default=True, help="Offline baselines to compare with.")
+@click.option(
+    "--regret", metavar="NAMES", default="none", show_default=True, help="Offline baselines to compare with."
+)
 def learn(**options: Any) -> None:  # fmt: skip
     """Predict each event, then learn from its label.
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from numba import config
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_config: Any = numba.config  # its names come into being when it reads the environment
 
 
 def _fingerprint() -> str:
@@ -30,7 +31,7 @@ def _fingerprint() -> str:
 def _cache_folder() -> str:
     """NUMBA_CACHE_DIR if that is set, else the user's cache; numba finds another if it must."""
     home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    root = Path(config.CACHE_DIR or Path(home, "streamkarma"))
+    root = Path(_config.CACHE_DIR or Path(home, "streamkarma"))
     return str(root / _fingerprint())
 
 
@@ -42,12 +43,12 @@ def compiled(function: Function) -> Function:
 
     Division by zero gives what IEEE 754 says; fastmath is off, so that sums have one value.
     """
-    before = config.CACHE_DIR
-    config.CACHE_DIR = _CACHE_FOLDER
+    before = _config.CACHE_DIR
+    _config.CACHE_DIR = _CACHE_FOLDER
     try:
         return cast(Function, numba.njit(cache=True, error_model="numpy")(function))
     finally:
-        config.CACHE_DIR = before
+        _config.CACHE_DIR = before
 
 
 def inlined(function: Function) -> Function:

@@ -15,12 +15,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from streamkarma.core.jit import compiled
 from numpy.typing import NDArray
 
+from streamkarma.core.jit import compiled
 from streamkarma.core.kernel import growth
 from streamkarma.core.loss import loss_and_slope, multiclass_loss_and_slopes
-from streamkarma.events.block import Block
 from streamkarma.core.passes import (
     Floats,
     Indices,
@@ -44,13 +43,17 @@ from streamkarma.core.vectors import (
     STEPS,
     USED,
     Bytes,
+    Cube,
+    Ints,
     Shares,
+    Table,
     Vectors,
     claim,
     rescale,
     square_norm,
     workspace,
 )
+from streamkarma.events.block import Block
 
 
 class Rule(NamedTuple):
@@ -166,7 +169,7 @@ def run_block(v: Vectors, rule: Rule, block: Block, labels: Floats, weights: Flo
                                   amount_owners, amounts, overlap, gain, kept, ranks)  # fmt: skip
             if place == REPLACED:
                 free_slot(v, slot, rule.pruning, rule.gamma, work)
-            if place == REPLACED or place == ADDED:
+            if place in (REPLACED, ADDED):
                 _fill(slot, counts[STEPS], attributes, rule.gamma, sizes, lengths, inverse, born,
                       observed, mask)  # fmt: skip
                 counts[USED] = max(used, slot + 1)
@@ -183,19 +186,19 @@ def run_block(v: Vectors, rule: Rule, block: Block, labels: Floats, weights: Flo
                     _add(passed, mask, owners, coordinates, lengths, slot, attributes, x, rows, slopes)
             counts[place] += 1
         clock[SCALE_SUM] += clock[SCALE]
-    return events
+    return int(events)
 
 
 @compiled
-def _widest(starts: Floats) -> int:
+def _widest(starts: Ints) -> int:
     widest = 0
     for t in range(starts.size - 1):
         widest = max(widest, starts[t + 1] - starts[t])
-    return widest
+    return int(widest)
 
 
 @compiled
-def _has_room(coordinates: Floats, values: Floats, counts: Floats, budget: int,
+def _has_room(coordinates: Table, values: Cube, counts: Ints, budget: int,
               size: int) -> bool:  # fmt: skip
     """Whether one more event of ``size`` attributes fits into the arrays for certain."""
     slots, longest = coordinates.shape
@@ -266,8 +269,8 @@ def _choose(rule: Rule, square: float, size: int, used: int, sizes: Indices, squ
 
 @compiled
 def _fill(slot: int, step: int, attributes: Indices, gamma: int, sizes: Indices,
-          lengths: Indices, inverse: Floats, born: Floats, observed: Indices,
-          mask: Floats) -> None:  # fmt: skip
+          lengths: Indices, inverse: Floats, born: Floats, observed: Table,
+          mask: Bytes) -> None:  # fmt: skip
     """Give an empty slot its observed set."""
     sizes[slot] = attributes.size
     lengths[slot] = 0
@@ -279,7 +282,7 @@ def _fill(slot: int, step: int, attributes: Indices, gamma: int, sizes: Indices,
 
 
 @compiled
-def _add(values: Floats, mask: Floats, owners: Indices, coordinates: Indices, lengths: Indices,
+def _add(values: Cube, mask: Bytes, owners: Indices, coordinates: Table, lengths: Indices,
          slot: int, attributes: Indices, x: Floats, rows: Indices, steps: Floats) -> None:  # fmt: skip
     """u_slot += steps_c * x for every class c, on the attributes that the slot has."""
     length = lengths[slot]

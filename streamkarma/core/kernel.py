@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from streamkarma.core.jit import compiled
 from streamkarma.errors import UsageError
-from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
@@ -39,9 +40,7 @@ def growth(overlap: float, gamma: int) -> float:
     return total
 
 
-def gram(
-    X: ArrayLike, Z: ArrayLike | None = None, *, gamma: int = 2, normalize: bool = False
-) -> Floats:
+def gram(X: ArrayLike, Z: ArrayLike | None = None, *, gamma: int = 2, normalize: bool = False) -> Floats:
     """Kernel matrix of events given as rows with NaN for what is missing.
 
     Parameters
@@ -117,4 +116,5 @@ def _inverse_norms(rows: Floats, gamma: int) -> Floats:
     for _ in range(gamma - 1):
         for_each = for_each * sizes + 1.0
     squares = squares * for_each
-    return np.divide(1.0, np.sqrt(squares), out=np.zeros_like(squares), where=squares > 0)
+    inverse: Floats = np.divide(1.0, np.sqrt(squares), out=np.zeros_like(squares), where=squares > 0)
+    return inverse

@@ -26,8 +26,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from streamkarma.core.jit import compiled
 from numpy.typing import NDArray
+
+from streamkarma.core.jit import compiled
 
 Floats = NDArray[np.float64]
 
@@ -81,7 +82,7 @@ def loss_and_slope(code: int, score: float, label: float) -> tuple[float, float]
             return np.log1p(tail), -label * tail / (1.0 + tail)
         tail = np.exp(margin)
         return np.log1p(tail) - margin, -label / (1.0 + tail)
-    if code == HINGE or code == SQUARED_HINGE:
+    if code in (HINGE, SQUARED_HINGE):
         lack = 1.0 - label * score
         if lack <= 0.0:
             return 0.0, 0.0
@@ -130,7 +131,7 @@ def multiclass_loss_and_slopes(code: int, scores: Floats, label: int, slopes: Fl
     slope = 1.0 if code == HINGE else 2.0 * lack
     slopes[rival] = slope
     slopes[label] = -slope
-    return lack if code == HINGE else lack * lack
+    return float(lack if code == HINGE else lack * lack)
 
 
 @compiled

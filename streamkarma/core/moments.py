@@ -9,9 +9,9 @@ summed later: the order of an event's keys never shows.
 from __future__ import annotations
 
 import numpy as np
-from streamkarma.core.jit import compiled, inlined
 from numpy.typing import NDArray
 
+from streamkarma.core.jit import compiled, inlined
 from streamkarma.core.passes import Floats
 from streamkarma.events.block import Block
 

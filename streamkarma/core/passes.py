@@ -8,8 +8,9 @@ owns; ``used`` is the number of slots in use.
 from __future__ import annotations
 
 import numpy as np
-from streamkarma.core.jit import compiled
 from numpy.typing import NDArray
+
+from streamkarma.core.jit import compiled
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]

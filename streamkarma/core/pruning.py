@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from streamkarma.core.jit import compiled
-
 from streamkarma.core.passes import (
     Floats,
     Indices,
@@ -113,7 +112,7 @@ def _fold(values: Cube, coordinates: Table, lengths: Indices, mask: Bytes, owner
 
     Returns how many coordinates the host has then.
     """
-    length = lengths[host]
+    length = int(lengths[host])
     for j in range(lengths[slot]):
         k = coordinates[slot, j]
         if mask[owners[k], host]:

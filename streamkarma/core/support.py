@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from streamkarma.core.karma import Rule, run_block
 from streamkarma.core.kernel import growth
-from streamkarma.events.block import Block
 from streamkarma.core.passes import Floats
 from streamkarma.core.vectors import (
     ADDED,
@@ -23,6 +22,7 @@ from streamkarma.core.vectors import (
     USED,
     Vectors,
 )
+from streamkarma.events.block import Block
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -80,7 +80,7 @@ class SupportVectors:
     @property
     def classes(self) -> int:
         """Vectors per support vector: 1 for two classes or regression, else one per class."""
-        return self.vectors.values.shape[1]
+        return int(self.vectors.values.shape[1])
 
     @property
     def used(self) -> int:
@@ -149,6 +149,9 @@ class SupportVectors:
         suffered, shape (T,), NaN where there is no label.
         """
         events = len(labels)
+        if len(weights) != events or len(block.starts) != events + 1:
+            # The compiled loop would read past the end of the shortest.
+            raise ValueError(f"{len(block.starts) - 1} events, {events} labels, {len(weights)} weights")
         scores = np.zeros((events, self.classes))
         losses = np.full(events, np.nan)
         done = 0

@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from streamkarma.core.jit import compiled
 from numpy.typing import NDArray
 
+from streamkarma.core.jit import compiled
 from streamkarma.core.passes import Floats, Indices
 
 Ints = NDArray[np.int64]

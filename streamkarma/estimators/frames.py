@@ -17,6 +17,5 @@ def records_of(frame: pd.DataFrame) -> list[dict[Hashable, Any]]:
     values = frame.astype(object).to_numpy()
     present = frame.notna().to_numpy()
     return [
-        {names[j]: row[j] for j in np.flatnonzero(there)}
-        for row, there in zip(values, present, strict=True)
+        {names[j]: row[j] for j in np.flatnonzero(there)} for row, there in zip(values, present, strict=True)
     ]

@@ -65,7 +65,9 @@ class Labels:
                     f"where labels so far are {_kind(self.known[0])}s"
                 )
             if len(self.known) >= self.most:
-                raise RecordError(f"the label {label!r} would be class {self.most + 1} of at most {self.most}")
+                raise RecordError(
+                    f"the label {label!r} would be class {self.most + 1} of at most {self.most}"
+                )
         return label
 
     def indices(self, labels: Sequence[Label | None]) -> NDArray[np.int64]:

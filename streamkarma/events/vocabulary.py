@@ -21,7 +21,7 @@ from streamkarma.errors import RecordError
 #: Indices from here on stand for names that were seen while predicting and are not stored.
 PASSING = 1 << 30
 
-Record = Mapping[Hashable, Any]
+Record = Mapping[Any, Any]
 
 
 class Vocabulary:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.estimators.classifier import Judged, KARMAClassifier, probabilities
+from streamkarma.estimators.classifier import KARMAClassifier
+from streamkarma.estimators.judged import Judged, probabilities
 from streamkarma.estimators.regressor import KARMARegressor
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import NEW

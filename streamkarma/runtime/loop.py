@@ -128,6 +128,8 @@ class Loop:
             table = name_table(self.tasked.model.vocabulary.numeric_names(), self._fields.target)
             self._table, self._table_of = table, names
         scanned = scan(lines, self._table, names)
+        if not scanned.lines:
+            return 0
         labels: list[Any] = scanned.labels.tolist()
         for t in np.flatnonzero(scanned.kinds == NO_LABEL):
             labels[t] = None
@@ -136,10 +138,10 @@ class Loop:
         if not (numbers or self._accepted.issuperset((k, y) for k in kinds for y in {*labels} - {None})):
             return 0
         self._batch.fill(scanned.starts, scanned.coordinates, scanned.values)
-        self._labels = labels
-        self._weights = [1.0] * len(labels)
+        self._labels += labels
+        self._weights += [1.0] * len(labels)
         self._flush()
-        return scanned.count
+        return scanned.lines
 
     def _take_plain(self, lines: list[bytes]) -> int:
         """Add lines that are all objects, with labels that are known or numbers to predict.

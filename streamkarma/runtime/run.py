@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from streamkarma.errors import RunError, UsageError
-from streamkarma.estimators.store import load_with_run, save
+from streamkarma.estimators.classifier import KARMAClassifier
+from streamkarma.estimators.store import Model, load_with_run, save
 from streamkarma.runtime import report
 from streamkarma.runtime.loop import Fields, Loop
 from streamkarma.runtime.signals import StopSignal
@@ -161,7 +162,7 @@ class Run:
     def _read_all(self, stack: ExitStack) -> None:
         plan = self._plan
         file = stack.enter_context(open_input(plan.input)) if plan.input != "-" else open_input("-")
-        read = self._stop.reader(file.read1)  # type: ignore[attr-defined]  # all that are opened have it
+        read = self._stop.reader(file.read1)
         try:
             for lines in read_lines(read, plan.max_record_bytes):
                 for begin in range(0, len(lines.lines), BLOCK):
@@ -237,7 +238,7 @@ def describe(path: str) -> dict[str, Any]:
         "file_bytes": Path(path).stat().st_size,
         "kind": type(model).__name__,
         "learner": "karma",
-        "task": tasked.get("task"),
+        "task": _task_of(model, tasked.get("task")),
         "events": kept.get("events"),
         "learned": model.steps,
         "parameters": model._get_params(),
@@ -248,6 +249,13 @@ def describe(path: str) -> dict[str, Any]:
     if "classes" in learned:
         result["classes"] = learned["classes"]
     return json.loads(json.dumps(result))  # type: ignore[no-any-return]
+
+
+def _task_of(model: Model, stored: str | None) -> str | None:
+    """The task as it shows in a model: that stored, if it was settled by then."""
+    if stored == "auto" and isinstance(model, KARMAClassifier) and model.classes:
+        return "multiclass" if len(model.classes) > 2 else "binary"
+    return stored
 
 
 def _open_sink(path: str | None, stack: ExitStack) -> JsonLinesSink | None:

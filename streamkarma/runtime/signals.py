@@ -8,10 +8,6 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-class _Woken(Exception):
-    """Raised out of a read that waits."""
-
-
 class StopSignal:
     """Knows whether to stop, and wakes a read that waits for input when it is time."""
 
@@ -39,7 +35,7 @@ class StopSignal:
             try:
                 self._waiting = True
                 return b"" if self.number is not None else read(size)
-            except _Woken:
+            except InterruptedError:
                 return b""
             finally:
                 self._waiting = False
@@ -49,4 +45,4 @@ class StopSignal:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.number = number
         if self._waiting:
-            raise _Woken
+            raise InterruptedError

@@ -131,7 +131,9 @@ class Tasked:
         if len(known) == 2:
             return 1 if _order(known[1]) > _order(known[0]) else -1
         # Of 0 and 1, or -1 and 1, one is enough to know which is the greater.
-        return {0: 1, -1: 1, 1: -1}.get(known[0], 0) if _is_number(known[0]) else 0  # type: ignore[call-overload, no-any-return]
+        if _is_number(known[0]) and known[0] in (-1, 0, 1):
+            return -1 if known[0] == 1 else 1
+        return 0
 
     def state(self) -> dict[str, Any]:
         """What to keep beside the model."""
@@ -161,9 +163,7 @@ def _classifier_or(options: dict[str, Any], allow: bool) -> Model:
 def _for_regression(options: dict[str, Any]) -> dict[str, Any]:
     """The options of a classifier that a regressor shares."""
     if "loss" in options:
-        raise RunError(
-            f"the labels mean regression, --loss {options['loss']} classification; give --task"
-        )
+        raise RunError(f"the labels mean regression, --loss {options['loss']} classification; give --task")
     return {k: v for k, v in options.items() if k != "max_classes"}
 
 

@@ -31,7 +31,8 @@ class JsonLinesSink:
     def __init__(self, path: str) -> None:
         self._path = path
         try:
-            self._file: BinaryIO = sys.stdout.buffer if path == "-" else Path(path).open("wb")
+            # Closed by ``close``: the sink is what has a beginning and an end.
+            self._file: BinaryIO = sys.stdout.buffer if path == "-" else Path(path).open("wb")  # noqa: SIM115
         except OSError as error:
             raise RunError(f"cannot write {path}: {error.strerror}") from error
 

@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import orjson
 
@@ -43,7 +43,7 @@ class Lines(NamedTuple):
     overlong: frozenset[int]
 
 
-def open_input(path: str) -> io.BufferedIOBase:
+def open_input(path: str) -> io.BufferedReader | gzip.GzipFile:
     """Open a path for reading bytes: ``-`` is standard input, .gz and .zst are unpacked.
 
     Raises
@@ -52,10 +52,10 @@ def open_input(path: str) -> io.BufferedIOBase:
         If it cannot be opened.
     """
     if path == "-":
-        return sys.stdin.buffer
+        return cast(io.BufferedReader, sys.stdin.buffer)
     try:
         if path.endswith(".gz"):
-            return gzip.open(path, "rb")
+            return gzip.GzipFile(path, "rb")
         if path.endswith(".zst"):
             import zstandard
 

@@ -53,19 +53,19 @@ class NameTable(NamedTuple):
 
 
 class Scanned(NamedTuple):
-    """What was read of the first ``count`` lines.
+    """What was read of some lines.
 
     Attributes
     ----------
-    count
+    lines
         Lines read; the next one, if any, is unusual.
     starts, coordinates, values
         As in a Block. ``values`` has no NaN.
     labels, kinds
-        Shape (count,): the label's value, and NO_LABEL, NUMBER or BOOLEAN.
+        Shape (lines,): the label's value, and NO_LABEL, NUMBER or BOOLEAN.
     """
 
-    count: int
+    lines: int
     starts: Ints
     coordinates: Indices
     values: Floats
@@ -120,7 +120,7 @@ def scan(lines: list[bytes], table: NameTable, coordinates: int) -> Scanned:
 
 
 @inlined
-def _hash(text: Bytes, begin: int, end: int) -> int:
+def _hash(text: Bytes, begin: int, end: int) -> np.uint64:
     """FNV-1a."""
     value = np.uint64(14695981039346656037)
     for i in range(begin, end):
@@ -154,10 +154,10 @@ def _number(text: Bytes, at: int, powers: Floats) -> tuple[int, float]:
     if negative:
         at += 1
     first = at
-    whole = np.int64(0)
+    whole = 0
     exponent = 0
     while 48 <= text[at] <= 57 and whole < _EXACT:
-        whole = whole * 10 + np.int64(text[at] - 48)
+        whole = whole * 10 + int(text[at] - 48)
         at += 1
     digits, integer = at - first, True
     good = digits > 0 and not (digits > 1 and text[first] == 48)
@@ -166,7 +166,7 @@ def _number(text: Bytes, at: int, powers: Floats) -> tuple[int, float]:
         at += 1
         point = at
         while 48 <= text[at] <= 57 and whole < _EXACT:
-            whole = whole * 10 + np.int64(text[at] - 48)
+            whole = whole * 10 + int(text[at] - 48)
             at += 1
         exponent = point - at
         good = good and exponent < 0
@@ -179,7 +179,7 @@ def _number(text: Bytes, at: int, powers: Floats) -> tuple[int, float]:
         power = 0
         first = at
         while 48 <= text[at] <= 57 and power < 1000:
-            power = power * 10 + np.int64(text[at] - 48)
+            power = power * 10 + int(text[at] - 48)
             at += 1
         good = good and at > first
         exponent += -power if down else power

@@ -1,0 +1,55 @@
+"""What a classifier said of a run of events."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Judged(NamedTuple):
+    """What a run over T events said and suffered.
+
+    Attributes
+    ----------
+    scores
+        Shape (T, C), from before each event was learned. With C = 1 positive means the
+        second of the labels; else one score per label, and only the first ``known`` count.
+    known
+        Shape (T,): how many labels had been seen before the event.
+    targets
+        Shape (T,): index of the label; negative without one, or for one never learned.
+    losses
+        Shape (T,): NaN without a target.
+    """
+
+    scores: NDArray[np.float64]
+    known: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    losses: NDArray[np.float64]
+
+
+def probabilities(scores: NDArray[np.float64], known: int) -> NDArray[np.float64]:
+    """Logistic function of one score, or softmax of several: shape (T, known)."""
+    if known < 2:
+        return np.ones((len(scores), known))
+    if scores.shape[1] == 1:
+        # Through exp of what is negative, so that nothing overflows.
+        tail = np.exp(-np.abs(scores[:, 0]))
+        larger = 1.0 / (1.0 + tail)
+        second = np.where(scores[:, 0] > 0.0, larger, tail * larger)
+        return np.column_stack([1.0 - second, second])
+    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
+    result: NDArray[np.float64] = shifted / shifted.sum(axis=1, keepdims=True)
+    return result
+
+
+def joined(pieces: list[tuple[int, NDArray[np.float64]]], events: int, classes: int) -> NDArray[np.float64]:
+    """Scores of pieces that had fewer classes than the last, in one array."""
+    joined = np.zeros((events, classes))
+    for begin, scores in pieces:
+        if scores.shape[1] == 1 < classes:
+            scores = np.column_stack([-scores[:, 0] / 2, scores[:, 0] / 2])
+        joined[begin : begin + len(scores), : scores.shape[1]] = scores
+    return joined
