@@ -47,6 +47,15 @@ def test_the_task_shows_in_the_labels(labels: list[Any], task: str) -> None:
     assert len(said) == 1
 
 
+def test_a_record_that_is_no_event_settles_nothing() -> None:
+    tasked = Tasked("auto", {}, None, lambda _: None)
+    loop = Loop(tasked, Fields(), True, None, None, False, 1)
+    loop.feed(
+        Lines(1, [b'{"a": NaN, "b": {"c": [1e999]}, "y": 7.5}', b'{"a": Infinity, "y": 7.5}'], frozenset())
+    )
+    assert (tasked.settled, loop.counters.rejected) == (False, 2)
+
+
 def test_a_single_number_leaves_it_open() -> None:
     _, _, said, tasked = learn([0, 0, 0])
     assert (said, tasked.settled) == ([], False)

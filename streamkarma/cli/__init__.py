@@ -42,7 +42,7 @@ def main() -> None:
     except click.ClickException as error:
         _complain(error.format_message())
         code = error.exit_code
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         code = 130
     except UsageError as error:
         _complain(str(error))

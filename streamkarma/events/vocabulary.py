@@ -100,7 +100,7 @@ class Vocabulary:
         """
         items: list[tuple[int, float]] = []
         new: list[tuple[Hashable, str | None, float]] = []
-        for name, category, value in _observed(record):
+        for name, category, value in observed_in(record):
             coordinate = self._find(name, category)
             if coordinate is None:
                 new.append((name, category, value))
@@ -123,7 +123,7 @@ class Vocabulary:
         """
         items: list[tuple[int, int, float]] = []
         new: list[tuple[Hashable, str | None, float]] = []
-        for name, category, value in _observed(record):
+        for name, category, value in observed_in(record):
             coordinate = self._find(name, category)
             if coordinate is None:
                 new.append((name, category, value))
@@ -190,8 +190,14 @@ def _by_text(item: tuple[Hashable, str | None, float]) -> tuple[str, str, str]:
     return str(name), category or "", type(name).__name__
 
 
-def _observed(record: Record) -> list[tuple[Hashable, str | None, float]]:
-    """Name, category and value of everything in a record that is not missing."""
+def observed_in(record: Record) -> list[tuple[Hashable, str | None, float]]:
+    """Name, category and value of everything in a record that is not missing.
+
+    Raises
+    ------
+    RecordError
+        If a value is infinite or neither a number nor a string.
+    """
     items: list[tuple[Hashable, str | None, float]] = []
     for name, value in record.items():
         if isinstance(value, str):

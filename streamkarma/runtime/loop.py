@@ -14,12 +14,14 @@ from streamkarma.estimators.learner import check_weight
 from streamkarma.events.batch import Batch
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import Label
+from streamkarma.events.vocabulary import observed_in
 from streamkarma.runtime.judge import Judge
 from streamkarma.runtime.task import Tasked
 from streamkarma.sources.jsonlines import Lines, parse
 from streamkarma.sources.scanner import NO_LABEL, NUMBER, NameTable, name_table, scan
 
-Rows = list[dict[str, Any]]
+Row = dict[str, Any]
+Rows = list[Row]
 
 
 class Fields(NamedTuple):
@@ -202,7 +204,11 @@ class Loop:
         given = record.pop(self._fields.target, None)
         identity, weight = self._take_fields(record)
         known = not isinstance(given, (dict, list)) and (type(given), given) in self._accepted
-        label = given if known else self._check(given)
+        label = given
+        if not known:
+            record = record if is_flat(record) else flatten(record)
+            observed_in(record)  # what is no event must not settle the task
+            label = self._check(given)
         learned = self._learn and label is not None and weight > 0.0
         try:
             self._batch.append(record, learned)
@@ -239,11 +245,11 @@ class Loop:
             return
         weights = self._weights if self._learn else [0.0] * len(self._weights)
         rows = self.judge.run(self._batch, self._labels, weights, self._predictions is not None)
-        if self._predictions is not None:
-            observed = self._batch.sizes()
-            for i, row in enumerate(rows):
-                self._complete(row, self._next + i, self._ids[i], self._targets[i], observed[i])
-            self._predictions([_ordered(row) for row in rows])
+        sizes = self._batch.sizes()
+        complete = [
+            self._complete(row, self._next + i, self._ids[i], self._targets[i], sizes[i])
+            for i, row in enumerate(rows)
+        ]
         events, unlabelled = len(self._labels), self._labels.count(None)
         idle = 0
         if min(weights) == 0.0:
@@ -256,19 +262,23 @@ class Loop:
             unlabelled=c.unlabelled + unlabelled,
         )
         self._refresh()
+        # Last, for whoever takes them may be gone, and what was learned is counted by now.
+        if self._predictions is not None:
+            self._predictions(complete)
 
     def _refresh(self) -> None:
         self._accepted = _accepted(self.tasked)
         self._numbers = self.tasked.settled and self.tasked.task == "regression"
         self._new_batch()
 
-    def _complete(self, row: dict[str, Any], n: int, identity: Any, target: Any, observed: int) -> None:
-        row["n"] = n
+    def _complete(self, row: Row, n: int, identity: Any, target: Any, observed: int) -> Row:
+        """The row of an event with what is not the model's to say, in the order of the contract."""
+        every = {"n": n, **row, "observed": observed}
         if self._fields.id is not None:
-            row["id"] = identity
+            every["id"] = identity
         if target is not None and target == target:
-            row["target"] = target
-        row["observed"] = observed
+            every["target"] = target
+        return {name: every[name] for name in _ORDER if name in every}
 
     def _set_aside(self, number: int, line: bytes, error: RecordError) -> None:
         self.counters = self.counters._replace(rejected=self.counters.rejected + 1)
@@ -280,10 +290,6 @@ class Loop:
 
 
 _ORDER = ("n", "id", "prediction", "score", "probability", "target", "loss", "observed")
-
-
-def _ordered(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in _ORDER if name in row}
 
 
 def _accepted(tasked: Tasked) -> set[tuple[type, Any]]:

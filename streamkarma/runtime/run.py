@@ -118,11 +118,8 @@ class Run:
             finally:
                 self._save()
                 summary = self._summarise()
-        if plan.summary:
-            with ExitStack() as stack:
-                sink = _open_sink(plan.summary, stack)
-                assert sink is not None
-                sink.write([summary])
+                if sink := _open_sink(plan.summary, stack):
+                    sink.write([summary])
         self._say(report.table(summary))
         return 0 if self._stop.number is None else 128 + self._stop.number
 
