@@ -130,6 +130,7 @@ def test_bad_records_are_set_aside_and_counted(streamkarma: Program, tmp_path: P
     )  # fmt: skip
     assert result.code == 0
     assert len(result.rows) == 40
+    assert "first rejected" not in result.stderr
     summary = summary_of(tmp_path / "s.json")
     assert (summary["events"], summary["rejected"]) == (40, len(bad))
     dead = [json.loads(line) for line in (tmp_path / "dead.jsonl").read_bytes().splitlines()]
@@ -146,6 +147,8 @@ def test_a_bad_record_can_end_the_run(streamkarma: Program, tmp_path: Path) -> N
     result = streamkarma(
         "learn", "--on-error", "fail", "--model", "m", "--quiet", text=b"\n".join([*lines, b"{", *lines])
     )
+    skipped = streamkarma("learn", text=b"\n".join([*lines, b"{", b"["]))
+    assert "first rejected: line 11: not JSON" in skipped.stderr
     assert result.code == 1
     assert re.fullmatch(r"streamkarma: line 11: not JSON: .*\n", result.stderr)
     assert len(result.rows) == 10

@@ -11,8 +11,10 @@ import pytest
 from river import checks, compose, datasets, evaluate, metrics, multiclass, preprocessing
 
 from streamkarma import KARMAClassifier, KARMARegressor
+from streamkarma.core.loss import CLASSIFICATION, loss_and_slope
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.synthetic import Plan, records
+from tests.reference import algorithm_1, stream
 
 
 @pytest.mark.parametrize("model", [KARMAClassifier(), KARMARegressor()])
@@ -35,6 +37,26 @@ def predictions(model: Any, stream: Any) -> list[Any]:
         result.append(model.predict_proba_one(x))
         model.learn_one(x, y)
     return result
+
+
+@pytest.mark.parametrize(("loss", "rho"), [("hinge", 0.1), ("logistic", 0.01), ("squared_hinge", 500.0)])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_with_a_rho_and_no_budget_it_is_the_papers_algorithm(loss: str, rho: float, normalize: bool) -> None:
+    rows = stream(3, 80, 4)
+    labels = [bool(y) for y in np.random.default_rng(3).integers(0, 2, 80)]
+    model = KARMAClassifier(3, rho, loss=loss, budget=None, normalize=normalize, scale=False)
+    scores = []
+    for row, y in zip(rows, labels, strict=True):
+        x = {f"x{j}": value for j, value in enumerate(row) if not np.isnan(value)}
+        scores.append(model.decision_one(x))
+        model.learn_one(x, y)
+    code = CLASSIFICATION[loss].code
+    signs = [1.0 if y else -1.0 for y in labels]
+    constant = np.column_stack([np.ones(80), rows])
+    expected = algorithm_1(
+        constant, signs, 3, normalize, rho, None, lambda f, y: loss_and_slope(code, f, y)[1]
+    )
+    np.testing.assert_allclose(scores, expected[:, 0], rtol=1e-9, atol=1e-9)
 
 
 def test_it_learns_what_is_there_to_learn() -> None:
@@ -124,6 +146,14 @@ def test_many_before_anything_was_learned() -> None:
     assert KARMAClassifier().predict_many(frame).tolist() == [None, None]
     assert KARMAClassifier().predict_proba_many(frame).shape == (2, 0)
     assert KARMARegressor().predict_many(frame).tolist() == [0.0, 0.0]
+
+
+def test_an_event_appended_as_not_learned_is_not_learned() -> None:
+    model = KARMAClassifier()
+    batch = model.batch()
+    batch.append({"new": 1.0}, learned=False)
+    with pytest.raises(ValueError, match="appended as one that is not"):
+        model.run(batch, [True], [1.0])
 
 
 def test_weights() -> None:

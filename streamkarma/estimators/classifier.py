@@ -12,12 +12,13 @@ from river import base
 from streamkarma.core.loss import CLASSIFICATION
 from streamkarma.core.support import Arrays
 from streamkarma.errors import UsageError
+from streamkarma.estimators.common import KARMABase
 from streamkarma.estimators.frames import records_of
 from streamkarma.estimators.judged import Judged, joined, probabilities
-from streamkarma.estimators.learner import Learner, SupportVector, check_weight, make_rule
+from streamkarma.estimators.learner import Learner, make_rule
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import NEW, NONE, Label, Labels
-from streamkarma.events.vocabulary import Record, Vocabulary
+from streamkarma.events.vocabulary import Record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,7 @@ Floats = NDArray[np.float64]
 CAUTION = 1.0
 
 
-class KARMAClassifier(base.MiniBatchClassifier):
+class KARMAClassifier(KARMABase, base.MiniBatchClassifier):
     """Online kernel classifier that learns from incomplete events without imputing them.
 
     KARMA competes with the best linear classifier on the *complete* data when these lie
@@ -161,28 +162,6 @@ class KARMAClassifier(base.MiniBatchClassifier):
     def classes(self) -> list[Label]:
         return list(self._labels.known)
 
-    @property
-    def support_vectors(self) -> list[SupportVector]:
-        return self._learner.support_vectors()
-
-    def learn_one(self, x: Record, y: Label, w: float = 1.0) -> None:
-        """Learn one event.
-
-        Parameters
-        ----------
-        x
-            Attributes by name.
-        y
-            The label: a boolean, a number or a string.
-        w
-            Weight, 0 or more.
-        """
-        self._learn([x], [y], [w])
-
-    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: pd.Series | None = None) -> None:
-        """Learn the rows of a frame in turn; the same as ``learn_one`` on each."""
-        self._learn(records_of(X), y.tolist(), [1.0] * len(X) if w is None else w.tolist())
-
     def predict_proba_one(  # type: ignore[override]  # river has no floats as labels
         self, x: Record, **_: Any
     ) -> dict[Label, float]:
@@ -213,30 +192,12 @@ class KARMAClassifier(base.MiniBatchClassifier):
             return float(scores[0])
         return dict(zip(self._labels.known, scores, strict=True))
 
-    def _learn(self, records: Sequence[Record], labels: Sequence[Label], weights: Sequence[float]) -> None:
-        batch = self._learner.batch()
-        checked = [check_weight(w) for w in weights]
-        labels = [self._labels.check(y) for y in labels]
-        for record, weight in zip(records, checked, strict=True):
-            batch.append(record, learned=weight > 0.0)
-        self.run(batch, labels, checked)
-
     def _probabilities(self, records: Sequence[Record]) -> NDArray[np.float64]:
         known = len(self._labels.known)
         return probabilities(self._learner.scores(records), known)
 
     def run(self, batch: Batch, labels: Sequence[Label | None], weights: Sequence[float]) -> Judged:
-        """Predict, then learn, the events of a batch in turn.
-
-        Parameters
-        ----------
-        batch
-            From ``batch()``; its labelled events of positive weight appended as learned.
-        labels
-            One per event, checked by ``check_label``; None for an event without.
-        weights
-            One per event, 0 or more.
-        """
+        """See ``KARMABase.run``; a third class and each one after it gets a vector of its own."""
         events = len(batch)
         weighed = np.array(weights, np.float64)
         targets = self._labels.indices(labels)
@@ -267,32 +228,9 @@ class KARMAClassifier(base.MiniBatchClassifier):
             begin = end
         return Judged(joined(pieces, events, support.classes), known, targets, losses)
 
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """Names and categories seen so far."""
-        return self._learner.vocabulary
-
-    def batch(self) -> Batch:
-        """An empty batch to append records to."""
-        return self._learner.batch()
-
     def check_label(self, label: Any) -> Label:
         """``label`` as it will be kept, or RecordError if it cannot be one of this model's."""
         return self._labels.check(label)
-
-    @property
-    def steps(self) -> int:
-        """Events learned so far."""
-        return self._learner.support.steps
-
-    @property
-    def ignored(self) -> int:
-        """Values ignored so far because they were past a bound."""
-        return self._learner.vocabulary.ignored
-
-    def summary(self) -> dict[str, int]:
-        """Sizes and counters of the model."""
-        return self._learner.summary()
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""

@@ -17,7 +17,7 @@ from streamkarma.core.support import Arrays, SupportVectors
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
-from streamkarma.events.vocabulary import Record, Vocabulary
+from streamkarma.events.vocabulary import PASSING, Record, Vocabulary
 
 Floats = NDArray[np.float64]
 
@@ -116,7 +116,11 @@ class Learner:
         if missing > 0:
             # Twice what is needed, so that names coming one by one do not copy each time.
             self.moments = np.concatenate([self.moments, np.zeros((missing + len(self.moments), 3))])
-        return encode(batch.block(), vocabulary.numbers, self.moments, learned, self.scale, True)
+        block = batch.block()
+        if batch.has_passing and (block.coordinates[np.repeat(learned, batch.sizes())] >= PASSING).any():
+            # Compiled code would write where no array is.
+            raise ValueError("an event to be learned was appended as one that is not")
+        return encode(block, vocabulary.numbers, self.moments, learned, self.scale, True)
 
     def scores(self, records: Iterable[Record]) -> NDArray[np.float64]:
         """Scores of records by the model as it stands, shape (T, C), leaving no trace."""

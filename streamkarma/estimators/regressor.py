@@ -14,10 +14,11 @@ from streamkarma.core.moments import encode_targets
 from streamkarma.core.support import Arrays
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.classifier import KARMAClassifier
+from streamkarma.estimators.common import KARMABase
 from streamkarma.estimators.frames import records_of
-from streamkarma.estimators.learner import Learner, SupportVector, check_weight, make_rule
+from streamkarma.estimators.learner import Learner, make_rule
 from streamkarma.events.batch import Batch
-from streamkarma.events.vocabulary import Record, Vocabulary
+from streamkarma.events.vocabulary import Record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +45,7 @@ class Estimated(NamedTuple):
     losses: Floats
 
 
-class KARMARegressor(base.MiniBatchRegressor):
+class KARMARegressor(KARMABase, base.MiniBatchRegressor):
     """Online kernel regression that learns from incomplete events without imputing them.
 
     The learner of ``KARMAClassifier`` with a loss for numbers. The target is standardised
@@ -120,28 +121,6 @@ class KARMARegressor(base.MiniBatchRegressor):
         self._learner = Learner(rule, average, scale, max_attributes, max_coordinates)
         self._target = np.zeros(3)
 
-    @property
-    def support_vectors(self) -> list[SupportVector]:
-        return self._learner.support_vectors()
-
-    def learn_one(self, x: Record, y: float, w: float = 1.0) -> None:
-        """Learn one event.
-
-        Parameters
-        ----------
-        x
-            Attributes by name.
-        y
-            The target, a finite number.
-        w
-            Weight, 0 or more.
-        """
-        self._learn([x], [y], [w])
-
-    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: pd.Series | None = None) -> None:
-        """Learn the rows of a frame in turn; the same as ``learn_one`` on each."""
-        self._learn(records_of(X), y.tolist(), [1.0] * len(X) if w is None else w.tolist())
-
     def predict_one(self, x: Record) -> float:
         """The predicted target; 0 before anything was learned."""
         return float(self._predict([x])[0])
@@ -151,14 +130,6 @@ class KARMARegressor(base.MiniBatchRegressor):
         import pandas as pd
 
         return pd.Series(self._predict(records_of(X)), index=X.index)
-
-    def _learn(self, records: Sequence[Record], targets: Sequence[float], weights: Sequence[float]) -> None:
-        batch = self._learner.batch()
-        checked = [check_weight(w) for w in weights]
-        numbers = [self.check_label(y) for y in targets]
-        for record, weight in zip(records, checked, strict=True):
-            batch.append(record, learned=weight > 0.0)
-        self.run(batch, numbers, checked)
 
     def _predict(self, records: Sequence[Record]) -> Floats:
         nothing = np.full(len(records), np.nan)
@@ -178,15 +149,6 @@ class KARMARegressor(base.MiniBatchRegressor):
         suffered = losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree
         return Estimated(scores * spreads + centres, suffered)
 
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """Names and categories seen so far."""
-        return self._learner.vocabulary
-
-    def batch(self) -> Batch:
-        """An empty batch to append records to."""
-        return self._learner.batch()
-
     def check_label(self, target: Any) -> float:
         """``target`` as a float, or RecordError if it is not a finite number."""
         if isinstance(target, (str, bytes, np.bool_, bool)):
@@ -198,20 +160,6 @@ class KARMARegressor(base.MiniBatchRegressor):
         if not np.isfinite(number):
             raise RecordError(f"the target must be a finite number, not {target!r}")
         return number
-
-    @property
-    def steps(self) -> int:
-        """Events learned so far."""
-        return self._learner.support.steps
-
-    @property
-    def ignored(self) -> int:
-        """Values ignored so far because they were past a bound."""
-        return self._learner.vocabulary.ignored
-
-    def summary(self) -> dict[str, int]:
-        """Sizes and counters of the model."""
-        return self._learner.summary()
 
     def take_over(self, classifier: KARMAClassifier, target: float) -> None:
         """Go on where a classifier of the same parameters that saw one label leaves off.

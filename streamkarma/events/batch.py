@@ -39,6 +39,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self._sizes)
 
+    @property
+    def has_passing(self) -> bool:
+        """Whether some event has names that were not stored, since it will not be learned."""
+        return bool(self._passing)
+
     def append(self, record: Record, learned: bool) -> None:
         """Add an event; see ``Vocabulary.add`` and, if it is not ``learned``, ``peek``.
 

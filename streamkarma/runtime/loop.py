@@ -81,6 +81,8 @@ class Loop:
         self.tasked = tasked
         self.judge = Judge(tasked)
         self.counters = Counters()
+        #: What was wrong with the first record set aside, and where.
+        self.first_rejected: str | None = None
         self._fields = fields
         # Names with a dot may lie inside of objects, which are then flattened first.
         special = [fields.target, fields.id, fields.weight, *fields.ignore]
@@ -282,11 +284,13 @@ class Loop:
 
     def _set_aside(self, number: int, line: bytes, error: RecordError) -> None:
         self.counters = self.counters._replace(rejected=self.counters.rejected + 1)
+        reason = f"line {number}: {error}"
+        self.first_rejected = self.first_rejected or reason
         text = line.decode(errors="replace")
         if self._dead_letters is not None:
             self._dead_letters([{"line": number, "error": str(error), "record": text}])
         if self._fail:
-            raise RunError(f"line {number}: {error}")
+            raise RunError(reason)
 
 
 _ORDER = ("n", "id", "prediction", "score", "probability", "target", "loss", "observed")

@@ -121,6 +121,8 @@ class Run:
                 if sink := _open_sink(plan.summary, stack):
                     sink.write([summary])
         self._say(report.table(summary))
+        if self._loop.first_rejected and plan.dead_letters is None:
+            self._say(f"first rejected: {self._loop.first_rejected} (--dead-letters keeps them all)")
         return 0 if self._stop.number is None else 128 + self._stop.number
 
     def _open_model(self) -> dict[str, Any]:

@@ -1,0 +1,98 @@
+"""What the classifier and the regressor do alike."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from streamkarma.estimators.frames import records_of
+from streamkarma.estimators.learner import Learner, SupportVector, check_weight
+from streamkarma.events.batch import Batch
+from streamkarma.events.vocabulary import Record, Vocabulary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class KARMABase:
+    """A river model around a Learner."""
+
+    _learner: Learner
+
+    @abstractmethod
+    def run(self, batch: Batch, labels: Sequence[Any], weights: Sequence[float]) -> Any:
+        """Predict, then learn, the events of a batch in turn.
+
+        Parameters
+        ----------
+        batch
+            From ``batch()``; its labelled events of positive weight appended as learned.
+        labels
+            One per event, checked by ``check_label``; None for an event without.
+        weights
+            One per event, 0 or more.
+        """
+
+    @abstractmethod
+    def check_label(self, label: Any) -> Any:
+        """``label`` as it will be kept, or RecordError if it cannot be one of this model's."""
+
+    def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
+        """Learn one event.
+
+        Parameters
+        ----------
+        x
+            Attributes by name.
+        y
+            The label: a boolean, a number or a string; for a regression a finite number.
+        w
+            Weight, 0 or more.
+
+        Raises
+        ------
+        RecordError
+            A ValueError: a value, the label or the weight cannot be used. Nothing is learned.
+        """
+        self._learn([x], [y], [w])
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: pd.Series | None = None) -> None:
+        """Learn the rows of a frame in turn; the same as ``learn_one`` on each."""
+        self._learn(records_of(X), y.tolist(), [1.0] * len(X) if w is None else w.tolist())
+
+    def _learn(self, records: Sequence[Record], labels: Sequence[Any], weights: Sequence[Any]) -> None:
+        checked_weights = [check_weight(w) for w in weights]
+        checked = [self.check_label(y) for y in labels]
+        batch = self.batch()
+        for record, weight in zip(records, checked_weights, strict=True):
+            batch.append(record, learned=weight > 0.0)
+        self.run(batch, checked, checked_weights)
+
+    @property
+    def support_vectors(self) -> list[SupportVector]:
+        """What the model is made of."""
+        return self._learner.support_vectors()
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Names and categories seen so far."""
+        return self._learner.vocabulary
+
+    @property
+    def steps(self) -> int:
+        """Events learned so far."""
+        return self._learner.support.steps
+
+    @property
+    def ignored(self) -> int:
+        """Values ignored so far because they were past a bound."""
+        return self._learner.vocabulary.ignored
+
+    def batch(self) -> Batch:
+        """An empty batch to append records to."""
+        return self._learner.batch()
+
+    def summary(self) -> dict[str, int]:
+        """Sizes and counters of the model."""
+        return self._learner.summary()
