@@ -1,0 +1,92 @@
+"""However lines are cut into blocks, and whichever reader takes them: the same bits."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkarma.runtime.loop import Fields, Loop
+from streamkarma.runtime.task import Tasked
+from streamkarma.sources.jsonlines import Lines
+
+numbers = st.integers(-50, 50).map(lambda i: i / 4)
+values = st.one_of(numbers, numbers, numbers, st.none(), st.booleans(), st.sampled_from(["red", "blue"]))
+attributes = st.dictionaries(st.sampled_from(["a", "b", "c", "d", "e", "f.g"]), values, max_size=6)
+plain = st.dictionaries(st.sampled_from(["a", "b", "c"]), numbers, max_size=3)
+odd = st.sampled_from(
+    [
+        b"",
+        b"no",
+        b"[1]",
+        b'{"a": NaN, "y": 1}',
+        b'{"a": 1e999}',
+        b'{"f": {"g": 1}, "y": 0}',
+        b'{"a": [1, 2]}',
+        b'{"a": 1, "y": "other kind"}',
+        b'{"y": {}}',
+        b'{"a": 0.12345678901234567890, "y": 1}',
+        b'{"a": 2, "a": 3, "y": 0}',
+    ]
+)
+
+
+def lines_of(labels: list[Any], ordinary: bool) -> st.SearchStrategy[list[bytes]]:
+    """Records of all sorts; or plain ones, now and then something else, and many of them."""
+    label = st.sampled_from([*labels, *labels, *labels, None])
+    events = plain if ordinary else st.one_of(attributes, plain)
+    record = st.builds(lambda x, y: json.dumps({**x, "y": y}).encode(), events, label)
+    line = st.one_of(*[record] * (30 if ordinary else 3), odd)
+    return st.lists(line, min_size=1, max_size=200 if ordinary else 60)
+
+
+def fed(lines: list[bytes], cuts: list[int], printed: bool = True, **options: Any) -> Any:
+    """Rows, what was set aside, counters and the model's state, after the lines in pieces."""
+    rows: list[dict[str, Any]] = []
+    dead: list[dict[str, Any]] = []
+    tasked = Tasked("auto", {"budget": 6, **options}, None, lambda _: None)
+    loop = Loop(tasked, Fields(), True, rows.extend if printed else None, dead.extend, False, 1)
+    ends = sorted({0, len(lines), *(cut % (len(lines) + 1) for cut in cuts)})
+    for begin, end in pairwise(ends):
+        loop.feed(Lines(begin + 1, lines[begin:end], frozenset()))
+    header, arrays = tasked.model.state()
+    state = (header, tasked.state(), {name: array.tobytes() for name, array in arrays.items()})
+    return rows, dead, loop.counters, state
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [True, False], ["x", "y", "z"], [0, 1.5, 2.25]])
+@pytest.mark.parametrize("scale", [True, False])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), ordinary=st.booleans(), cuts=st.lists(st.integers(0, 200), max_size=10))
+def test_how_lines_are_cut_never_shows(
+    labels: list[Any], scale: bool, data: Any, ordinary: bool, cuts: list[int]
+) -> None:
+    lines = data.draw(lines_of(labels, ordinary))
+    whole = fed(lines, [], scale=scale)
+    assert fed(lines, cuts, scale=scale) == whole
+    assert fed(lines, list(range(200)), scale=scale) == whole
+    # Without rows to print the plain lines go through the scanner.
+    assert fed(lines, cuts, printed=False, scale=scale)[1:] == whole[1:]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_long_and_mostly_plain(seed: int) -> None:
+    rng = random.Random(seed)
+    lines = []
+    for i in range(600):
+        x = {name: round(rng.gauss(0, 1), 4) for name in "abcdef" if rng.random() < 0.5}
+        label: Any = int(x.get("a", 0) + rng.gauss(0, 0.3) > 0) if seed % 2 else rng.gauss(0, 1)
+        lines.append(json.dumps({**x, "y": label if rng.random() < 0.9 else None}).encode())
+        if rng.random() < 0.02:
+            lines.append(
+                rng.choice([b"no", b'{"a": "red", "y": 1}', b'{"new%d": 1}' % i, b'{"g": 1, "y": 0.0}'])
+            )
+    whole = fed(lines, [])
+    for cuts in ([1, 2, 300], rng.sample(range(600), 40), list(range(600))):
+        assert fed(lines, cuts) == whole
+        assert fed(lines, cuts, printed=False)[1:] == whole[1:]
