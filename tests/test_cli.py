@@ -245,6 +245,12 @@ def test_a_reader_that_goes_ends_the_program_quietly(tmp_path: Path) -> None:
     assert (tmp_path / "m").exists()
 
 
+def test_a_reader_of_a_generated_stream_may_go_too() -> None:
+    command = f"set -o pipefail; {sys.executable} -m streamkarma generate lowrank --events 100000 | head -n 1"
+    done = subprocess.run(command, shell=True, executable="/bin/bash", capture_output=True, check=False)
+    assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 1)
+
+
 def test_predicting_learns_nothing(streamkarma: Program, tmp_path: Path) -> None:
     streamkarma("learn", "--model", "m", "--id", "who", "--target", "label", "--quiet",
                 records=[{**e, "who": 1, "label": e["y"] == 1, "y": None} for e in EVENTS])  # fmt: skip

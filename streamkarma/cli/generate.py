@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -59,16 +58,16 @@ def generate(kind: str, events: int, full: bool, blocks: int | None, **options: 
     """
     from itertools import islice
 
-    import orjson
-
     from streamkarma.errors import UsageError
+    from streamkarma.sinks.jsonlines import JsonLinesSink, leave_stdout
     from streamkarma.synthetic import Plan, records
 
     if blocks is not None and kind != "blocks":
         raise UsageError("--blocks goes with the kind blocks")
     plan = Plan(**options, blocks=(blocks or 3) if kind == "blocks" else 0)
-    stream = records(plan, events, full)
-    while some := list(islice(stream, CHUNK)):
-        text = b"".join(orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in some)
-        sys.stdout.buffer.write(text)
-    sys.stdout.buffer.flush()
+    stream, sink = records(plan, events, full), JsonLinesSink("-")
+    try:
+        while some := list(islice(stream, CHUNK)):
+            sink.write(some)
+    except BrokenPipeError:
+        leave_stdout()

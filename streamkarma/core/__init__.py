@@ -1,0 +1,1 @@
+"""The mathematics, over arrays: no river, no records, no input or output."""

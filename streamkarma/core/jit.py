@@ -22,8 +22,9 @@ def _fingerprint() -> str:
     good, and these functions take constants and other functions from their neighbours. An
     upgrade that changed one file would run old code from the cache of another.
     """
+    package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted([*package.glob("core/*.py"), *package.glob("sources/*.py")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

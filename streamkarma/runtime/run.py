@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 import zlib
@@ -18,7 +17,7 @@ from streamkarma.runtime import report
 from streamkarma.runtime.loop import Fields, Loop
 from streamkarma.runtime.signals import StopSignal
 from streamkarma.runtime.task import Tasked
-from streamkarma.sinks.jsonlines import JsonLinesSink
+from streamkarma.sinks.jsonlines import JsonLinesSink, leave_stdout
 from streamkarma.sources.jsonlines import MAX_RECORD_BYTES, Lines, open_input, read_lines
 
 #: Lines processed in one go. Large enough that what is done per block does not show in the
@@ -113,8 +112,7 @@ class Run:
             try:
                 self._read_all(stack)
             except BrokenPipeError:
-                # Whatever is still buffered for a reader that has gone must not be written.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                leave_stdout()
             finally:
                 self._save()
                 summary = self._summarise()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -53,3 +54,8 @@ class JsonLinesSink:
         """Close the file; standard output stays open."""
         if self._path != "-":
             self._file.close()
+
+
+def leave_stdout() -> None:
+    """Have nothing more written to a reader that has gone, not even what is still buffered."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
