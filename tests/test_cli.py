@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from streamkarma import KARMAClassifier, KARMARegressor, save
 from streamkarma.synthetic import Plan, records
 from tests.conftest import Program
 
@@ -90,6 +91,19 @@ def test_stopping_and_resuming_is_not_stopping(
     whole = streamkarma("learn", "--model", "whole", "--budget", "20", records=events)
     first = streamkarma("learn", "--model", "parts", "--budget", "20", records=events[:stop])
     second = streamkarma("learn", "--model", "parts", records=events[stop:])
+    assert first.stdout + second.stdout == whole.stdout
+    assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+@pytest.mark.parametrize("stop", [3, 7, 8, 20])
+def test_stopping_before_the_task_shows(streamkarma: Program, tmp_path: Path, stop: int) -> None:
+    """Seven labels of 0 may be a class or a number; then the first 2.5 comes."""
+    events = [{**e, "y": 2.5 if i > 6 and i % 3 == 0 else 0} for i, e in enumerate(EVENTS[:40])]
+    options = ("--gamma", "3", "--budget", "10", "--no-scale", "--quiet")
+    whole = streamkarma("learn", "--model", "whole", *options, records=events)
+    first = streamkarma("learn", "--model", "parts", *options, records=events[:stop])
+    second = streamkarma("learn", "--model", "parts", records=events[stop:])
+    assert second.code == 0
     assert first.stdout + second.stdout == whole.stdout
     assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
 
@@ -339,6 +353,20 @@ def test_a_resumed_model_keeps_to_its_options(streamkarma: Program) -> None:
     other = streamkarma("learn", "--model", "m", "--task", "regression", records=EVENTS[40:])
     assert other.code == 2
     assert "m was made for the task binary, not regression" in other.stderr
+
+
+@pytest.mark.parametrize("kind", [KARMAClassifier, KARMARegressor])
+def test_a_model_from_python(streamkarma: Program, tmp_path: Path, kind: Any) -> None:
+    model = kind()
+    for event in EVENTS[:100]:
+        x = {k: v for k, v in event.items() if k != "y"}
+        model.learn_one(x, event["y"])
+    save(model, tmp_path / "m")
+    scored = streamkarma("predict", "m", records=EVENTS[100:120])
+    expected = [model.predict_one({k: v for k, v in e.items() if k != "y"}) for e in EVENTS[100:120]]
+    assert [row["prediction"] for row in scored.rows] == expected
+    assert streamkarma("learn", "--model", "m", records=EVENTS[100:]).code == 0
+    assert json.loads(streamkarma("inspect", "m", "--json").stdout)["learned"] == 300
 
 
 def test_inspect(streamkarma: Program, tmp_path: Path) -> None:

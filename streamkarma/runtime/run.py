@@ -143,8 +143,9 @@ class Run:
                 )
         self._tasked = Tasked("auto", {}, None, self._say)
         # A model saved from Python has no run: it is whatever its class is.
-        settled = {"task": "regression" if hasattr(model, "_target") else "multiclass", "settled": True}
-        self._tasked.restore(model, kept.get("task", {**settled, "positive": None}))
+        task = "multiclass" if isinstance(model, KARMAClassifier) else "regression"
+        fresh = {"task": task, "settled": True, "positive": None, "options": {}}
+        self._tasked.restore(model, kept.get("task", fresh))
         self._check_task(plan)
         self._ignored_before = model.ignored
         return kept

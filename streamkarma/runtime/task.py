@@ -137,14 +137,19 @@ class Tasked:
 
     def state(self) -> dict[str, Any]:
         """What to keep beside the model."""
-        return {"task": self.task, "settled": self.settled, "positive": self.positive}
+        return {
+            "task": self.task,
+            "settled": self.settled,
+            "positive": self.positive,
+            "options": self._options,
+        }
 
     def restore(self, model: Model, state: dict[str, Any]) -> None:
         """Go on with a model that was kept."""
         self.model = model
         self.task, self.settled = str(state["task"]), bool(state["settled"])
         self.positive = state["positive"]
-        self._options = model._get_params()
+        self._options = dict(state["options"])
 
 
 def text_of(label: Label) -> str:
