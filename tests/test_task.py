@@ -79,6 +79,8 @@ def test_labels_that_change_half_way_are_set_aside() -> None:
     assert tasked.name == "multiclass"
     rows, dead, _, _ = learn([1.5, 2.5, "x", True, {"a": 1}, 3.5])
     assert [row["line"] for row in dead] == [3, 4, 5]
+    rows, dead, _, _ = learn([1.5, 2.5, 1e101, -1e300, 3.5])
+    assert [row["line"] for row in dead] == [3, 4]
     rows, dead, _, _ = learn([0, 1, 2, 1.5, 1])
     assert [row["line"] for row in dead] == [3, 4]
 

@@ -30,6 +30,10 @@ Floats = NDArray[np.float64]
 CAUTION = 3.0
 
 
+#: Targets beyond this are refused: their squares, and sums of these, must stay finite.
+LARGEST_TARGET = 1e100
+
+
 class Estimated(NamedTuple):
     """What a run over T events said and suffered, in units of the target.
 
@@ -157,8 +161,8 @@ class KARMARegressor(KARMABase, base.MiniBatchRegressor):
             number = float(target)
         except (TypeError, ValueError, OverflowError):
             number = float("nan")
-        if not np.isfinite(number):
-            raise RecordError(f"the target must be a finite number, not {target!r}")
+        if not abs(number) <= LARGEST_TARGET:
+            raise RecordError(f"the target must be a finite number within ±1e100, not {target!r}")
         return number
 
     def take_over(self, classifier: KARMAClassifier, target: float) -> None:

@@ -11,6 +11,7 @@ import orjson
 
 from streamkarma.errors import RecordError, RunError
 from streamkarma.estimators.learner import check_weight
+from streamkarma.estimators.regressor import LARGEST_TARGET
 from streamkarma.events.batch import Batch
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import Label
@@ -138,8 +139,8 @@ class Loop:
         for t in np.flatnonzero(scanned.kinds == NO_LABEL):
             labels[t] = None
         kinds = {(float, bool)[kind - NUMBER] for kind in set(scanned.kinds.tolist()) - {NO_LABEL}}
-        numbers = self._numbers and kinds <= {float}
-        if not (numbers or self._accepted.issuperset((k, y) for k in kinds for y in {*labels} - {None})):
+        numeric = kinds <= {float} and self._numeric(labels)
+        if not (numeric or self._accepted.issuperset((k, y) for k in kinds for y in {*labels} - {None})):
             return 0
         self._batch.fill(scanned.starts, scanned.coordinates, scanned.values)
         self._labels += labels
@@ -178,8 +179,12 @@ class Loop:
         return taken
 
     def _numeric(self, given: list[Any]) -> bool:
-        """Whether these are numbers to be predicted."""
-        return self._numbers and {float, int, type(None)}.issuperset(map(type, given))
+        """Whether these are numbers to be predicted, and none too large."""
+        return (
+            self._numbers
+            and {float, int, type(None)}.issuperset(map(type, given))
+            and max((abs(y) for y in given if y is not None), default=0.0) <= LARGEST_TARGET
+        )
 
     def _take_line(self, number: int, line: bytes, overlong: bool) -> None:
         """Add the record of one line, whatever it is, or set it aside."""
