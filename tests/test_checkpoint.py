@@ -15,7 +15,7 @@ from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.synthetic import Plan, records
 
 STREAMS = {
-    task: [(row, row.pop("y")) for row in records(Plan(attributes=6, rank=3, task=task), 120)]  # type: ignore[arg-type]
+    task: [(row, row.pop("y")) for row in records(Plan(attributes=6, rank=3, task=task), 120)]
     for task in ("binary", "multiclass", "regression")
 }
 
@@ -50,7 +50,7 @@ def test_names_and_labels_of_other_kinds(tmp_path: Path) -> None:
     model.learn_one({"a": "y"}, 1.5)
     save(model, tmp_path / "model")
     again = load(tmp_path / "model")
-    assert again.classes == [0, 1.5]  # type: ignore[union-attr]
+    assert again.classes == [0, 1.5]
     assert again.predict_one({1: 3.0, "a": "x"}) == model.predict_one({1: 3.0, "a": "x"})
 
 

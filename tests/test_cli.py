@@ -19,7 +19,7 @@ EVENTS = list(records(Plan(attributes=6, rank=3), 300))
 
 
 def summary_of(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text())  # type: ignore[no-any-return]
+    return json.loads(path.read_text())
 
 
 def test_learning_from_a_pipe(streamkarma: Program, tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_options_from_file_environment_and_command_line(streamkarma: Program, tm
         assert result.code == 0
         assert not args or (result.stdout, result.stderr) == (b"", "")
         parameters = json.loads(streamkarma("inspect", "m", "--json").stdout)["parameters"]
-        return parameters["gamma"]  # type: ignore[no-any-return]
+        return parameters["gamma"]
 
     assert gamma("--config", "c.toml") == 3
     assert gamma("--config", "c.toml", env=env) == 4

@@ -122,7 +122,7 @@ def test_a_third_class_goes_on_from_two(loss: str) -> None:
 @pytest.mark.parametrize("kind", [KARMAClassifier, KARMARegressor])
 def test_many_is_a_loop_of_one(kind: Any) -> None:
     task = "multiclass" if kind is KARMAClassifier else "regression"
-    rows = list(records(Plan(attributes=6, rank=3, task=task), 200))  # type: ignore[arg-type]
+    rows = list(records(Plan(attributes=6, rank=3, task=task), 200))
     targets = [row.pop("y") for row in rows]
     frame = pd.DataFrame(rows)
     frame["colour"] = ["red" if "x0" in row else None for row in rows]

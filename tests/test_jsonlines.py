@@ -58,7 +58,7 @@ def test_packed_files_are_read_as_they_are(tmp_path: Path, ending: str) -> None:
     pack = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}[ending]
     path.write_bytes(pack(b'{"a":1}\n{"a":2}\n'))
     with open_input(str(path)) as file:
-        lines = [line for part in read_lines(file.read1) for line in part.lines]  # type: ignore[attr-defined]
+        lines = [line for part in read_lines(file.read1) for line in part.lines]
     assert lines == [b'{"a":1}', b'{"a":2}']
 
 

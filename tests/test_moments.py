@@ -20,7 +20,7 @@ def column(values: list[float]) -> Block:
 def encoded(values: list[float], learned: list[bool] | None = None) -> list[float]:
     flags = np.ones(len(values), np.bool_) if learned is None else np.array(learned)
     block = encode(column(values), np.array([False, True]), np.zeros((2, 3)), flags, True, False)
-    return block.values.tolist()  # type: ignore[no-any-return]
+    return block.values.tolist()
 
 
 @given(st.lists(finite, min_size=1, max_size=30))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 import zlib
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from streamkarma.errors import RunError, UsageError
@@ -23,6 +24,10 @@ from streamkarma.sources.jsonlines import MAX_RECORD_BYTES, Lines, open_input, r
 #: Lines processed in one go. Large enough that what is done per block does not show in the
 #: time per event, small enough that a checkpoint is never far.
 BLOCK = 512
+
+
+#: For defaults, which all plans share.
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Plan(NamedTuple):
@@ -59,10 +64,10 @@ class Plan(NamedTuple):
     input: str = "-"
     model: str | None = None
     learn: bool = True
-    fields: dict[str, Any] = {}  # noqa: RUF012  # never changed; NamedTuple defaults are shared
+    fields: Mapping[str, Any] = NOTHING
     task: str | None = None
     positive: str | None = None
-    options: dict[str, Any] = {}  # noqa: RUF012
+    options: Mapping[str, Any] = NOTHING
     checkpoint_every: int = 10_000
     predictions: str | None = "-"
     dead_letters: str | None = None
@@ -130,7 +135,7 @@ class Run:
         if not there:
             if plan.model is not None and not Path(plan.model).absolute().parent.is_dir():
                 raise UsageError(f"the folder of --model {plan.model} does not exist")
-            self._tasked = Tasked(plan.task or "auto", plan.options, plan.positive, self._say)
+            self._tasked = Tasked(plan.task or "auto", dict(plan.options), plan.positive, self._say)
             self._ignored_before = 0
             return {}
         model, kept = load_with_run(str(plan.model))
@@ -246,7 +251,7 @@ def describe(path: str) -> dict[str, Any]:
     }
     if "classes" in learned:
         result["classes"] = learned["classes"]
-    return json.loads(json.dumps(result))  # type: ignore[no-any-return]
+    return result
 
 
 def _task_of(model: Model, stored: str | None) -> str | None:
