@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from streamkarma import KARMAClassifier, KARMARegressor, checkpoint, load, save
 from streamkarma.errors import ModelFileError, UsageError
-from streamkarma.synthetic import Plan, records
+from streamkarma.runtime.run import Plan, Run, describe
+from streamkarma.synthetic import Plan as Made
+from streamkarma.synthetic import records
 
 STREAMS = {
-    task: [(row, row.pop("y")) for row in records(Plan(attributes=6, rank=3, task=task), 120)]
+    task: [(row, row.pop("y")) for row in records(Made(attributes=6, rank=3, task=task), 120)]
     for task in ("binary", "multiclass", "regression")
 }
 
@@ -108,6 +110,15 @@ def test_well_sealed_nonsense_is_refused(tmp_path: Path, old: bytes, new: bytes,
     resealed(tmp_path / "model", old, new)
     with pytest.raises(ModelFileError, match=reason):
         load(tmp_path / "model")
+
+
+def test_a_run_beside_the_model_that_is_none(tmp_path: Path) -> None:
+    save(learned("binary"), tmp_path / "model", {"task": {"task": "auto"}})
+    with pytest.raises(ModelFileError, match="was not written by streamkarma learn"):
+        describe(str(tmp_path / "model"))
+    save(learned("binary"), tmp_path / "model", {"fields": {"colour": 1}})
+    with pytest.raises(ModelFileError, match="was not written by streamkarma learn"):
+        Run(Plan(model=str(tmp_path / "model")))
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x04pickle", b"PK\x03\x04"])

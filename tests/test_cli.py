@@ -240,12 +240,14 @@ def test_signals_save_and_say_so(tmp_path: Path, number: signal.Signals) -> None
         assert process.stdout is not None
         for event in EVENTS[:5]:
             process.stdin.write(json.dumps(event).encode() + b"\n")
+        process.stdin.write(b'{"x0": 1.5, "y')  # half a line is no record, and no bad one either
         process.stdin.flush()
         for _ in range(5):
             process.stdout.readline()
         process.send_signal(number)
         assert process.wait(timeout=60) == 128 + number
-    assert summary_of(tmp_path / "s.json")["learned"] == 5
+    summary = summary_of(tmp_path / "s.json")
+    assert (summary["learned"], summary["rejected"]) == (5, 0)
     assert (tmp_path / "m").exists()
 
 

@@ -175,13 +175,13 @@ class SupportVectors:
         self.vectors.counts[STEPS] = steps
         self.vectors.clock[SCALE_SUM] = steps
 
-    def summary(self) -> dict[str, int]:
+    def summary(self) -> dict[str, int | None]:
         """What the model holds, and what became of the examples."""
         counts = self.vectors.counts
         return {
             "support_vectors": self.used,
             "patterns": self.used,
-            "budget": self.rule.budget,
+            "budget": self.rule.budget or None,
             "merged_exactly": int(counts[MERGED_EXACTLY]),
             "merged_closest": int(counts[MERGED_CLOSEST]),
             "removed": int(counts[REMOVED]),

@@ -93,6 +93,6 @@ class KARMABase:
         """An empty batch to append records to."""
         return self._learner.batch()
 
-    def summary(self) -> dict[str, int]:
+    def summary(self) -> dict[str, int | None]:
         """Sizes and counters of the model."""
         return self._learner.summary()

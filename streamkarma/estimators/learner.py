@@ -140,7 +140,7 @@ class Learner:
             result.append(SupportVector(observed, values, alpha))
         return result
 
-    def summary(self) -> dict[str, int]:
+    def summary(self) -> dict[str, int | None]:
         """Sizes and counters of the model."""
         return {
             "attributes": self.vocabulary.attribute_count - 1,

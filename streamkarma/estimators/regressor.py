@@ -29,7 +29,6 @@ Floats = NDArray[np.float64]
 #: three tabular sets with half of the attributes withheld and two synthetic streams.
 CAUTION = 3.0
 
-
 #: Targets beyond this are refused: their squares, and sums of these, must stay finite.
 LARGEST_TARGET = 1e100
 
@@ -142,7 +141,7 @@ class KARMARegressor(KARMABase, base.MiniBatchRegressor):
         return self._learner.scores(records)[:, 0] * spreads + centres
 
     def run(self, batch: Batch, targets: Sequence[float | None], weights: Sequence[float]) -> Estimated:
-        """Predict, then learn, the events of a batch in turn; see ``KARMAClassifier.run``."""
+        """Predict, then learn, the events of a batch in turn; see ``KARMABase.run``."""
         wanted = np.array([np.nan if y is None else y for y in targets], np.float64)
         weighed = np.array(weights, np.float64)
         centres, spreads = np.empty_like(wanted), np.empty_like(wanted)

@@ -61,6 +61,11 @@ class Judge:
             return []
         return self._rows(model, judged, predicted, chances, signs)
 
+    @property
+    def mean_loss(self) -> float | None:
+        """Mean loss of the labelled events so far, None before the first."""
+        return self.loss_total / self.loss_events if self.loss_events else None
+
     def result(self) -> dict[str, float]:
         """The metrics so far."""
         if isinstance(self._tasked.model, KARMARegressor):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from streamkarma.errors import RunError, UsageError
-from streamkarma.estimators.classifier import KARMAClassifier
+from streamkarma.errors import ModelFileError, RunError, UsageError
 from streamkarma.estimators.store import Model, load_with_run, save
 from streamkarma.runtime import report
 from streamkarma.runtime.loop import Fields, Loop
@@ -146,11 +145,7 @@ class Run:
                     f"{plan.model} was made with {name} {_said(made)}, not {_said(value)}; "
                     "leave the option out or begin another model"
                 )
-        self._tasked = Tasked("auto", {}, None, self._say)
-        # A model saved from Python has no run: it is whatever its class is.
-        task = "multiclass" if isinstance(model, KARMAClassifier) else "regression"
-        fresh = {"task": task, "settled": True, "positive": None, "options": {}}
-        self._tasked.restore(model, kept.get("task", fresh))
+        self._tasked = _resumed(str(plan.model), model, kept, self._say)
         self._check_task(plan)
         self._ignored_before = model.ignored
         return kept
@@ -172,6 +167,8 @@ class Run:
                     part = lines.lines[begin : begin + BLOCK]
                     self._loop.feed(Lines(lines.first + begin, part, lines.overlong))
                     self._after_block()
+        except InterruptedError:
+            return
         except (EOFError, zlib.error) as error:
             raise RunError(f"{plan.input} is damaged: {error}") from error
         except OSError as error:
@@ -187,10 +184,9 @@ class Run:
         if self._plan.report_every and events >= self._next_report:
             self._next_report = events + self._plan.report_every
             judge = self._loop.judge
-            mean = judge.loss_total / judge.loss_events if judge.loss_events else None
             seconds = time.perf_counter() - self._begin
             model = self._tasked.model.summary()
-            self._say(report.progress(events, seconds, mean, judge.result(), model))
+            self._say(report.progress(events, seconds, judge.mean_loss, judge.result(), model))
 
     def _save(self) -> None:
         plan = self._plan
@@ -206,7 +202,6 @@ class Run:
     def _summarise(self) -> dict[str, Any]:
         seconds = time.perf_counter() - self._begin
         model, judge, counters = self._tasked.model, self._loop.judge, self._loop.counters
-        mean = judge.loss_total / judge.loss_events if judge.loss_events else None
         return {
             **counters._asdict(),
             "ignored_attributes": model.ignored - self._ignored_before,
@@ -214,9 +209,9 @@ class Run:
             "events_per_second": round(counters.events / max(seconds, 1e-9), 1),
             "task": self._tasked.name,
             "learner": "karma",
-            "loss": {"name": model.loss, "mean": mean, "total": judge.loss_total},
+            "loss": {"name": model.loss, "mean": judge.mean_loss, "total": judge.loss_total},
             "metrics": judge.result(),
-            "model": {**model.summary(), "budget": model.budget},
+            "model": model.summary(),
             "regret": {},
         }
 
@@ -235,18 +230,17 @@ def describe(path: str) -> dict[str, Any]:
     """
     model, kept = load_with_run(path)
     learned, _ = model.state()
-    tasked = kept.get("task", {})
     result = {
         "path": path,
         "file_bytes": Path(path).stat().st_size,
         "kind": type(model).__name__,
         "learner": "karma",
-        "task": _task_of(model, tasked.get("task")),
+        "task": _resumed(path, model, kept, lambda _: None).name,
         "events": kept.get("events"),
         "learned": model.steps,
         "parameters": model._get_params(),
         "fields": kept.get("fields"),
-        "model": {**model.summary(), "budget": model.budget},
+        "model": model.summary(),
         "attributes": sorted({str(name) for name, _ in learned["entries"]}),
     }
     if "classes" in learned:
@@ -254,11 +248,13 @@ def describe(path: str) -> dict[str, Any]:
     return result
 
 
-def _task_of(model: Model, stored: str | None) -> str | None:
-    """The task as it shows in a model: that stored, if it was settled by then."""
-    if stored == "auto" and isinstance(model, KARMAClassifier) and model.classes:
-        return "multiclass" if len(model.classes) > 2 else "binary"
-    return stored
+def _resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[str], None]) -> Tasked:
+    """The task of a model that was read from a file."""
+    try:
+        Fields(**kept.get("fields", {}))
+        return Tasked.resumed(model, kept.get("task"), announce)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} was not written by streamkarma learn: {error!r}") from error
 
 
 def _open_sink(path: str | None, stack: ExitStack) -> JsonLinesSink | None:

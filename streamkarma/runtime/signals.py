@@ -29,14 +29,17 @@ class StopSignal:
                 signal.signal(number, handler)
 
     def reader(self, read: Callable[[int], bytes]) -> Callable[[int], bytes]:
-        """``read``, which comes to an end when a signal does."""
+        """``read``, which raises InterruptedError once a signal has come.
+
+        That is no end of input: what was read of a line that is not whole yet is no record.
+        """
 
         def read_unless_stopped(size: int) -> bytes:
             try:
                 self._waiting = True
-                return b"" if self.number is not None else read(size)
-            except InterruptedError:
-                return b""
+                if self.number is not None:
+                    raise InterruptedError
+                return read(size)
             finally:
                 self._waiting = False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from streamkarma.core.loss import REGRESSION
 from streamkarma.errors import RecordError, RunError, UsageError
 from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.regressor import KARMARegressor
@@ -49,11 +50,11 @@ class Tasked:
         self.model: Model
         if task == "regression":
             self.model = KARMARegressor(**options)
-        else:
+        elif task == "auto" and options.get("loss") in REGRESSION:
             # A loss for numbers says what the task is before any label does.
-            self.model = _classifier_or(options, allow=task == "auto")
-            if isinstance(self.model, KARMARegressor):
-                self.task, self.settled = "regression", True
+            self.model, self.task, self.settled = KARMARegressor(**options), "regression", True
+        else:
+            self.model = KARMAClassifier(**options)
 
     @property
     def name(self) -> str:
@@ -144,25 +145,32 @@ class Tasked:
             "options": self._options,
         }
 
-    def restore(self, model: Model, state: dict[str, Any]) -> None:
-        """Go on with a model that was kept."""
-        self.model = model
-        self.task, self.settled = str(state["task"]), bool(state["settled"])
-        self.positive = state["positive"]
-        self._options = dict(state["options"])
+    @classmethod
+    def resumed(cls, model: Model, state: dict[str, Any] | None, announce: Callable[[str], None]) -> Tasked:
+        """Go on with a model, and the ``state`` that was kept beside it.
+
+        Without a state, as of a model saved from Python, the task is what the model can do.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If it is no state.
+        """
+        tasked = cls("auto", {}, None, announce)
+        tasked.model = model
+        if state is None:
+            tasked.task = "auto" if isinstance(model, KARMAClassifier) else "regression"
+            tasked.settled = True
+        else:
+            tasked.task, tasked.settled = str(state["task"]), bool(state["settled"])
+            tasked.positive = state["positive"]
+            tasked._options = dict(state["options"])
+        return tasked
 
 
 def text_of(label: Label) -> str:
     """A label as it stands in JSON, strings without quotes."""
     return str(label).lower() if isinstance(label, bool) else str(label)
-
-
-def _classifier_or(options: dict[str, Any], allow: bool) -> Model:
-    from streamkarma.core.loss import REGRESSION
-
-    if allow and options.get("loss") in REGRESSION:
-        return KARMARegressor(**options)
-    return KARMAClassifier(**options)
 
 
 def _for_regression(options: dict[str, Any]) -> dict[str, Any]:
