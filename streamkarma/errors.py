@@ -5,6 +5,7 @@ StreamkarmaError
 ├── ModelFileError       a model file that is damaged, foreign or too new: exit 1
 ├── RecordError          one record cannot be used; it is set aside, the stream goes on
 └── RunError             the run cannot go on: exit 1
+    └── FencedError      another process has taken over; nothing more may be written
 
 UsageError and RecordError are ValueErrors too, which is what the Python API raises for a bad
 parameter or a bad value. Every message is one line that says what, where and what to do.
@@ -31,3 +32,7 @@ class RecordError(StreamkarmaError, ValueError):
 
 class RunError(StreamkarmaError):
     """Something outside the records that a run cannot go on without."""
+
+
+class FencedError(RunError):
+    """Another process works for the same model; what this one still has in hand is void."""

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from streamkarma import KARMAClassifier, KARMARegressor, checkpoint, load, save
 from streamkarma.errors import ModelFileError, UsageError
-from streamkarma.runtime.run import Plan, Run, describe
+from streamkarma.runtime.plan import Plan
+from streamkarma.runtime.run import Run, describe
 from streamkarma.synthetic import Plan as Made
 from streamkarma.synthetic import records
 

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkarma.runtime.loop import Fields, Loop
 from streamkarma.runtime.task import Tasked
-from streamkarma.sources.jsonlines import Lines
+from tests.loops import kept
 
 numbers = st.integers(-50, 50).map(lambda i: i / 4)
 values = st.one_of(numbers, numbers, numbers, st.none(), st.booleans(), st.sampled_from(["red", "blue"]))
@@ -47,16 +46,14 @@ def lines_of(labels: list[Any], ordinary: bool) -> st.SearchStrategy[list[bytes]
 
 def fed(lines: list[bytes], cuts: list[int], printed: bool = True, **options: Any) -> Any:
     """Rows, what was set aside, counters and the model's state, after the lines in pieces."""
-    rows: list[dict[str, Any]] = []
-    dead: list[dict[str, Any]] = []
     tasked = Tasked("auto", {"budget": 6, **options}, None, lambda _: None)
-    loop = Loop(tasked, Fields(), True, rows.extend if printed else None, dead.extend, False, 1)
+    loop = kept(tasked, printed)
     ends = sorted({0, len(lines), *(cut % (len(lines) + 1) for cut in cuts)})
     for begin, end in pairwise(ends):
-        loop.feed(Lines(begin + 1, lines[begin:end], frozenset()))
+        loop.feed(lines[begin:end], begin + 1)
     header, arrays = tasked.model.state()
     state = (header, tasked.state(), {name: array.tobytes() for name, array in arrays.items()})
-    return rows, dead, loop.counters, state
+    return loop.rows, loop.dead, loop.loop.counters, state
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [True, False], ["x", "y", "z"], [0, 1.5, 2.25]])

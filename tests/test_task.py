@@ -7,21 +7,18 @@ import pytest
 
 from streamkarma.errors import RecordError, RunError
 from streamkarma.estimators.regressor import KARMARegressor
-from streamkarma.runtime.loop import Fields, Loop
 from streamkarma.runtime.task import Tasked
-from streamkarma.sources.jsonlines import Lines
+from tests.loops import kept
 
 
 def learn(labels: list[Any], task: str = "auto", positive: str | None = None, **options: Any) -> Any:
     """Rows, dead letters, what was said, and the task's object after some labels."""
     said: list[str] = []
-    rows: list[dict[str, Any]] = []
-    dead: list[dict[str, Any]] = []
     tasked = Tasked(task, options, positive, said.append)
-    loop = Loop(tasked, Fields(), True, rows.extend, dead.extend, False, 1)
+    loop = kept(tasked)
     lines = [json.dumps({"a": i % 5, "b": -i, "y": label}).encode() for i, label in enumerate(labels)]
-    loop.feed(Lines(1, lines, frozenset()))
-    return rows, dead, said, tasked
+    loop.feed(lines)
+    return loop.rows, loop.dead, said, tasked
 
 
 @pytest.mark.parametrize(
@@ -49,11 +46,9 @@ def test_the_task_shows_in_the_labels(labels: list[Any], task: str) -> None:
 
 def test_a_record_that_is_no_event_settles_nothing() -> None:
     tasked = Tasked("auto", {}, None, lambda _: None)
-    loop = Loop(tasked, Fields(), True, None, None, False, 1)
-    loop.feed(
-        Lines(1, [b'{"a": NaN, "b": {"c": [1e999]}, "y": 7.5}', b'{"a": Infinity, "y": 7.5}'], frozenset())
-    )
-    assert (tasked.settled, loop.counters.rejected) == (False, 2)
+    loop = kept(tasked, printed=False)
+    loop.feed([b'{"a": NaN, "b": {"c": [1e999]}, "y": 7.5}', b'{"a": Infinity, "y": 7.5}'])
+    assert (tasked.settled, loop.loop.counters.rejected) == (False, 2)
 
 
 def test_a_single_number_leaves_it_open() -> None:

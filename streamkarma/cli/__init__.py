@@ -7,6 +7,7 @@ import sys
 import click
 
 from streamkarma import __version__
+from streamkarma.cli.attach import attach
 from streamkarma.cli.generate import generate
 from streamkarma.cli.stream import inspect, learn, predict
 from streamkarma.errors import StreamkarmaError, UsageError
@@ -27,7 +28,7 @@ def cli() -> None:
     """
 
 
-for command in (learn, predict, inspect, generate):
+for command in (learn, predict, attach, inspect, generate):
     cli.add_command(command)
 
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.core.loss import CLASSIFICATION, losses, multiclass_loss_and_slopes
+
 
 class Judged(NamedTuple):
     """What a run over T events said and suffered.
@@ -53,3 +55,11 @@ def joined(pieces: list[tuple[int, NDArray[np.float64]]], events: int, classes: 
             scores = np.column_stack([-scores[:, 0] / 2, scores[:, 0] / 2])
         joined[begin : begin + len(scores), : scores.shape[1]] = scores
     return joined
+
+
+def loss_of(name: str, scores: NDArray[np.float64], target: int) -> float:
+    """Loss of the scores of one event, shape (C,), once the index of its label is known."""
+    code = CLASSIFICATION[name].code
+    if scores.size == 1:
+        return float(losses(code, scores, np.array([2.0 * target - 1.0]))[0])
+    return float(multiclass_loss_and_slopes(code, scores, target, np.empty(scores.size)))

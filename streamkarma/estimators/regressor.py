@@ -42,10 +42,13 @@ class Estimated(NamedTuple):
         Shape (T,), from before each event was learned.
     losses
         Shape (T,): NaN without a target.
+    spreads
+        Shape (T,): one standard deviation of the target so far, or 1 without ``scale``.
     """
 
     predictions: Floats
     losses: Floats
+    spreads: Floats
 
 
 class KARMARegressor(KARMABase, base.MiniBatchRegressor):
@@ -150,7 +153,13 @@ class KARMARegressor(KARMABase, base.MiniBatchRegressor):
         scores = self._learner.support.run(block, standard, weighed)[0][:, 0]
         loss = REGRESSION[self.loss]
         suffered = losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree
-        return Estimated(scores * spreads + centres, suffered)
+        return Estimated(scores * spreads + centres, suffered, spreads)
+
+    def suffered(self, prediction: float, target: float, spread: float) -> float:
+        """Loss of a prediction, made when one standard deviation of the target was ``spread``."""
+        loss = REGRESSION[self.loss]
+        off = np.array([(prediction - target) / spread])
+        return float(losses(loss.code, off, np.zeros(1))[0] * spread**loss.degree)
 
     def check_label(self, target: Any) -> float:
         """``target`` as a float, or RecordError if it is not a finite number."""

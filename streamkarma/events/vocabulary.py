@@ -209,6 +209,11 @@ def observed_in(record: Record) -> list[tuple[Hashable, str | None, float]]:
     return items
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value says that there is none: None or NaN."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
 def as_number(name: Hashable, value: Any) -> float:
     """``value`` as a float, NaN if it is missing.
 

@@ -3,21 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.estimators.classifier import KARMAClassifier
-from streamkarma.estimators.judged import Judged, probabilities
+from streamkarma.estimators.judged import Judged, joined, loss_of, probabilities
 from streamkarma.estimators.regressor import KARMARegressor
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import NEW
 from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
+from streamkarma.runtime.pending import Made
 from streamkarma.runtime.task import Tasked, text_of
 
 Row = dict[str, Any]
+
+
+class Verdict(NamedTuple):
+    """What was said of a batch of T events.
+
+    Attributes
+    ----------
+    rows
+        What to print of each event, if that was asked for.
+    scores, known
+        As in ``Made``, shapes (T, C) and (T,).
+    """
+
+    rows: list[Row]
+    scores: NDArray[np.float64]
+    known: NDArray[np.int64]
+
+
+class Counted:
+    """Losses and metrics so far."""
+
+    def __init__(self) -> None:
+        self.classes = ClassificationMetrics()
+        self.numbers = RegressionMetrics()
+        self.loss_total = 0.0
+        self.loss_events = 0
 
 
 class Judge:
@@ -31,51 +58,72 @@ class Judge:
 
     def __init__(self, tasked: Tasked) -> None:
         self._tasked = tasked
-        self._classes = ClassificationMetrics()
-        self._numbers = RegressionMetrics()
-        self.loss_total = 0.0
-        self.loss_events = 0
+        #: All that is counted.
+        self.counted = Counted()
 
-    def run(self, batch: Batch, labels: Sequence[Any], weights: Sequence[float], rows: bool) -> list[Row]:
-        """Predict and learn a batch; with ``rows`` what to print of each event."""
+    def run(self, batch: Batch, labels: Sequence[Any], weights: Sequence[float], rows: bool,
+            made: Mapping[int, Made]) -> Verdict:  # fmt: skip
+        """Predict and learn a batch.
+
+        Parameters
+        ----------
+        batch, labels, weights
+            See ``KARMABase.run``.
+        rows
+            Whether to say what to print of each event.
+        made
+            Events, by position, on which something was said before: that is what their
+            loss and the metrics are taken from, and printed again.
+        """
         model = self._tasked.model
         if isinstance(model, KARMARegressor):
-            return self._run_regression(model, batch, labels, weights, rows)
+            verdict, losses = self._run_regression(model, batch, labels, weights, rows, made)
+        else:
+            verdict, losses = self._run_classification(model, batch, labels, weights, rows, made)
+        for t, before in made.items():
+            if rows:
+                verdict.rows[t] = dict(before.row)
+                _put(verdict.rows[t], "loss", float(losses[t]))
+        return verdict
+
+    def _run_classification(self, model: KARMAClassifier, batch: Batch, labels: Sequence[Any],
+                            weights: Sequence[float], rows: bool,
+                            made: Mapping[int, Made]) -> tuple[Verdict, NDArray[np.float64]]:  # fmt: skip
         sign = self._tasked.sign()
-        judged = model.run(batch, labels, weights)
+        judged = as_made(model.run(batch, labels, weights), made, model.loss)
         self._suffer(judged.losses)
         predicted = _predicted(judged)
         entered = judged.targets >= 0
-        self._classes.update(judged.targets[entered], predicted[entered])
-        self._classes.update_strangers(int((judged.targets == NEW).sum()))
+        self.counted.classes.update(judged.targets[entered], predicted[entered])
+        self.counted.classes.update_strangers(int((judged.targets == NEW).sum()))
         chances = self._chances(model, judged)
         if chances is not None:
             fair = (judged.targets >= 0) & (judged.targets < judged.known) & (judged.known > 1)
-            self._classes.update_log_loss(chances[fair, judged.targets[fair]])
+            self.counted.classes.update_log_loss(chances[fair, judged.targets[fair]])
         signs = np.where(judged.known == judged.known[0], sign, self._tasked.sign())
         if judged.scores.shape[1] == 1 and len(model.classes) == 2:
             both = (judged.targets >= 0) & (judged.known == 2)
             oriented = signs[both] * judged.scores[both, 0]
-            self._classes.update_scores(oriented, (judged.targets[both] == 1) == (signs[both] > 0))
-        if not rows:
-            return []
-        return self._rows(model, judged, predicted, chances, signs)
+            self.counted.classes.update_scores(oriented, (judged.targets[both] == 1) == (signs[both] > 0))
+        shown = self._rows(model, judged, predicted, chances, signs) if rows else []
+        return Verdict(shown, judged.scores, judged.known), judged.losses
 
     @property
     def mean_loss(self) -> float | None:
         """Mean loss of the labelled events so far, None before the first."""
-        return self.loss_total / self.loss_events if self.loss_events else None
+        c = self.counted
+        return c.loss_total / c.loss_events if c.loss_events else None
 
     def result(self) -> dict[str, float]:
         """The metrics so far."""
         if isinstance(self._tasked.model, KARMARegressor):
-            return self._numbers.result()
-        return self._classes.result()
+            return self.counted.numbers.result()
+        return self.counted.classes.result()
 
     def _suffer(self, losses: NDArray[np.float64]) -> None:
         suffered = losses[~np.isnan(losses)]
-        self.loss_total += float(suffered.sum())
-        self.loss_events += len(suffered)
+        self.counted.loss_total += float(suffered.sum())
+        self.counted.loss_events += len(suffered)
 
     def _chances(self, model: KARMAClassifier, judged: Judged) -> NDArray[np.float64] | None:
         """Probability of each class at each event; only the logistic loss has them."""
@@ -108,21 +156,41 @@ class Judge:
         return rows
 
     def _run_regression(self, model: KARMARegressor, batch: Batch, labels: Sequence[Any],
-                        weights: Sequence[float], rows: bool) -> list[Row]:  # fmt: skip
-        predictions, losses = model.run(batch, labels, weights)
+                        weights: Sequence[float], rows: bool,
+                        made: Mapping[int, Made]) -> tuple[Verdict, NDArray[np.float64]]:  # fmt: skip
+        predictions, losses, spreads = model.run(batch, labels, weights)
+        for t, before in made.items():
+            predictions[t], spreads[t] = before.scores
+            losses[t] = model.suffered(predictions[t], labels[t], spreads[t])
         self._suffer(losses)
         labelled = np.array([label is not None for label in labels], np.bool_)
         targets = np.array([label for label in labels if label is not None], np.float64)
-        self._numbers.update(targets, predictions[labelled])
-        result: list[Row] = []
+        self.counted.numbers.update(targets, predictions[labelled])
+        shown: list[Row] = []
         if rows:
             for prediction, loss in zip(predictions.tolist(), losses.tolist(), strict=True):
                 row: Row = {}
                 _put(row, "prediction", prediction)
                 _put(row, "score", prediction)
                 _put(row, "loss", loss)
-                result.append(row)
-        return result
+                shown.append(row)
+        known = np.zeros(len(labels), np.int64)
+        return Verdict(shown, np.column_stack([predictions, spreads]), known), losses
+
+
+def as_made(judged: Judged, made: Mapping[int, Made], loss: str) -> Judged:
+    """``judged``, with what was said of some events before in place of what is said now."""
+    if not made:
+        return judged
+    width = max(judged.scores.shape[1], *(len(before.scores) for before in made.values()))
+    scores = joined([(0, judged.scores)], len(judged.known), width)
+    known, suffered = judged.known.copy(), judged.losses.copy()
+    for t, before in made.items():
+        scores[t] = joined([(0, np.array([before.scores]))], 1, width)[0]
+        known[t] = before.known
+        if judged.targets[t] >= 0:
+            suffered[t] = loss_of(loss, scores[t], int(judged.targets[t]))
+    return Judged(scores, known, judged.targets, suffered)
 
 
 def _predicted(judged: Judged) -> NDArray[np.int64]:

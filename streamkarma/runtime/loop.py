@@ -1,49 +1,28 @@
-"""The test-then-learn loop over lines of JSON."""
+"""The test-then-learn loop over records of JSON."""
 
 from __future__ import annotations
 
-import math
+import copy
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 
-from streamkarma.errors import RecordError, RunError
-from streamkarma.estimators.learner import check_weight
+from streamkarma.errors import RecordError
 from streamkarma.estimators.regressor import LARGEST_TARGET
-from streamkarma.events.batch import Batch
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import Label
-from streamkarma.events.vocabulary import observed_in
-from streamkarma.runtime.judge import Judge
+from streamkarma.events.vocabulary import is_missing, observed_in
+from streamkarma.runtime.fields import Fields
+from streamkarma.runtime.gathered import Gathered
+from streamkarma.runtime.judge import Counted, Judge, Row
+from streamkarma.runtime.pending import Event, Made, Pending
 from streamkarma.runtime.task import Tasked
-from streamkarma.sources.jsonlines import Lines, parse
+from streamkarma.sources.jsonlines import parse
+from streamkarma.sources.records import Place, Records, said
 from streamkarma.sources.scanner import NO_LABEL, NUMBER, NameTable, name_table, scan
-
-Row = dict[str, Any]
-Rows = list[Row]
-
-
-class Fields(NamedTuple):
-    """Names in a record that are not attributes.
-
-    Attributes
-    ----------
-    target
-        The label.
-    id
-        Copied to the output; None for none.
-    weight
-        The weight of the event; None for none.
-    ignore
-        Left out.
-    """
-
-    target: str = "y"
-    id: str | None = None
-    weight: str | None = None
-    ignore: tuple[str, ...] = ()
 
 
 class Counters(NamedTuple):
@@ -55,8 +34,41 @@ class Counters(NamedTuple):
     rejected: int = 0
 
 
+class Tally(NamedTuple):
+    """All that a loop counts, and the model does not depend on."""
+
+    counters: Counters
+    counted: Counted
+    waits: tuple[int, int, int]
+    first_rejected: str | None
+
+
+class Letter(NamedTuple):
+    """A record that was set aside: its index among those it came with, place, reason, value."""
+
+    at: int
+    place: Place
+    error: str
+    value: bytes
+
+
+class Output(NamedTuple):
+    """Who takes what a loop puts out.
+
+    Attributes
+    ----------
+    predictions
+        Takes rows, and the index of the record of each among those fed; None for nobody.
+    dead_letters
+        Takes each record that was set aside; None for nobody.
+    """
+
+    predictions: Callable[[list[Row], list[int]], None] | None = None
+    dead_letters: Callable[[Letter], None] | None = None
+
+
 class Loop:
-    """Turns lines into predictions, learning as it goes.
+    """Turns records into predictions, learning as it goes.
 
     Parameters
     ----------
@@ -66,36 +78,36 @@ class Loop:
         Which names are what.
     learn
         Whether labels are learned from, or only compared with.
-    predictions
-        Takes the rows to print, or None for none.
-    dead_letters
-        Takes a row for each record that was set aside, or None.
+    output
+        Who takes rows and dead letters.
     fail
-        Stop at the first such record.
+        Stop at the first record that cannot be used.
     first
         The number of the first event, from 1.
+    pending
+        Where events wait for labels that come later, or None if none do.
     """
 
-    def __init__(self, tasked: Tasked, fields: Fields, learn: bool,
-                 predictions: Callable[[Rows], None] | None,
-                 dead_letters: Callable[[Rows], None] | None, fail: bool, first: int) -> None:  # fmt: skip
+    def __init__(self, tasked: Tasked, fields: Fields, learn: bool, output: Output,
+                 fail: bool, first: int, pending: Pending | None = None) -> None:  # fmt: skip
         self.tasked = tasked
         self.judge = Judge(tasked)
+        self.pending = pending
         self.counters = Counters()
         #: What was wrong with the first record set aside, and where.
         self.first_rejected: str | None = None
+        #: Why ``feed`` stopped before the last record, if it did.
+        self.failure: str | None = None
         self._fields = fields
-        # Names with a dot may lie inside of objects, which are then flattened first.
-        special = [fields.target, fields.id, fields.weight, *fields.ignore]
-        self._nested = any(name is not None and "." in name for name in special)
-        self._plain = fields.id is None and fields.weight is None and not fields.ignore
+        self._nested = fields.nested
+        self._only_target = fields.only_target
         self._learn = learn
-        self._predictions = predictions
-        self._dead_letters = dead_letters
+        self._output = output
         self._fail = fail
         self._next = first
         self._names = self._table_of = 0
         self._table: NameTable
+        self._records: Records
         self._refresh()
 
     @property
@@ -103,36 +115,53 @@ class Loop:
         """The number of the last event so far."""
         return self._next - 1
 
-    def feed(self, lines: Lines) -> None:
-        """Process some lines.
+    def tally(self) -> Tally:
+        """What has been counted so far, to go back to."""
+        return copy.deepcopy(Tally(self.counters, self.judge.counted, self._waits(), self.first_rejected))
 
-        Raises
-        ------
-        RunError
-            At a bad record, if that is to stop the run; what came before it is learned.
+    def take_up(self, tally: Tally) -> None:
+        """Go on counting from there."""
+        self.counters, self.judge.counted, waits, self.first_rejected = copy.deepcopy(tally)
+        if self.pending is not None:
+            self.pending.matched, self.pending.unmatched, self.pending.expired = waits
+
+    def _waits(self) -> tuple[int, int, int]:
+        p = self.pending
+        return (p.matched, p.unmatched, p.expired) if p is not None else (0, 0, 0)
+
+    def feed(self, records: Records) -> int:
+        """Process some records; returns how many that were.
+
+        These are all, unless one of them is bad and is to stop the run: then ``failure``
+        says so, and what came before it is learned.
         """
-        rest = lines.lines
-        if not lines.overlong:
-            rest = rest[self._scan(rest) :]
-            rest = rest[self._take_plain(rest) :]
-        for number, line in enumerate(rest, lines.first + len(lines.lines) - len(rest)):
-            self._take_line(number, line, number in lines.overlong)
+        self._records = records
+        done = 0
+        if not records.refused and not records.labels_only and self.pending is None:
+            done = self._scan(records.values)
+            done += self._take_plain(done)
+        for at in range(done, len(records.values)):
+            self._take_one(at)
+            if self.failure is not None:
+                return at
         self._flush()
+        return len(records.values)
 
-    def _scan(self, lines: list[bytes]) -> int:
-        """Process the common lines at the front, and return how many these were.
+    def _scan(self, values: list[bytes]) -> int:
+        """Process the common records at the front, and return how many these were.
 
         Where each label must be shown again as it was given, or fields beside it taken out,
         or names still come in, the general readers do it all.
         """
         names = self.tasked.model.vocabulary.coordinate_count
         steady, self._names = self._names == names, names
-        if not steady or not self._plain or self._nested or self._predictions is not None:
+        simple = self._only_target and not self._nested and self._records.beside is None
+        if not steady or not simple or self._output.predictions is not None:
             return 0
         if self._table_of != names:
             table = name_table(self.tasked.model.vocabulary.numeric_names(), self._fields.target)
             self._table, self._table_of = table, names
-        scanned = scan(lines, self._table, names)
+        scanned = scan(values, self._table, names)
         if not scanned.lines:
             return 0
         labels: list[Any] = scanned.labels.tolist()
@@ -142,41 +171,35 @@ class Loop:
         numeric = kinds <= {float} and self._numeric(labels)
         if not (numeric or self._accepted.issuperset((k, y) for k in kinds for y in {*labels} - {None})):
             return 0
-        self._batch.fill(scanned.starts, scanned.coordinates, scanned.values)
-        self._labels += labels
-        self._weights += [1.0] * len(labels)
+        self._gathered.fill(scanned.starts, scanned.coordinates, scanned.values, labels)
         self._flush()
         return scanned.lines
 
-    def _take_plain(self, lines: list[bytes]) -> int:
-        """Add lines that are all objects, with labels that are known or numbers to predict.
+    def _take_plain(self, begin: int) -> int:
+        """Add records that are all objects, with labels that are known or numbers to predict.
 
         All at once, which is what a fast stream needs. Returns how many were added: those
         before the first whose attributes need a closer look, or none.
         """
-        if self._nested:
+        values = self._records.values[begin:]
+        if self._nested or not values:
             return 0
         try:
-            records = list(map(orjson.loads, lines))
+            records = list(map(orjson.loads, values))
+            if self._records.beside is not None:
+                for at, record in enumerate(records, begin):
+                    self._put_beside(record, at)
             given = [record.pop(self._fields.target, None) for record in records]
             known = self._accepted.issuperset(zip(map(type, given), given, strict=True))
             if not (known or self._numeric(given)):
                 return 0
             identities: list[Any] = [None] * len(given)
             weights = [1.0] * len(given)
-            if not self._plain:
-                identities, weights = map(list, zip(*map(self._take_fields, records), strict=True))
+            if not self._only_target:
+                identities, weights = map(list, zip(*map(self._fields.take, records), strict=True))
         except (orjson.JSONDecodeError, AttributeError, TypeError, RecordError):
             return 0
-        taken = len(records)
-        if not self._batch.extend_plain(records):
-            learned = [self._learn and y is not None and w > 0.0 for y, w in zip(given, weights, strict=True)]
-            taken = self._batch.extend(records, learned)
-        self._labels += given[:taken]
-        self._weights += weights[:taken]
-        self._ids += identities[:taken]
-        self._targets += given[:taken]
-        return taken
+        return self._gathered.extend(records, given, weights, identities, begin, self._learn)
 
     def _numeric(self, given: list[Any]) -> bool:
         """Whether these are numbers to be predicted, and none too large."""
@@ -186,60 +209,97 @@ class Loop:
             and max((abs(y) for y in given if y is not None), default=0.0) <= LARGEST_TARGET
         )
 
-    def _take_line(self, number: int, line: bytes, overlong: bool) -> None:
-        """Add the record of one line, whatever it is, or set it aside."""
+    def _take_one(self, at: int) -> None:
+        """Add one record, whatever it is, or set it aside."""
+        value = self._records.values[at]
         try:
-            if overlong:
-                raise RecordError("longer than the limit; see --max-record-bytes")
-            if line.strip():
-                self._take(parse(line))
+            if reason := self._records.refused.get(at):
+                raise RecordError(reason)
+            if value.strip():
+                self._take(parse(value), at)
         except RecordError as error:
             self._flush()
-            self._set_aside(number, line, error)
+            self._set_aside(at, value, error)
 
-    def _new_batch(self) -> None:
-        self._batch: Batch = self.tasked.model.batch()
-        self._labels: list[Label | None] = []
-        self._weights: list[float] = []
-        self._ids: list[Any] = []
-        self._targets: list[Any] = []
-
-    def _take(self, record: dict[str, Any]) -> None:
-        """Add one record to the batch."""
+    def _take(self, record: dict[str, Any], at: int) -> None:
+        """Add one record to what has gathered."""
         if self._nested and not is_flat(record):
             record = flatten(record)
+        if self._records.beside is not None:
+            self._put_beside(record, at)
         given = record.pop(self._fields.target, None)
-        identity, weight = self._take_fields(record)
-        known = not isinstance(given, (dict, list)) and (type(given), given) in self._accepted
-        label = given
-        if not known:
-            record = record if is_flat(record) else flatten(record)
-            observed_in(record)  # what is no event must not settle the task
-            label = self._check(given)
+        identity, weight = self._fields.take(record)
+        if self.pending is not None and identity is not None:
+            self._take_later(record, given, identity, weight, at)
+            return
+        if self._records.labels_only:
+            raise RecordError(f"a label needs the id of its event, {self._fields.id!r}")
+        self._add(record, given, self._label(record, given), identity, weight, at)
+
+    def _take_later(self, record: dict[str, Any], given: Any, identity: Any, weight: float, at: int) -> None:
+        """Add an event that may wait, or the label of one that does."""
+        pending, labels_only = self.pending, self._records.labels_only
+        assert pending is not None
+        key = orjson.dumps(identity)
+        now = self._records.time(at) if self._records.time else time.time()
+        if key in self._gathered.waiting:
+            self._flush()
+        pending.expire(now)
+        if is_missing(given):
+            if labels_only:
+                raise RecordError(f"a label record without {self._fields.target!r}")
+            early = pending.label_of(key)
+            self._add(record, early, self._label(record, early), identity, weight, at)
+            if is_missing(early):
+                observed = record if is_flat(record) else flatten(record)
+                kept = {name: value for name, value in observed.items() if not is_missing(value)}
+                self._gathered.waiting[key] = (len(self._gathered.labels) - 1, kept, now)
+            else:
+                pending.settle_label(key)
+            return
+        event = pending.event_of(key)
+        if event is not None:
+            label = self._label(event.record, given)
+            self._add(event.record, given, label, identity, event.weight, at, event.made)
+            pending.settle(key)
+        elif labels_only or all(map(is_missing, record.values())):
+            self._label({}, given)
+            pending.keep_label(key, given, now)
+        else:
+            self._add(record, given, self._label(record, given), identity, weight, at)
+
+    def _add(self, record: dict[str, Any], given: Any, label: Label | None, identity: Any,
+             weight: float, at: int, made: Made | None = None) -> None:  # fmt: skip
         learned = self._learn and label is not None and weight > 0.0
         try:
-            self._batch.append(record, learned)
+            self._gathered.batch.append(record, learned)
         except RecordError:
             if is_flat(record):
                 raise
-            self._batch.append(flatten(record), learned)
-        self._labels.append(label)
-        self._weights.append(weight)
-        self._ids.append(identity)
-        self._targets.append(given)
+            self._gathered.batch.append(flatten(record), learned)
+        self._gathered.append(given, label, weight, identity, at, made)
 
-    def _take_fields(self, record: dict[str, Any]) -> tuple[Any, float]:
-        """Take out of a record what is no attribute; returns its id and weight."""
-        fields = self._fields
-        identity = record.pop(fields.id, None) if fields.id else None
-        weight = record.pop(fields.weight, None) if fields.weight else None
-        for name in fields.ignore:
-            record.pop(name, None)
-        return identity, 1.0 if weight is None else check_weight(weight)
+    def _put_beside(self, record: dict[str, Any], at: int) -> None:
+        """Add the attributes that came beside the value of a record."""
+        assert self._records.beside is not None
+        for name, value in self._records.beside[at].items():
+            if name in record:
+                raise RecordError(f"{name!r} is in the record and comes beside it as well")
+            record[name] = value
+
+    def _known(self, given: Any) -> bool:
+        return not isinstance(given, (dict, list)) and (type(given), given) in self._accepted
+
+    def _label(self, record: dict[str, Any], given: Any) -> Label | None:
+        if self._known(given):
+            return given  # type: ignore[no-any-return]
+        # What is no event must not settle the task.
+        observed_in(record if is_flat(record) else flatten(record))
+        return self._check(given)
 
     def _check(self, label: Any) -> Label | None:
         """A label that is not known yet. It may settle the task, so all before it go first."""
-        if label is None or (isinstance(label, float) and math.isnan(label)):
+        if is_missing(label):
             return None
         self._flush()
         checked = self.tasked.check(label)
@@ -248,19 +308,21 @@ class Loop:
 
     def _flush(self) -> None:
         """Predict and learn what has gathered, and hand out the rows."""
-        if not self._labels:
+        g = self._gathered
+        if not g.labels:
             return
-        weights = self._weights if self._learn else [0.0] * len(self._weights)
-        rows = self.judge.run(self._batch, self._labels, weights, self._predictions is not None)
-        sizes = self._batch.sizes()
-        complete = [
-            self._complete(row, self._next + i, self._ids[i], self._targets[i], sizes[i])
-            for i, row in enumerate(rows)
-        ]
-        events, unlabelled = len(self._labels), self._labels.count(None)
+        weights = g.weights if self._learn else [0.0] * len(g.weights)
+        printed = self._output.predictions is not None
+        judged = self.judge.run(g.batch, g.labels, weights, printed or bool(g.waiting), g.made)
+        if self.pending is not None:
+            for key, (t, record, then) in g.waiting.items():
+                made = Made(judged.rows[t], judged.scores[t].tolist(), int(judged.known[t]))
+                self.pending.keep(key, Event(record, g.weights[t], made), then)
+        rows = [self._complete(row, g, i) for i, row in enumerate(judged.rows)] if printed else []
+        events, unlabelled = len(g.labels), g.labels.count(None)
         idle = 0
         if min(weights) == 0.0:
-            idle = sum(w == 0.0 and y is not None for y, w in zip(self._labels, weights, strict=True))
+            idle = sum(w == 0.0 and y is not None for y, w in zip(g.labels, weights, strict=True))
         self._next += events
         c = self.counters
         self.counters = c._replace(
@@ -270,32 +332,35 @@ class Loop:
         )
         self._refresh()
         # Last, for whoever takes them may be gone, and what was learned is counted by now.
-        if self._predictions is not None:
-            self._predictions(complete)
+        if self._output.predictions is not None:
+            self._output.predictions(rows, g.at)
 
     def _refresh(self) -> None:
         self._accepted = _accepted(self.tasked)
         self._numbers = self.tasked.settled and self.tasked.task == "regression"
         self._new_batch()
 
-    def _complete(self, row: Row, n: int, identity: Any, target: Any, observed: int) -> Row:
+    def _new_batch(self) -> None:
+        self._gathered = Gathered(self.tasked.model.batch())
+
+    def _complete(self, row: Row, g: Gathered, i: int) -> Row:
         """The row of an event with what is not the model's to say, in the order of the contract."""
-        every = {"n": n, **row, "observed": observed}
+        every = {"n": self._next + i, **row, "observed": g.batch.sizes()[i]}
         if self._fields.id is not None:
-            every["id"] = identity
-        if target is not None and target == target:
-            every["target"] = target
+            every["id"] = g.ids[i]
+        if not is_missing(g.targets[i]):
+            every["target"] = g.targets[i]
         return {name: every[name] for name in _ORDER if name in every}
 
-    def _set_aside(self, number: int, line: bytes, error: RecordError) -> None:
+    def _set_aside(self, at: int, value: bytes, error: RecordError) -> None:
         self.counters = self.counters._replace(rejected=self.counters.rejected + 1)
-        reason = f"line {number}: {error}"
+        place = self._records.place(at)
+        reason = f"{said(place)}: {error}"
         self.first_rejected = self.first_rejected or reason
-        text = line.decode(errors="replace")
-        if self._dead_letters is not None:
-            self._dead_letters([{"line": number, "error": str(error), "record": text}])
         if self._fail:
-            raise RunError(reason)
+            self.failure = reason
+        if self._output.dead_letters is not None:
+            self._output.dead_letters(Letter(at, place, str(error), value))
 
 
 _ORDER = ("n", "id", "prediction", "score", "probability", "target", "loss", "observed")

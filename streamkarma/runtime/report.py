@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamkarma.runtime.loop import Letter, Loop
+
 
 def progress(events: int, seconds: float, loss: float | None, metrics: dict[str, float],
              model: dict[str, Any]) -> str:  # fmt: skip
@@ -18,6 +20,31 @@ def progress(events: int, seconds: float, loss: float | None, metrics: dict[str,
     return "  ".join(parts)
 
 
+def summarise(loop: Loop, ignored_before: int, seconds: float) -> dict[str, Any]:
+    """The summary of a run, as JSON."""
+    model, judge, counters = loop.tasked.model, loop.judge, loop.counters
+    summary = {
+        **counters._asdict(),
+        "ignored_attributes": model.ignored - ignored_before,
+        "seconds": round(seconds, 6),
+        "events_per_second": round(counters.events / max(seconds, 1e-9), 1),
+        "task": loop.tasked.name,
+        "learner": "karma",
+        "loss": {"name": model.loss, "mean": judge.mean_loss, "total": judge.counted.loss_total},
+        "metrics": judge.result(),
+        "model": model.summary(),
+        "regret": {},
+    }
+    if loop.pending is not None:
+        summary["pending"] = loop.pending.summary()
+    return summary
+
+
+def dead_letter(letter: Letter) -> dict[str, Any]:
+    """A record that was set aside, as JSON."""
+    return {**letter.place, "error": letter.error, "record": letter.value.decode(errors="replace")}
+
+
 def table(summary: dict[str, Any]) -> str:
     """The summary of a run, for reading."""
     loss, model = summary["loss"], summary["model"]
@@ -26,6 +53,7 @@ def table(summary: dict[str, Any]) -> str:
         ("learned", f"{summary['learned']:,}"),
         ("unlabelled", f"{summary['unlabelled']:,}"),
         ("rejected", f"{summary['rejected']:,}"),
+        *((f"labels {name}", f"{n:,}") for name, n in summary.get("pending", {}).items()),
         ("ignored values", f"{summary['ignored_attributes']:,}"),
         ("events per second", f"{summary['events_per_second']:,.0f}"),
         ("task", summary["task"]),

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 
 class StopSignal:
-    """Knows whether to stop, and wakes a read that waits for input when it is time."""
+    """Knows whether to stop, and wakes a read that waits for input when it is time.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    grace
+        Seconds after which the process ends at once, in whatever state it is, or None to
+        let it take its time. For runs whose files are right at any moment.
+    """
+
+    def __init__(self, grace: float | None = None) -> None:
         self.number: int | None = None
+        self._grace = grace
         self._waiting = False
 
     @contextmanager
@@ -47,5 +57,9 @@ class StopSignal:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.number = number
+        if self._grace is not None:
+            timer = threading.Timer(self._grace, os._exit, [128 + number])
+            timer.daemon = True
+            timer.start()
         if self._waiting:
             raise InterruptedError

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 import orjson
 
 from streamkarma.errors import RecordError, RunError
+from streamkarma.sources.records import Records
 
 #: Most bytes asked for at once. A pipe gives what it has; of a file this is some thousand
 #: events, enough that the cost of a block does not show.
@@ -22,6 +23,7 @@ MAX_RECORD_BYTES = 16 << 20
 #: As much of a refused line as is kept to show.
 SHOWN_BYTES = 1000
 BOM = b"\xef\xbb\xbf"
+TOO_LONG = "longer than the limit; see --max-record-bytes"
 
 
 class Lines(NamedTuple):
@@ -41,6 +43,12 @@ class Lines(NamedTuple):
     first: int
     lines: list[bytes]
     overlong: frozenset[int]
+
+    def records(self, begin: int, end: int) -> Records:
+        """The lines from one index to another."""
+        first = self.first + begin
+        refused = {n - first: TOO_LONG for n in self.overlong if begin <= n - self.first < end}
+        return Records(self.lines[begin:end], lambda i: {"line": first + i}, refused)
 
 
 def open_input(path: str) -> io.BufferedReader | gzip.GzipFile:

@@ -1,0 +1,180 @@
+"""The options that commands share, and the parts of a plan they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from streamkarma.errors import UsageError
+
+#: The default of --max-record-bytes; ``streamkarma.sources.jsonlines`` says it too, and is
+#: not imported before a command runs.
+MAX_RECORD_BYTES = 16 << 20
+
+Decorator = Callable[[Any], Any]
+
+
+def together(*decorators: Decorator) -> Decorator:
+    def decorate(function: Any) -> Any:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+above_zero = click.FloatRange(min=0, min_open=True)
+
+fields = together(
+    click.option("--target", metavar="NAME", help="Attribute that is the label.  [default: y]"),
+    click.option("--id", "identity", metavar="NAME", help="Attribute copied to the output."),
+    click.option("--ignore", metavar="NAME", multiple=True, help="Attribute left out; repeatable."),
+    click.option("--weight", metavar="NAME", help="Attribute that weighs the event."),
+)
+
+learner = together(
+    click.option(
+        "--learner", type=click.Choice(["karma"]), default="karma", show_default=True, help="What learns."
+    ),
+    click.option(
+        "--gamma",
+        type=click.IntRange(min=1),
+        help="Order of the kernel; 1 is 0-imputation.  [default: 2]",
+    ),
+    click.option(
+        "--rho",
+        type=above_zero,
+        help="Regularisation: steps of exactly 1/(rho t).  [default: 0.001, and no long first steps]",
+    ),
+    click.option("--eta", type=above_zero, help="Constant step instead of a decreasing one."),
+    click.option(
+        "--loss",
+        metavar="NAME",
+        help="For classes logistic, hinge or squared_hinge; for numbers squared, absolute, huber "
+        "or epsilon_insensitive.  [default: logistic or squared]",
+    ),
+    click.option(
+        "--budget",
+        type=click.IntRange(min=0),
+        help="Most support vectors; 0 for no limit.  [default: 512]",
+    ),
+    click.option(
+        "--pruning",
+        type=click.Choice(["merge", "remove", "oldest"]),
+        help="What gives way when the budget is full.  [default: merge]",
+    ),
+    click.option(
+        "--scale/--no-scale",
+        default=None,
+        help="Standardise numbers (and a numeric target) online.  [default: scale]",
+    ),
+)
+
+output = together(
+    click.option(
+        "--predictions", metavar="PATH", default="-", show_default=True, help="Where predictions go."
+    ),
+    click.option("--no-predictions", is_flag=True, help="Print no predictions."),
+    click.option("--dead-letters", metavar="PATH", help="Where records that cannot be used go."),
+    click.option(
+        "--on-error",
+        type=click.Choice(["skip", "fail"]),
+        default="skip",
+        show_default=True,
+        help="What to do at such a record.",
+    ),
+    click.option(
+        "--max-record-bytes",
+        type=click.IntRange(min=1),
+        default=MAX_RECORD_BYTES,
+        show_default=True,
+        help="Longest line accepted.",
+    ),
+    click.option("--summary", metavar="PATH", help="Where the summary goes, as JSON."),
+    click.option(
+        "--report-every",
+        type=click.IntRange(min=0),
+        default=0,
+        help="Events between two lines of progress.",
+    ),
+    click.option("--quiet", is_flag=True, help="Nothing on stderr but errors."),
+)
+
+keeping = together(
+    click.option(
+        "--task",
+        type=click.Choice(["auto", "binary", "multiclass", "regression"]),
+        help="What the label is.  [default: auto]",
+    ),
+    click.option(
+        "--positive", metavar="VALUE", help="The positive class.  [default: the greater of the two]"
+    ),
+    learner,
+    click.option(
+        "--model",
+        metavar="PATH",
+        help="Model file: resumed if it exists, written at checkpoints and at the end.",
+    ),
+    click.option(
+        "--checkpoint-every",
+        type=click.IntRange(min=1),
+        default=10_000,
+        show_default=True,
+        help="Events between two writings of the model.",
+    ),
+    click.option(
+        "--pending",
+        metavar="N",
+        type=click.IntRange(min=0),
+        help="Most events kept for a label that comes later, under the same --id.  [default: none]",
+    ),
+    click.option(
+        "--pending-seconds", metavar="S", type=above_zero, help="Longest wait for a label.  [default: any]"
+    ),
+    click.option(
+        "--regret",
+        metavar="NAMES",
+        default="none",
+        show_default=True,
+        help="Offline baselines to compare with.",
+    ),
+)
+
+
+def field_names(said: dict[str, Any]) -> dict[str, Any]:
+    """The names in a record that are no attributes, those that were said."""
+    given = {"target": said["target"], "id": said["identity"], "weight": said["weight"]}
+    names = {name: value for name, value in given.items() if value is not None}
+    if said["ignore"]:
+        names["ignore"] = said["ignore"]
+    return names
+
+
+def outputs(said: dict[str, Any]) -> dict[str, Any]:
+    """Where results go and how, by the names of a plan."""
+    if said["no_predictions"] and said["predictions"] != "-":
+        raise UsageError("--predictions and --no-predictions contradict each other")
+    return {
+        "fields": field_names(said),
+        "predictions": None if said["no_predictions"] else said["predictions"],
+        "dead_letters": said["dead_letters"],
+        "summary": said["summary"],
+        "fail": said["on_error"] == "fail",
+        "report_every": said["report_every"],
+        "quiet": said["quiet"],
+        "max_record_bytes": said["max_record_bytes"],
+    }
+
+
+def learning(said: dict[str, Any]) -> dict[str, Any]:
+    """What is learned and kept, by the names of a plan."""
+    if said["regret"] != "none":
+        raise UsageError(f"--regret {said['regret']}: this version has no baselines yet; use none")
+    names = ("gamma", "rho", "eta", "loss", "pruning", "scale")
+    options = {name: said[name] for name in names if said[name] is not None}
+    if said["budget"] is not None:
+        options["budget"] = said["budget"] or None
+    kept = ("model", "task", "positive", "checkpoint_every", "pending", "pending_seconds")
+    return {"options": options, **{name: said[name] for name in kept}}

@@ -1,0 +1,174 @@
+"""Attach to topics: the learner on Kafka, for weeks, whatever happens to it."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaConsumer, TopicPartition, errors
+
+from streamkarma.broker import SetbackError, Trouble, connect, understood
+from streamkarma.errors import RunError
+from streamkarma.runtime.job import Attachment, Job
+from streamkarma.runtime.journal import positions_state
+from streamkarma.runtime.loop import Output
+from streamkarma.runtime.plan import Plan
+from streamkarma.runtime.run import open_output
+from streamkarma.runtime.signals import StopSignal
+from streamkarma.runtime.worker import Worker
+from streamkarma.sinks.jsonlines import leave_stdout
+
+#: After a signal the process ends within so long, even if the brokers have gone: what is on
+#: disk and in the topics is right at any moment.
+GRACE_SECONDS = 8.0
+#: Setbacks in a row, without a commit between them, after which there is no use in trying.
+MOST_SETBACKS = 6
+#: Once the brokers were there, they are waited for until a signal comes.
+_FOREVER = float("inf")
+
+
+class Attach:
+    """A run on topics.
+
+    Parameters
+    ----------
+    plan
+        What to run; its input counts for nothing.
+    at
+        On which topics.
+    """
+
+    def __init__(self, plan: Plan, at: Attachment) -> None:
+        self._plan = plan
+        self._at = at
+        self._stop = StopSignal(grace=GRACE_SECONDS)
+
+    def execute(self) -> int:
+        """Run to the end that was asked for, a signal, or a reader that has gone.
+
+        Returns
+        -------
+        The exit code: 0, or 130 or 143 after a signal.
+
+        Raises
+        ------
+        StreamkarmaError
+            If the run cannot go on. What was committed is kept.
+        """
+        plan = self._plan
+        with ExitStack() as stack:
+            trouble = stack.enter_context(Trouble())
+            stack.enter_context(self._stop.installed())
+            path = plan.model
+            if path is None:
+                path = str(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "model.karma")
+            files = open_output(plan, stack)
+            job = Job(plan, self._at, path, files, trouble, self._stop, self._say)
+            job.files = _leaving_quietly(files, job)
+            worker = Worker(job)
+            ignored_before = worker.session.ignored_before
+            try:
+                self._look_around(job)
+                worker = self._work(worker, job)
+            except InterruptedError:
+                pass
+            finally:
+                worker.session.ignored_before = ignored_before
+                job.progress.close(worker.session, stack, **self._more(worker, job))
+        return 0 if self._stop.number is None else 128 + self._stop.number
+
+    def _work(self, worker: Worker, job: Job) -> Worker:
+        """Work, and after each setback begin again from what is safe."""
+        while True:
+            try:
+                worker.work()
+                return worker
+            except SetbackError as setback:
+                job.setbacks += 1
+                if job.setbacks > MOST_SETBACKS:
+                    raise RunError(f"{job.setbacks} attempts in a row failed: {setback}") from setback
+                job.say(f"setback: {setback}; going on from the last commit")
+                self._pause(0.25 * 2**job.setbacks)
+                worker = Worker(job)
+
+    def _pause(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self._stop.number is not None:
+                raise InterruptedError
+            time.sleep(0.05)
+
+    def _look_around(self, job: Job) -> None:
+        """See whether the brokers and the topics are there, and where these end."""
+
+        def make(milliseconds: int) -> Any:
+            arguments = job.settings.consumer(isolation_level="read_committed")
+            arguments.pop("group_instance_id", None)
+            return KafkaConsumer(
+                **{**arguments, "bootstrap_timeout_ms": milliseconds, "allow_auto_create_topics": False}
+            )
+
+        patience = self._at.connect_timeout
+        consumer = connect(make, job.settings, job.trouble, patience, job.say, job.stopped)
+        try:
+            there = consumer.topics()
+            labels = () if job.topics.labels is None else (job.topics.labels,)
+            for name in (*job.topics.names, *labels):
+                if name not in there:
+                    near = difflib.get_close_matches(name, sorted(there), 1)
+                    hint = f"; did you mean {near[0]}?" if near else "; create it, or check --brokers"
+                    raise RunError(f"there is no topic {name}{hint}")
+            matching = job.topics.matching(there)
+            if not matching:
+                job.say(f"no topic matches {job.topics.pattern} yet; waiting for one")
+            if self._at.until_end:
+                partitions = [
+                    TopicPartition(name, number)
+                    for name in (*matching, *labels)
+                    for number in consumer.partitions_for_topic(name)
+                ]
+                if not partitions:
+                    raise RunError(f"no topic matches {job.topics.pattern}: there is no end to read to")
+                job.ends = consumer.end_offsets(partitions)
+        except errors.KafkaError as error:
+            raise RunError(str(understood(error))) from error
+        finally:
+            consumer.close(autocommit=False, timeout_ms=1000)
+        job.patience = _FOREVER
+
+    def _more(self, worker: Worker, job: Job) -> dict[str, Any]:
+        """What the summary says beside what every summary says."""
+        kafka = {
+            "group": self._at.group,
+            "positions": positions_state(worker.positions),
+            "replayed": job.replayed,
+            "lost": job.lost,
+        }
+        return {"kafka": kafka}
+
+    def _say(self, line: str) -> None:
+        if not self._plan.quiet:
+            print(line, file=sys.stderr, flush=True)
+
+
+def _leaving_quietly(files: Output, job: Job) -> Output:
+    """``files``, which end the job when the reader of predictions has gone."""
+    write = files.predictions
+    if write is None:
+        return files
+
+    def predictions(rows: list[dict[str, Any]], at: list[int]) -> None:
+        if job.unread:
+            return
+        try:
+            write(rows, at)
+        except BrokenPipeError:
+            leave_stdout()
+            job.unread = True
+
+    return files._replace(predictions=predictions)

@@ -1,0 +1,160 @@
+"""What a worker has learned, and what of it is safe."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+from kafka import KafkaConsumer, TopicPartition, errors
+from kafka.structs import OffsetAndMetadata
+
+from streamkarma.errors import ModelFileError
+from streamkarma.runtime.job import Job
+from streamkarma.runtime.journal import Journal, positions_from, positions_state
+from streamkarma.runtime.session import Session
+from streamkarma.sinks.kafka import TopicSink
+
+#: A reader of the output waits at most so long for predictions that are made, in a busy
+#: stream and in a quiet one. A transaction costs the brokers about as much as 500 events.
+COMMIT_SECONDS, QUIET_SECONDS = 0.5, 0.05
+#: The model is written at least so often, however slow the stream.
+CHECKPOINT_SECONDS = 60.0
+#: How long telling the group may take, once everything is safe.
+_ANNOUNCE_MS = 3000
+
+
+class Ledger:
+    """Positions, the journal, and the two steps that make what was learned count.
+
+    First the transaction, with predictions, offsets and the journal; then the model file, with
+    positions. A crash in between is made good from the journal. Without a topic to write to
+    there is no transaction, and the file alone decides.
+
+    Parameters
+    ----------
+    job
+        What is worked on.
+    session
+        The model.
+
+    Raises
+    ------
+    ModelFileError
+        If the positions in the model file are none.
+
+    Attributes
+    ----------
+    positions
+        Next offset of every partition the model has learned from.
+    tag
+        Marks the group's offsets as committed by this instance.
+    sink
+        Who sends, or None.
+    consumer
+        Whose group offsets are committed for; not there before the stream is joined.
+    """
+
+    def __init__(self, job: Job, session: Session) -> None:
+        self._job = job
+        self._session = session
+        try:
+            self.positions = positions_from(session.kept.get("kafka", {}))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ModelFileError(f"{job.path} holds no list of offsets: {error!r}") from error
+        self.tag = f"streamkarma:{job.instance}"
+        self.sink: TopicSink | None = None
+        self.consumer: KafkaConsumer
+        self._journal = Journal()
+        self._uncommitted_since: float | None = None
+        self._unannounced: dict[TopicPartition, int] = {}
+        self._next_checkpoint = 0
+        self._checkpointed = time.monotonic()
+
+    @property
+    def unsafe(self) -> bool:
+        """Whether something was learned that is not in the model file."""
+        return bool(self._journal)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether predictions were made that nobody sees yet."""
+        return self.sink is not None and self._uncommitted_since is not None
+
+    def begin(self, partition: TopicPartition) -> None:
+        """Records of a partition are about to be learned."""
+        if self.sink is not None and not self._journal.has_room(partition):
+            self.commit(checkpoint=True)
+        if self._uncommitted_since is None:
+            self._uncommitted_since = time.monotonic()
+
+    def note(self, partition: TopicPartition, first: int, end: int) -> None:
+        """Records were learned up to an offset; ``first`` is where they began."""
+        self._journal.add(partition, self.positions.get(partition, first), end)
+        self.positions[partition] = end
+
+    def settle(self, quiet: bool) -> None:
+        """Commit, and write the model, if it is time to; ``quiet`` if no records wait."""
+        if not self._journal:
+            return
+        now = time.monotonic()
+        due = self._session.loop.counters.events >= self._next_checkpoint
+        if due or now - self._checkpointed >= CHECKPOINT_SECONDS:
+            self.commit(checkpoint=True)
+            self.announce(wait=False)
+        elif self.sink is not None and self._uncommitted_since is not None:
+            limit = QUIET_SECONDS if quiet else COMMIT_SECONDS
+            if now - self._uncommitted_since >= limit:
+                self.commit(checkpoint=False)
+
+    def commit(self, checkpoint: bool) -> None:
+        """Make what was learned count, with ``checkpoint`` in the model file too."""
+        if self.sink is not None and self._uncommitted_since is not None and self._journal:
+            member, events = self.consumer.group_metadata(), self._session.loop.last
+            self.sink.commit(self._journal.ends, self.tag, member, events, self._journal.text())
+            self._uncommitted_since = None
+            self._job.committed(self._session.loop.tally())
+        if checkpoint and self._journal:
+            self.save()
+
+    def save(self) -> None:
+        """Write the model with its positions; the journal begins anew."""
+        loop = self._session.loop
+        self._session.save(kafka=positions_state(self.positions))
+        if self.sink is None:
+            self._uncommitted_since = None
+            self._job.committed(loop.tally())
+        self._unannounced |= self._journal.ends
+        self._journal = Journal()
+        self._checkpointed = time.monotonic()
+        self._next_checkpoint = loop.counters.events + self._job.plan.checkpoint_every
+
+    def void(self) -> None:
+        """Forget what is not safe: from now on, a partition given up takes nothing along."""
+        self._journal = Journal()
+        self._uncommitted_since = None
+        self._unannounced.clear()
+
+    async def before_leaving(self) -> None:
+        """Partitions are to be given up: nothing of them may be in memory alone."""
+        self.commit(checkpoint=True)
+        if self.sink is None and self._unannounced:
+            with suppress(errors.KafkaError):
+                await self.consumer.commit_async(self._announced())
+
+    def announce(self, wait: bool) -> None:
+        """Let the group know how far the model is, where no transaction does.
+
+        It is for those who watch the group's lag, and for who gets a partition next; a
+        failure is no harm to the model.
+        """
+        if self.sink is not None or not self._unannounced:
+            return
+        with suppress(errors.KafkaError):
+            if wait:
+                self.consumer.commit(self._announced(), timeout_ms=_ANNOUNCE_MS)
+            else:
+                self.consumer.commit_async(self._announced())
+
+    def _announced(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        offsets, self._unannounced = self._unannounced, {}
+        return {tp: OffsetAndMetadata(offset, self.tag, -1) for tp, offset in offsets.items()}

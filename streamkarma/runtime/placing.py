@@ -1,0 +1,75 @@
+"""Where a partition begins that has just come to this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafka import TopicPartition
+
+from streamkarma.runtime.job import Job
+from streamkarma.runtime.ledger import Ledger
+
+
+def place(fresh: Iterable[TopicPartition], ledger: Ledger, job: Job) -> None:
+    """Tell partitions, which are paused, where they begin, and let them.
+
+    That is the model's position; or the group's offset, if the model has none or another
+    process has worked on the partition since; or else where ``--from`` says.
+    """
+    consumer = ledger.consumer
+    mine = consumer.assignment()
+    partitions = sorted(tp for tp in fresh if tp in mine)
+    if not partitions:
+        return
+    beginnings, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
+    default = beginnings if job.at.start == "earliest" else ends
+    new = False
+    for tp in partitions:
+        wanted = _wanted(tp, ledger, job)
+        offset = default[tp] if wanted is None else wanted
+        name = f"topic {tp.topic}, partition {tp.partition}"
+        if offset > ends[tp]:
+            job.say(
+                f"{name}: offset {offset} is past its end, {ends[tp]}; was the topic made anew? "
+                f"Read from {default[tp]}, as --from {job.at.start} says"
+            )
+            offset = default[tp]
+        elif offset < beginnings[tp]:
+            say_lost(job, tp, offset, default[tp])
+            offset = default[tp]
+        new |= ledger.positions.get(tp) != offset
+        ledger.positions[tp] = offset
+        consumer.seek(tp, offset)
+        consumer.resume(tp)
+    if new:
+        # Known from now on, so that a crash before the first checkpoint skips nothing.
+        ledger.commit(checkpoint=False)
+        ledger.save()
+
+
+def say_lost(job: Job, tp: TopicPartition, begin: int, end: int) -> None:
+    """Tell the user of records that a topic no longer has, or that are passed over."""
+    name = f"{tp.topic}/{tp.partition}"
+    job.lost[name] = job.lost.get(name, 0) + end - begin
+    job.say(
+        f"topic {tp.topic}, partition {tp.partition}: offsets {begin} to {end - 1} are lost; "
+        f"they were gone before they were read. Goes on at {end}"
+    )
+
+
+def _wanted(tp: TopicPartition, ledger: Ledger, job: Job) -> int | None:
+    """Where the model or the group would have it begin."""
+    committed = ledger.consumer.committed(tp, metadata=True)
+    mine = ledger.positions.get(tp)
+    if committed is None:
+        return mine
+    by_another = committed.metadata.startswith("streamkarma:") and committed.metadata != ledger.tag
+    if mine is None:
+        return int(committed.offset)
+    if not by_another or committed.offset <= mine:
+        return mine
+    job.say(
+        f"topic {tp.topic}, partition {tp.partition}: goes on at {committed.offset}, where "
+        f"{committed.metadata.removeprefix('streamkarma:')} left it, and not at {mine}"
+    )
+    return int(committed.offset)

@@ -1,0 +1,66 @@
+"""What to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from streamkarma.sources.jsonlines import MAX_RECORD_BYTES
+
+#: For defaults, which all plans share.
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Plan(NamedTuple):
+    """What to run; None is "not said" where a model file may say it.
+
+    Attributes
+    ----------
+    input
+        A path, or ``-``; a topic has an ``Attachment`` instead.
+    model
+        Path of the model, or None to keep none.
+    learn
+        False to score only.
+    fields
+        Names that are not attributes, by the names of ``Fields``.
+    task, positive
+        See ``Tasked``.
+    options
+        Parameters of the estimator that were said.
+    checkpoint_every
+        Events between two writings of the model.
+    predictions, dead_letters, summary
+        Paths, ``-`` for standard output, None for none.
+    fail
+        Stop at the first bad record.
+    report_every
+        Events between two lines of progress, 0 for none.
+    quiet
+        Nothing on stderr but errors.
+    max_record_bytes
+        Longest record.
+    pending
+        Most events that wait for labels that come later; 0 if none do.
+    pending_seconds
+        Longest wait.
+    """
+
+    input: str = "-"
+    model: str | None = None
+    learn: bool = True
+    fields: Mapping[str, Any] = NOTHING
+    task: str | None = None
+    positive: str | None = None
+    options: Mapping[str, Any] = NOTHING
+    checkpoint_every: int = 10_000
+    predictions: str | None = "-"
+    dead_letters: str | None = None
+    summary: str | None = None
+    fail: bool = False
+    report_every: int = 0
+    quiet: bool = False
+    max_record_bytes: int = MAX_RECORD_BYTES
+    pending: int | None = None
+    pending_seconds: float | None = None

@@ -1,0 +1,121 @@
+"""A model and its loop, from the file and back to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from streamkarma.errors import ModelFileError, UsageError
+from streamkarma.estimators.store import Model, load_with_run, save
+from streamkarma.runtime.fields import Fields
+from streamkarma.runtime.loop import Loop, Output
+from streamkarma.runtime.pending import Pending
+from streamkarma.runtime.plan import Plan
+from streamkarma.runtime.task import Tasked
+
+
+class Session:
+    """What a run does its work with: the model of a plan, resumed if there is one.
+
+    Parameters
+    ----------
+    plan
+        What to run.
+    path
+        Where the model is kept, or None for nowhere.
+    say
+        Takes a line for the user.
+
+    Raises
+    ------
+    UsageError
+        If the plan asks for something else than the model was made with.
+    ModelFileError
+        If there is a file, but no model in it.
+    """
+
+    def __init__(self, plan: Plan, path: str | None, say: Callable[[str], None]) -> None:
+        self._plan = plan
+        self._path = path
+        #: What was kept beside the model, by name; sections nobody asks for are kept as they are.
+        self.kept: dict[str, Any] = {}
+        if path is not None and (not plan.learn or Path(path).exists()):
+            self._resume(path, say)
+        else:
+            if path is not None and not Path(path).absolute().parent.is_dir():
+                raise UsageError(f"the folder of --model {path} does not exist")
+            self.tasked = Tasked(plan.task or "auto", dict(plan.options), plan.positive, say)
+        self.fields = Fields(**{**self.kept.get("fields", {}), **plan.fields})
+        self.pending = self._open_pending()
+        self.ignored_before = self.tasked.model.ignored
+        first = (int(self.kept.get("events", 0)) if plan.learn else 0) + 1
+        #: To begin with a loop that nobody listens to, and that no bad record stops.
+        self.loop = self._loop_from(first, Output(), fail=False)
+
+    def new_loop(self, output: Output) -> Loop:
+        """Go on with another loop, which has counters of its own."""
+        self.loop = self._loop_from(self.loop.last + 1, output, self._plan.fail)
+        return self.loop
+
+    def _loop_from(self, first: int, output: Output, fail: bool) -> Loop:
+        return Loop(self.tasked, self.fields, self._plan.learn, output, fail, first, self.pending)
+
+    def save(self, **more: Any) -> None:
+        """Write the model and what goes with it, if it is to be kept at all."""
+        if self._path is None or not self._plan.learn:
+            return
+        self.kept |= {
+            "task": self.tasked.state(),
+            "fields": self.fields._asdict(),
+            "events": self.loop.last,
+            **more,
+        }
+        if self.pending is not None:
+            self.kept["pending"] = self.pending.state()
+        save(self.tasked.model, self._path, self.kept)
+
+    def _resume(self, path: str, say: Callable[[str], None]) -> None:
+        plan = self._plan
+        model, self.kept = load_with_run(path)
+        for name, value in plan.options.items():
+            made = getattr(model, name)
+            if value != made:
+                raise UsageError(
+                    f"{path} was made with {name} {_said(made)}, not {_said(value)}; "
+                    "leave the option out or begin another model"
+                )
+        self.tasked = resumed(path, model, self.kept, say)
+        made = self.tasked.task
+        if plan.task not in (None, "auto", made, self.tasked.name):
+            raise UsageError(f"{path} was made for the task {self.tasked.name}, not {plan.task}")
+        if plan.positive is not None:
+            self.tasked.positive = plan.positive
+
+    def _open_pending(self) -> Pending | None:
+        plan, state = self._plan, self.kept.get("pending")
+        if not plan.learn or not (plan.pending or (plan.pending is None and state)):
+            self.kept.pop("pending", None)
+            return None
+        if self.fields.id is None:
+            raise UsageError("labels that come later need --id NAME, by which they find their event")
+        try:
+            pending = Pending.resumed(state) if state else Pending(plan.pending or 0)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(f"{self._path} holds no list of pending events: {error!r}") from error
+        pending.limit = plan.pending or pending.limit
+        pending.seconds = plan.pending_seconds or pending.seconds
+        return pending
+
+
+def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[str], None]) -> Tasked:
+    """The task of a model that was read from a file."""
+    try:
+        Fields(**kept.get("fields", {}))
+        return Tasked.resumed(model, kept.get("task"), announce)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} was not written by streamkarma learn: {error!r}") from error
+
+
+def _said(value: Any) -> str:
+    return "unlimited" if value is None else str(value)

@@ -1,0 +1,275 @@
+"""A process on its topics, from its model file to the end or to the next setback."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from functools import partial
+from typing import Any
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition, errors
+from kafka.consumer.fetcher import ConsumerRecord
+from kafka.structs import MemberState
+
+from streamkarma.broker import SetbackError, connect, reason_of, understood
+from streamkarma.errors import FencedError, RunError
+from streamkarma.runtime.catchup import owed, replay
+from streamkarma.runtime.job import Job
+from streamkarma.runtime.journal import sibling
+from streamkarma.runtime.ledger import QUIET_SECONDS, Ledger
+from streamkarma.runtime.loop import Letter, Output
+from streamkarma.runtime.placing import place, say_lost
+from streamkarma.runtime.session import Session
+from streamkarma.sinks.kafka import TopicSink
+from streamkarma.sources.kafka import Assignment, Polled, records_of
+from streamkarma.sources.records import Records
+
+#: A poll without records returns after so long, and a signal waits for no longer.
+_POLL_SECONDS = 0.25
+#: How long leaving the group may take, once everything is safe.
+_LEAVE_MS = 3000
+#: Whose order of records can be relied on: committed ones only; and nothing moves by itself.
+_READING = {"isolation_level": "read_committed", "enable_auto_commit": False, "auto_offset_reset": "none"}
+
+
+class Worker:
+    """Reads, learns, answers and keeps.
+
+    Parameters
+    ----------
+    job
+        What to do, and what was done of it by workers before.
+
+    Raises
+    ------
+    StreamkarmaError
+        If the plan makes no sense, or its model cannot be used.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self.session = Session(job.plan, job.path, job.say)
+        self._ledger = Ledger(job, self.session)
+        self._consumer: KafkaConsumer
+        self._assignment: Assignment
+        self._records: list[ConsumerRecord] = []
+
+    @property
+    def positions(self) -> dict[TopicPartition, int]:
+        """Next offset of every partition the model has learned from."""
+        return self._ledger.positions
+
+    def work(self) -> None:
+        """Work until the end of the job, or a signal.
+
+        Raises
+        ------
+        SetbackError
+            If what was done since the last commit is void.
+        StreamkarmaError
+            If the run cannot go on.
+        InterruptedError
+            If a signal came before the stream was reached.
+        """
+        ledger, job = self._ledger, self._job
+        with ExitStack() as stack:
+            try:
+                if job.writes:
+                    self._open_sink(stack)
+                    self._catch_up()
+                loop = self.session.new_loop(self._output())
+                if job.tally is not None:
+                    loop.take_up(job.tally)
+                self._join(stack)
+                self._consume()
+                ledger.commit(checkpoint=True)
+                ledger.announce(wait=True)
+            except errors.KafkaError as error:
+                raise understood(error) from error
+            except FencedError:
+                raise
+            except RunError:
+                if ledger.sink is not None:
+                    with suppress(errors.KafkaError):
+                        ledger.sink.abort()
+                raise
+            finally:
+                ledger.void()
+
+    def _connect(self, kind: Any, **arguments: Any) -> Any:
+        job = self._job
+
+        def make(milliseconds: int) -> Any:
+            return kind(**{**arguments, "bootstrap_timeout_ms": milliseconds})
+
+        return connect(make, job.settings, job.trouble, job.patience, job.say, job.stopped)
+
+    def _open_sink(self, stack: ExitStack) -> None:
+        """Get ready to send; from here on an older process of the same instance is fenced."""
+        job, at = self._job, self._job.at
+        producer = self._connect(
+            KafkaProducer,
+            **job.settings.producer(linger_ms=5, batch_size=256 << 10, max_block_ms=20_000),
+            transactional_id=f"streamkarma.{at.group}.{job.instance}",
+        )
+        stack.callback(producer.close, timeout=0)
+        for topic in job.topics.avoid:
+            try:
+                producer.partitions_for(topic)
+            except errors.KafkaError as error:
+                raise RunError(f"cannot write to the topic {topic}: {reason_of(error)}; create it") from error
+        producer.init_transactions()
+        sink = TopicSink(producer, at.output_topic, at.dead_letter_topic, *self._journal_home())
+        sink.cut = job.setbacks > 1
+        self._ledger.sink = sink
+
+    def _journal_home(self) -> tuple[str, TopicPartition]:
+        """Group and partition whose offset carries the journal.
+
+        It is a group of its own, for the offsets of the group itself change hands when
+        partitions do, and what one process has learned is not for another to overwrite.
+        """
+        at = self._job.at
+        topic = at.output_topic or str(at.dead_letter_topic)
+        return sibling(at.group, self._job.instance), TopicPartition(topic, 0)
+
+    def _catch_up(self) -> None:
+        """Learn again, silently, what was answered and is not in the model file."""
+        job, ledger = self._job, self._ledger
+        common = {**job.settings.consumer(), **_READING}
+        common.pop("group_instance_id", None)
+        group, journal_place = self._journal_home()
+        with ExitStack() as stack:
+            reader = self._connect(KafkaConsumer, **common, group_id=group)
+            stack.callback(reader.close, autocommit=False, timeout_ms=_LEAVE_MS)
+            member = self._connect(KafkaConsumer, **common, group_id=job.at.group)
+            stack.callback(member.close, autocommit=False, timeout_ms=_LEAVE_MS)
+            written = reader.committed(journal_place, metadata=True)
+            committed = {tp: member.committed(tp, metadata=True) for tp in ledger.positions}
+            there = {tp: each for tp, each in committed.items() if each is not None}
+            try:
+                todo, ordered = owed(ledger.positions, written.metadata if written else "", there, ledger.tag)
+            except ValueError as error:
+                raise RunError(f"the group {group} was written to by somebody else: {error}") from error
+            if not todo:
+                return
+            if not ordered:
+                records = sum(end - begin for _, begin, end in todo)
+                job.say(
+                    f"{job.path} is older than the predictions that were sent: {records} records are "
+                    "learned again, not in the order in which they were learned first"
+                )
+            replay(reader, todo, self._feed_again, partial(say_lost, job), job.stopped)
+        ledger.positions |= {stretch.partition: stretch.end for stretch in todo}
+        ledger.save()
+
+    def _feed_again(self, partition: TopicPartition, records: list[ConsumerRecord]) -> None:
+        loop = self.session.loop
+        before = loop.counters.events
+        loop.feed(self._read(partition, records))
+        self._job.replayed += loop.counters.events - before
+
+    def _join(self, stack: ExitStack) -> None:
+        """Become a member of the group."""
+        job = self._job
+        reading = {**job.settings.consumer(allow_auto_create_topics=False), **_READING}
+        self._consumer = self._connect(KafkaConsumer, **reading, group_id=job.at.group)
+        stack.callback(self._leave)
+        self._ledger.consumer = self._consumer
+        self._assignment = Assignment(self._consumer, self._ledger.before_leaving)
+        if job.topics.pattern is not None:
+            self._consumer.subscribe(pattern=job.topics.expression(), listener=self._assignment)
+        else:
+            labels = () if job.topics.labels is None else (job.topics.labels,)
+            self._consumer.subscribe(topics=[*job.topics.names, *labels], listener=self._assignment)
+
+    def _leave(self) -> None:
+        with suppress(errors.KafkaError):
+            self._consumer.close(autocommit=False, timeout_ms=_LEAVE_MS)
+
+    def _consume(self) -> None:
+        """The stream itself."""
+        job, loop = self._job, self.session.loop
+        while not job.stopped() and not job.done(loop.counters.events):
+            polled = self._poll()
+            for partition, records in polled.items():
+                self._learn(partition, records)
+            if self._assignment.fresh:
+                fresh, self._assignment.fresh = self._assignment.fresh, set()
+                place(fresh, self._ledger, job)
+            self._ledger.settle(quiet=not polled)
+            job.watch(bool(polled))
+            job.progress.tell(loop)
+            if job.ends is not None and self._reached(job.ends):
+                return
+
+    def _poll(self) -> Polled:
+        """Records, if there are any; in here partitions come and go."""
+        seconds = QUIET_SECONDS if self._ledger.waiting else _POLL_SECONDS
+        polled: Polled = {}
+        try:
+            polled = self._consumer.poll(timeout_ms=int(1000 * seconds))
+        except errors.OffsetOutOfRangeError as error:
+            gone = [tp for tp in error.args[0] if tp in self._consumer.assignment()]
+            self._consumer.pause(*gone)
+            self._assignment.fresh |= set(gone)
+        except errors.KafkaError:
+            if self._assignment.failure is not None:
+                raise self._assignment.failure from None
+            raise
+        if self._assignment.lost:
+            self._assignment.lost = False
+            if self._ledger.unsafe:
+                raise SetbackError("the group went on without this process")
+        return polled
+
+    def _learn(self, partition: TopicPartition, records: list[ConsumerRecord]) -> None:
+        """Predict and learn records, up to where the job ends."""
+        job, loop, ledger = self._job, self.session.loop, self._ledger
+        if job.ends is not None:
+            end = job.ends.get(partition, 0)
+            records = [record for record in records if record.offset < end]
+        while records and not job.done(loop.counters.events):
+            part = records[: job.room(loop.counters.events)]
+            ledger.begin(partition)
+            done = loop.feed(self._read(partition, part))
+            if done:
+                ledger.note(partition, part[0].offset, part[done - 1].offset + 1)
+            if loop.failure is not None:
+                ledger.commit(checkpoint=True)
+                raise RunError(loop.failure)
+            records = records[done:]
+
+    def _read(self, partition: TopicPartition, records: list[ConsumerRecord]) -> Records:
+        self._records = records
+        if self._ledger.sink is not None:
+            self._ledger.sink.records = records
+        at = self._job.at
+        return records_of(
+            records, at.beside, partition.topic == at.label_topic, self._job.plan.max_record_bytes
+        )
+
+    def _output(self) -> Output:
+        """Where rows and dead letters go: topics first, as a file's reader may have left."""
+        sink, files, at = self._ledger.sink, self._job.files, self._job.at
+        to_topic = at.output_topic is not None
+
+        def predictions(rows: list[dict[str, Any]], indices: list[int]) -> None:
+            if sink is not None and to_topic:
+                sink.predictions(rows, indices)
+            if files.predictions is not None:
+                files.predictions(rows, indices)
+
+        def dead_letters(letter: Letter) -> None:
+            if sink is not None and at.dead_letter_topic is not None:
+                sink.dead_letter(self._records[letter.at], letter.error)
+            if files.dead_letters is not None:
+                files.dead_letters(letter)
+
+        return Output(predictions if to_topic or files.predictions else None, dead_letters)
+
+    def _reached(self, ends: dict[TopicPartition, int]) -> bool:
+        """Whether all that is this process's has been read to where it ended at the start."""
+        if self._consumer.group_metadata().state != MemberState.STABLE or self._assignment.fresh:
+            return False
+        position = partial(self._consumer.position, timeout_ms=1000)
+        return all((position(tp) or 0) >= ends.get(tp, 0) for tp in self._consumer.assignment())

@@ -1,0 +1,93 @@
+"""Predictions and dead letters to Kafka topics, in transactions with the offsets they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from kafka import KafkaProducer, TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
+
+#: As much of a dead letter as is sent where the whole does not fit.
+SHOWN_BYTES = 1000
+#: Room for what a batch adds to a record, below the broker's own limit (message.max.bytes).
+_OVERHEAD = 10_000
+
+
+class TopicSink:
+    """Sends rows to one topic and dead letters to another; all of it or nothing is seen.
+
+    Parameters
+    ----------
+    producer
+        A producer with a transactional id, which has not begun anything.
+    output_topic, dead_letter_topic
+        Where to send rows and dead letters; one of them may be None.
+    journal_group, journal_place
+        The group and the partition under which the journal of each transaction is kept.
+
+    Raises
+    ------
+    KafkaError
+        From every method: the transaction did not come about.
+    """
+
+    def __init__(self, producer: KafkaProducer, output_topic: str | None, dead_letter_topic: str | None,
+                 journal_group: str, journal_place: TopicPartition) -> None:  # fmt: skip
+        self._producer = producer
+        self._output_topic = output_topic
+        self._dead_letter_topic = dead_letter_topic
+        self._journal_group = journal_group
+        self._journal_place = journal_place
+        self._open = False
+        #: The records that rows and dead letters are about.
+        self.records: Sequence[ConsumerRecord] = ()
+        #: Dead letters are cut to SHOWN_BYTES, as a broker has refused them whole.
+        self.cut = False
+
+    def predictions(self, rows: list[dict[str, Any]], at: list[int]) -> None:
+        """Send rows, each under the key of the record it answers."""
+        self._begin()
+        send, topic, records = self._producer.send, self._output_topic, self.records
+        for row, i in zip(rows, at, strict=True):
+            send(topic, orjson.dumps(row), key=records[i].key)
+
+    def dead_letter(self, record: ConsumerRecord, reason: str) -> None:
+        """Send a record that was set aside, as it was."""
+        self._begin()
+        value = record.value or b""
+        headers = [
+            ("topic", record.topic.encode()),
+            ("partition", str(record.partition).encode()),
+            ("offset", str(record.offset).encode()),
+            ("reason", reason.encode()),
+        ]
+        most = self._producer.config["max_request_size"] - _OVERHEAD - len(record.key or b"")
+        if len(value) > (SHOWN_BYTES if self.cut else most):
+            headers.append(("cut", f"{SHOWN_BYTES} of {len(value)} bytes".encode()))
+            value = value[:SHOWN_BYTES]
+        self._producer.send(self._dead_letter_topic, value, key=record.key, headers=headers)
+
+    def commit(self, offsets: Mapping[TopicPartition, int], tag: str, member: ConsumerGroupMetadata,
+               events: int, journal: str) -> None:  # fmt: skip
+        """Make all that was sent visible, and the offsets with it."""
+        self._begin()
+        send = self._producer.send_offsets_to_transaction
+        send({tp: OffsetAndMetadata(offset, tag, -1) for tp, offset in offsets.items()}, member)
+        written = {self._journal_place: OffsetAndMetadata(events, journal, -1)}
+        send(written, ConsumerGroupMetadata(self._journal_group))
+        self._producer.commit_transaction()
+        self._open = False
+
+    def abort(self) -> None:
+        """Undo what was sent since the last commit."""
+        if self._open:
+            self._producer.abort_transaction()
+            self._open = False
+
+    def _begin(self) -> None:
+        if not self._open:
+            self._producer.begin_transaction()
+            self._open = True

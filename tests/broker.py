@@ -1,0 +1,156 @@
+"""A real Apache Kafka for the tests: one node, KRaft, loopback only.
+
+Its jars come from Maven Central by the ordinary Maven client (``pom.xml`` beside this file)
+and are kept in the user's cache folder. Two doors: one open, one with a password.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from pathlib import Path
+
+HERE = Path(__file__).parent
+#: How long a broker may take to answer; these machines are shared.
+PATIENCE = 60.0
+USER, PASSWORD = "reader", "open sesame"
+
+_SETTINGS = """
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAIN://127.0.0.1:{plain},LOCKED://127.0.0.1:{locked},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAIN://127.0.0.1:{plain},LOCKED://127.0.0.1:{locked}
+listener.security.protocol.map=PLAIN:PLAINTEXT,LOCKED:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAIN
+listener.name.locked.sasl.enabled.mechanisms=PLAIN
+listener.name.locked.plain.sasl.jaas.config=\
+org.apache.kafka.common.security.plain.PlainLoginModule required user_{user}="{password}";
+log.dirs={folder}/data
+auto.create.topics.enable=false
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=4
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
+log.retention.check.interval.ms=1000
+log.segment.delete.delay.ms=100
+"""
+
+
+class UnavailableError(Exception):
+    """No broker can be started here; the message says why and what would help."""
+
+
+class Broker:
+    """A broker that can be stopped and started again, its data kept.
+
+    Parameters
+    ----------
+    folder
+        Where its data and its log go.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        ports = {name: free_port() for name in ("plain", "locked", "controller")}
+        #: Address of the open door.
+        self.address = f"127.0.0.1:{ports['plain']}"
+        #: Address of the door that asks for USER and PASSWORD.
+        self.locked_address = f"127.0.0.1:{ports['locked']}"
+        self._port = ports["plain"]
+        self._log = folder / "broker.log"
+        self._java = ["java", "-Xms256m", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars()}/*"]
+        self._settings = folder / "server.properties"
+        self._settings.write_text(_SETTINGS.format(folder=folder, user=USER, password=PASSWORD, **ports))
+        cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        tool = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._settings)]
+        subprocess.run([*self._java, *tool], check=True, capture_output=True, timeout=PATIENCE)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start, and wait until it answers."""
+        options = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*self._java, *options, "kafka.Kafka", str(self._settings)], stdout=log, stderr=log
+            )
+        deadline = time.monotonic() + PATIENCE
+        while not _answers(self._port):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the broker did not start:\n{self._log.read_text()[-2000:]}")
+            time.sleep(0.05)
+
+    def stop(self, hard: bool = False) -> None:
+        """Shut down in order, or kill it."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL if hard else signal.SIGTERM)
+            self._process.wait(PATIENCE)
+            self._process = None
+
+
+def free_port() -> int:
+    """A port nobody listens on at the moment."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port: int = s.getsockname()[1]
+        return port
+
+
+def jars() -> Path:
+    """The folder with the broker's jars, fetched if this version is not there yet.
+
+    Raises
+    ------
+    UnavailableError
+        If there is no Java or no Maven, or Maven could not fetch them.
+    """
+    missing = [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
+    if missing:
+        raise UnavailableError(
+            f"{' and '.join(missing)} not found; install them or set STREAMKARMA_TEST_KAFKA"
+        )
+    version = sha256((HERE / "pom.xml").read_bytes()).hexdigest()[:12]
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    folder = cache / "streamkarma" / f"test-broker-{version}"
+    if not folder.is_dir():
+        # Renamed when whole: a run that was broken off leaves no half of it.
+        partial = folder.with_name(f"{folder.name}.{os.getpid()}")
+        goal = ["dependency:copy-dependencies", f"-DoutputDirectory={partial}"]
+        done = subprocess.run(
+            ["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), *goal],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise UnavailableError(f"Maven could not fetch the broker: {done.stdout[-500:]}")
+        partial.replace(folder)
+    return folder
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
+if __name__ == "__main__":
+    # For a person: a broker in a folder, until interrupted.
+    _broker = Broker(Path(sys.argv[1]))
+    _broker.start()
+    print(_broker.address, _broker.locked_address, flush=True)
+    signal.sigwait({signal.SIGINT, signal.SIGTERM})
+    _broker.stop()

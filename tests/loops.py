@@ -1,0 +1,37 @@
+"""A loop whose rows and dead letters are kept in lists."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from streamkarma.runtime.fields import Fields
+from streamkarma.runtime.loop import Loop, Output
+from streamkarma.runtime.pending import Pending
+from streamkarma.runtime.report import dead_letter
+from streamkarma.runtime.task import Tasked
+from streamkarma.sources.jsonlines import Lines
+
+
+class Kept(NamedTuple):
+    """A loop, and what it has put out."""
+
+    loop: Loop
+    rows: list[dict[str, Any]]
+    dead: list[dict[str, Any]]
+
+    def feed(self, lines: list[bytes], first: int = 1) -> None:
+        """Feed lines, the first with this number."""
+        self.loop.feed(Lines(first, lines, frozenset()).records(0, len(lines)))
+
+
+def kept(
+    tasked: Tasked, printed: bool = True, fields: Fields | None = None, pending: Pending | None = None
+) -> Kept:
+    """A learning loop from event 1."""
+    rows: list[dict[str, Any]] = []
+    dead: list[dict[str, Any]] = []
+    output = Output(
+        (lambda each, at: rows.extend(each)) if printed else None,
+        lambda letter: dead.append(dead_letter(letter)),
+    )
+    return Kept(Loop(tasked, fields or Fields(), True, output, False, 1, pending), rows, dead)
