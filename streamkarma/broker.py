@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from kafka import KafkaConsumer, KafkaProducer, errors
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, errors
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
@@ -107,6 +107,10 @@ class Settings:
     def producer(self, **more: Any) -> dict[str, Any]:
         """Arguments for a KafkaProducer; the keyword arguments are defaults."""
         return self._of(KafkaProducer, more)
+
+    def admin(self, **more: Any) -> dict[str, Any]:
+        """Arguments for a KafkaAdminClient; the keyword arguments are defaults."""
+        return self._of(KafkaAdminClient, more)
 
     def _of(self, kind: Any, more: dict[str, Any]) -> dict[str, Any]:
         known = kind.DEFAULT_CONFIG

@@ -6,11 +6,12 @@ import difflib
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from kafka import KafkaConsumer, TopicPartition, errors
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
+from kafka.admin import MemberToRemove
 
 from streamkarma.broker import SetbackError, Trouble, connect, understood
 from streamkarma.errors import RunError
@@ -87,6 +88,7 @@ class Attach:
         while True:
             try:
                 worker.work()
+                self._resign(job)
                 return worker
             except SetbackError as setback:
                 job.setbacks += 1
@@ -95,6 +97,21 @@ class Attach:
                 job.say(f"setback: {setback}; going on from the last commit")
                 self._pause(0.25 * 2**job.setbacks)
                 worker = Worker(job)
+
+    def _resign(self, job: Job) -> None:
+        """Leave the group for good, so that its other processes need not wait for this one.
+
+        A member with a name is kept a place, which is right for a crash, and wrong for an end;
+        but if the name was given by the user, so was the wish to keep the place.
+        """
+        if self._plan.model is None or job.settings.get("group_instance_id") is not None:
+            return
+        with suppress(errors.KafkaError):
+            admin = KafkaAdminClient(**job.settings.admin(bootstrap_timeout_ms=2000))
+            try:
+                admin.remove_group_members(self._at.group, [MemberToRemove(group_instance_id=job.instance)])
+            finally:
+                admin.close()
 
     def _pause(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds

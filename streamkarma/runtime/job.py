@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -162,11 +163,13 @@ def _instance(model: str | None, static: str | None) -> str:
     """By which the same model is known again: its place in the group, or else its path.
 
     It is not kept in the model file, so that the same events make the same bytes. It names
-    the producer's transactions; of two processes that have the same one the older is fenced.
+    the producer's transactions and the member of the group, so that after a crash there is
+    nothing to wait for, and of two processes that have the same one the older is fenced.
     """
     if static is not None:
         return static
     if model is None:
         return uuid.uuid4().hex
     path = Path(model).resolve()
-    return f"{path.stem}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}"
+    stem = re.sub(r"[^a-zA-Z0-9._-]", "_", path.stem)[:100]
+    return f"{stem}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}"

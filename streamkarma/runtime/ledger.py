@@ -19,8 +19,8 @@ from streamkarma.sinks.kafka import TopicSink
 COMMIT_SECONDS, QUIET_SECONDS = 0.5, 0.05
 #: The model is written at least so often, however slow the stream.
 CHECKPOINT_SECONDS = 60.0
-#: How long telling the group may take, once everything is safe.
-_ANNOUNCE_MS = 3000
+#: How long the group may take to answer a commit that has no predictions with it.
+_COMMIT_MS = 3000
 
 
 class Ledger:
@@ -28,7 +28,9 @@ class Ledger:
 
     First the transaction, with predictions, offsets and the journal; then the model file, with
     positions. A crash in between is made good from the journal. Without a topic to write to
-    there is no transaction, and the file alone decides.
+    there is no transaction, and the file alone decides; the group's offsets are committed
+    before, for those who watch its lag and for who gets a partition next, and because the
+    answer tells whether this process is still meant.
 
     Parameters
     ----------
@@ -66,7 +68,6 @@ class Ledger:
         self.consumer: KafkaConsumer
         self._journal = Journal()
         self._uncommitted_since: float | None = None
-        self._unannounced: dict[TopicPartition, int] = {}
         self._next_checkpoint = 0
         self._checkpointed = time.monotonic()
 
@@ -99,22 +100,36 @@ class Ledger:
         now = time.monotonic()
         due = self._session.loop.counters.events >= self._next_checkpoint
         if due or now - self._checkpointed >= CHECKPOINT_SECONDS:
-            self.commit(checkpoint=True)
-            self.announce(wait=False)
+            with suppress(errors.RebalanceInProgressError):
+                self.commit(checkpoint=True)
         elif self.sink is not None and self._uncommitted_since is not None:
             limit = QUIET_SECONDS if quiet else COMMIT_SECONDS
             if now - self._uncommitted_since >= limit:
                 self.commit(checkpoint=False)
 
     def commit(self, checkpoint: bool) -> None:
-        """Make what was learned count, with ``checkpoint`` in the model file too."""
+        """Make what was learned count, with ``checkpoint`` in the model file too.
+
+        Raises
+        ------
+        RebalanceInProgressError
+            Partitions are about to change hands: call again after the next poll.
+        KafkaError
+            If it does not count.
+        """
         if self.sink is not None and self._uncommitted_since is not None and self._journal:
             member, events = self.consumer.group_metadata(), self._session.loop.last
             self.sink.commit(self._journal.ends, self.tag, member, events, self._journal.text())
             self._uncommitted_since = None
             self._job.committed(self._session.loop.tally())
-        if checkpoint and self._journal:
-            self.save()
+        if not checkpoint or not self._journal:
+            return
+        if self.sink is None:
+            try:
+                self.consumer.commit(self._offsets(), timeout_ms=_COMMIT_MS)
+            except errors.KafkaError as error:
+                _mind(error)
+        self.save()
 
     def save(self) -> None:
         """Write the model with its positions; the journal begins anew."""
@@ -123,7 +138,6 @@ class Ledger:
         if self.sink is None:
             self._uncommitted_since = None
             self._job.committed(loop.tally())
-        self._unannounced |= self._journal.ends
         self._journal = Journal()
         self._checkpointed = time.monotonic()
         self._next_checkpoint = loop.counters.events + self._job.plan.checkpoint_every
@@ -132,29 +146,25 @@ class Ledger:
         """Forget what is not safe: from now on, a partition given up takes nothing along."""
         self._journal = Journal()
         self._uncommitted_since = None
-        self._unannounced.clear()
 
     async def before_leaving(self) -> None:
         """Partitions are to be given up: nothing of them may be in memory alone."""
-        self.commit(checkpoint=True)
-        if self.sink is None and self._unannounced:
-            with suppress(errors.KafkaError):
-                await self.consumer.commit_async(self._announced())
+        if self.sink is not None:
+            self.commit(checkpoint=True)
+        elif self._journal:
+            try:
+                await self.consumer.commit_async(self._offsets())
+            except errors.KafkaError as error:
+                _mind(error)
+            self.save()
 
-    def announce(self, wait: bool) -> None:
-        """Let the group know how far the model is, where no transaction does.
+    def _offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        return {tp: OffsetAndMetadata(end, self.tag, -1) for tp, end in self._journal.ends.items()}
 
-        It is for those who watch the group's lag, and for who gets a partition next; a
-        failure is no harm to the model.
-        """
-        if self.sink is not None or not self._unannounced:
-            return
-        with suppress(errors.KafkaError):
-            if wait:
-                self.consumer.commit(self._announced(), timeout_ms=_ANNOUNCE_MS)
-            else:
-                self.consumer.commit_async(self._announced())
 
-    def _announced(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        offsets, self._unannounced = self._unannounced, {}
-        return {tp: OffsetAndMetadata(offset, self.tag, -1) for tp, offset in offsets.items()}
+def _mind(error: errors.KafkaError) -> None:
+    """Raise an error that says that others go on with the work; brokers may be away, though."""
+    if isinstance(error, (errors.CommitFailedError, errors.FencedInstanceIdError)):
+        raise error
+    if isinstance(error, (errors.RebalanceInProgressError, errors.AuthorizationError)):
+        raise error

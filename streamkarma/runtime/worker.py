@@ -81,8 +81,7 @@ class Worker:
                     loop.take_up(job.tally)
                 self._join(stack)
                 self._consume()
-                ledger.commit(checkpoint=True)
-                ledger.announce(wait=True)
+                self._finish()
             except errors.KafkaError as error:
                 raise understood(error) from error
             except FencedError:
@@ -171,8 +170,9 @@ class Worker:
     def _join(self, stack: ExitStack) -> None:
         """Become a member of the group."""
         job = self._job
-        reading = {**job.settings.consumer(allow_auto_create_topics=False), **_READING}
-        self._consumer = self._connect(KafkaConsumer, **reading, group_id=job.at.group)
+        static = None if job.plan.model is None else job.instance
+        reading = job.settings.consumer(allow_auto_create_topics=False, group_instance_id=static)
+        self._consumer = self._connect(KafkaConsumer, **{**reading, **_READING}, group_id=job.at.group)
         stack.callback(self._leave)
         self._ledger.consumer = self._consumer
         self._assignment = Assignment(self._consumer, self._ledger.before_leaving)
@@ -185,6 +185,16 @@ class Worker:
     def _leave(self) -> None:
         with suppress(errors.KafkaError):
             self._consumer.close(autocommit=False, timeout_ms=_LEAVE_MS)
+
+    def _finish(self) -> None:
+        """Make all that was learned count; partitions that change hands first are waited for."""
+        while True:
+            try:
+                self._ledger.commit(checkpoint=True)
+                return
+            except errors.RebalanceInProgressError:
+                self._consumer.pause(*self._consumer.assignment())
+                self._poll()
 
     def _consume(self) -> None:
         """The stream itself."""
