@@ -4,11 +4,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+from tests.broker import Broker, UnavailableError
+from tests.cluster import Cluster
 
 
 class Result(NamedTuple):
@@ -45,3 +48,36 @@ def streamkarma(tmp_path: Path) -> Program:
         return Result(done.returncode, rows, done.stderr.decode(), done.stdout)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker | str]:
+    """A broker of our own, or the address in STREAMKARMA_TEST_KAFKA."""
+    if address := os.environ.get("STREAMKARMA_TEST_KAFKA"):
+        yield address
+        return
+    try:
+        own = Broker(tmp_path_factory.mktemp("broker"))
+    except UnavailableError as error:
+        if os.environ.get("STREAMKARMA_TEST_KAFKA_REQUIRED"):
+            raise
+        pytest.skip(f"no Kafka to test with: {error}")
+    own.start()
+    yield own
+    own.stop()
+
+
+@pytest.fixture
+def cluster(broker: Broker | str, tmp_path: Path) -> Cluster:
+    """The broker with topics and groups of the test's own."""
+    if isinstance(broker, str):
+        return Cluster(broker, tmp_path, None)
+    return Cluster(broker.address, tmp_path, broker)
+
+
+@pytest.fixture
+def own_broker(broker: Broker | str) -> Broker:
+    """The broker, for tests that stop it or use its locked door."""
+    if isinstance(broker, str):
+        pytest.skip("STREAMKARMA_TEST_KAFKA names a broker that is not ours to stop; unset it")
+    return broker

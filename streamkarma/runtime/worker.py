@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
@@ -25,6 +26,8 @@ from streamkarma.sources.records import Records
 
 #: A poll without records returns after so long, and a signal waits for no longer.
 _POLL_SECONDS = 0.25
+#: A process that has had no partitions for so long will not get any: there are enough others.
+_IDLE_SECONDS = 5.0
 #: How long leaving the group may take, once everything is safe.
 _LEAVE_MS = 3000
 #: Whose order of records can be relied on: committed ones only; and nothing moves by itself.
@@ -52,6 +55,7 @@ class Worker:
         self._consumer: KafkaConsumer
         self._assignment: Assignment
         self._records: list[ConsumerRecord] = []
+        self._idle_since: float | None = None
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
@@ -180,7 +184,11 @@ class Worker:
             self._consumer.subscribe(pattern=job.topics.expression(), listener=self._assignment)
         else:
             labels = () if job.topics.labels is None else (job.topics.labels,)
-            self._consumer.subscribe(topics=[*job.topics.names, *labels], listener=self._assignment)
+            names = [*job.topics.names, *labels]
+            self._consumer.subscribe(topics=names, listener=self._assignment)
+            for name in names:
+                # Whoever leads the group shares out the partitions it knows, and only these.
+                self._consumer.partitions_for_topic(name)
 
     def _leave(self) -> None:
         with suppress(errors.KafkaError):
@@ -270,7 +278,9 @@ class Worker:
                 files.predictions(rows, indices)
 
         def dead_letters(letter: Letter) -> None:
-            if sink is not None and at.dead_letter_topic is not None:
+            # A record that stops the run is not passed, and comes again.
+            passed = self.session.loop.failure is None
+            if sink is not None and at.dead_letter_topic is not None and passed:
                 sink.dead_letter(self._records[letter.at], letter.error)
             if files.dead_letters is not None:
                 files.dead_letters(letter)
@@ -279,7 +289,14 @@ class Worker:
 
     def _reached(self, ends: dict[TopicPartition, int]) -> bool:
         """Whether all that is this process's has been read to where it ended at the start."""
+        mine = self._consumer.assignment()
         if self._consumer.group_metadata().state != MemberState.STABLE or self._assignment.fresh:
             return False
+        if mine:
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = time.monotonic()
+        if self._idle_since is not None:
+            return time.monotonic() - self._idle_since > _IDLE_SECONDS
         position = partial(self._consumer.position, timeout_ms=1000)
-        return all((position(tp) or 0) >= ends.get(tp, 0) for tp in self._consumer.assignment())
+        return all((position(tp) or 0) >= ends.get(tp, 0) for tp in mine)

@@ -1,0 +1,138 @@
+"""What tests do with a broker: topics, records in, records out, and the program attached."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import NewTopic
+
+import streamkarma
+from streamkarma.checkpoint import read
+from tests.broker import Broker
+
+
+class Record(NamedTuple):
+    """What to put into a topic."""
+
+    value: bytes | None
+    partition: int = 0
+    key: bytes | None = None
+    headers: list[tuple[str, bytes]] = []  # noqa: RUF012  # read only
+    timestamp_ms: int | None = None
+
+
+class Cluster:
+    """A broker's address, and what tests do there; every test has topics and groups of its own."""
+
+    def __init__(self, address: str, folder: Path, broker: Broker | None) -> None:
+        self.address = address
+        self.folder = folder
+        #: The broker itself, if it is ours to stop.
+        self.broker = broker
+        self._name = uuid.uuid4().hex[:8]
+
+    def name(self, what: str) -> str:
+        """A name for a topic or a group that no other test has."""
+        return f"{what}-{self._name}"
+
+    def topic(self, what: str, partitions: int = 1, **configs: str) -> str:
+        """Make a topic."""
+        admin = KafkaAdminClient(bootstrap_servers=self.address)
+        name = self.name(what)
+        admin.create_topics([NewTopic(name, partitions, 1, topic_configs=configs)])
+        admin.close()
+        return name
+
+    def put(self, topic: str, records: Iterable[Record | dict[str, Any]]) -> None:
+        """Append records; dictionaries go as JSON to partition 0."""
+        producer = KafkaProducer(bootstrap_servers=self.address, linger_ms=20)
+        for each in records:
+            r = each if isinstance(each, Record) else Record(json.dumps(each).encode())
+            producer.send(topic, r.value, r.key, r.headers, r.partition, r.timestamp_ms)
+        producer.flush()
+        producer.close()
+
+    def get(self, topic: str, partitions: int = 1) -> list[Any]:
+        """All records that a reader of committed ones sees now, by partition."""
+        consumer = KafkaConsumer(
+            bootstrap_servers=self.address, isolation_level="read_committed", auto_offset_reset="earliest"
+        )
+        found: list[Any] = []
+        for partition in (TopicPartition(topic, number) for number in range(partitions)):
+            consumer.assign([partition])
+            consumer.seek_to_beginning(partition)
+            end = consumer.end_offsets([partition])[partition]
+            while consumer.position(partition) < end:
+                found += consumer.poll(timeout_ms=500).get(partition, [])
+        consumer.close()
+        return found
+
+    def rows(self, topic: str) -> list[dict[str, Any]]:
+        """The predictions in a topic."""
+        return [json.loads(record.value) for record in self.get(topic)]
+
+    def arguments(self, *given: str, group: str = "group") -> list[str]:
+        """The command line of an attachment, which keeps its peace on stdout."""
+        quiet = [] if "--predictions" in given else ["--no-predictions"]
+        return ["attach", *given, "--brokers", self.address, "--group", self.name(group), *quiet]
+
+    def attach(self, *given: str, group: str = "group", code: int = 0, env: dict[str, str] | None = None,
+               stdout: bool = False) -> str:  # fmt: skip
+        """Run the program to its end; returns what it said."""
+        done = subprocess.run(
+            [sys.executable, "-m", "streamkarma", *self.arguments(*given, group=group)],
+            capture_output=True, cwd=self.folder, timeout=120, check=False, env={**os.environ, **(env or {})},
+        )  # fmt: skip
+        said = done.stderr.decode()
+        assert done.returncode == code, said
+        assert "Traceback" not in said
+        return done.stdout.decode() if stdout else said
+
+    def start(self, *given: str, group: str = "group", script: str | None = None) -> subprocess.Popen[str]:
+        """Start the program, or a script that ends up in it, and leave it running."""
+        how = ["-m", "streamkarma"] if script is None else ["-c", script]
+        return subprocess.Popen(
+            [sys.executable, *how, *self.arguments(*given, group=group)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder,
+        )  # fmt: skip
+
+    def learn(self, lines: Sequence[bytes], *given: str, model: str = "reference.karma") -> list[Any]:
+        """The same by the pipe: predictions and a model to compare with."""
+        done = subprocess.run(
+            [sys.executable, "-m", "streamkarma", "learn", "--model", model, *given],
+            input=b"\n".join(lines), capture_output=True, cwd=self.folder, timeout=120, check=True,
+        )  # fmt: skip
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def state(self, model: str) -> Any:
+        """All that a model has learned, to the bit."""
+        header, arrays = streamkarma.load(self.folder / model).state()
+        return header, {name: array.tobytes() for name, array in arrays.items()}
+
+    def kept(self, model: str) -> dict[str, Any]:
+        """What is kept beside a model."""
+        kept: dict[str, Any] = read(self.folder / model)[0]["run"]
+        return kept
+
+
+def until(true: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 60.0) -> None:
+    """Wait for something that a running process brings about."""
+    waited = 0.0
+    while not true():
+        try:
+            process.wait(0.05)
+        except subprocess.TimeoutExpired:
+            waited += 0.05
+        else:
+            raise AssertionError(f"ended with {process.returncode}: {process.communicate()[1]}")
+        if waited > seconds:
+            process.kill()
+            raise AssertionError(f"not within {seconds} s: {process.communicate()[1]}")

@@ -1,0 +1,235 @@
+"""On a real broker: what is read, learned and answered while nothing goes wrong."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+from typing import Any
+
+import pytest
+
+from tests.cluster import Cluster, Record, until
+
+
+def events(n: int, seed: int = 0, labelled: bool = True) -> list[dict[str, Any]]:
+    """Events of five attributes, each there half of the time."""
+    rng = random.Random(seed)
+    made = []
+    for i in range(n):
+        x = {name: round(rng.gauss(0, 1), 4) for name in "abcde"}
+        y = int(x["a"] + x["b"] - x["c"] + rng.gauss(0, 0.5) > 0)
+        seen = {name: value for name, value in x.items() if rng.random() < 0.5}
+        made.append({"id": i, **seen, **({"y": y} if labelled else {})})
+    return made
+
+
+def lines(records: list[dict[str, Any]]) -> list[bytes]:
+    return [json.dumps(record).encode() for record in records]
+
+
+def spread(records: list[dict[str, Any]], partitions: int) -> list[Record]:
+    """Records over partitions, at random."""
+    rng = random.Random(1)
+    return [Record(json.dumps(r).encode(), rng.randrange(partitions)) for r in records]
+
+
+def test_a_topic_is_learned_as_a_pipe_is(cluster: Cluster) -> None:
+    given = events(1500)
+    source, output = cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, given)
+    said = cluster.attach(source, "--until-end", "--output-topic", output, "--model", "m", "--id", "id")
+    assert "task: binary" in said
+    expected = cluster.learn(lines(given), "--id", "id")
+    assert cluster.rows(output) == expected
+    assert cluster.state("m") == cluster.state("reference.karma")
+    assert cluster.kept("m")["kafka"] == {source: {"0": 1500}}
+
+
+def test_stopping_and_going_on_is_never_having_stopped(cluster: Cluster) -> None:
+    given = events(900)
+    source, output = cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, given)
+    for number in ("100", "1", "333"):
+        cluster.attach(source, "--max-events", number, "--output-topic", output, "--model", "m")
+    assert cluster.kept("m")["kafka"] == {source: {"0": 434}}
+    # The group's offsets say something else; the model knows better.
+    cluster.attach(source, "--until-end", "--model", "m", "--output-topic", output, group="another")
+    assert cluster.rows(output) == cluster.learn(lines(given))
+    assert cluster.state("m") == cluster.state("reference.karma")
+
+
+def test_predictions_on_stdout(cluster: Cluster) -> None:
+    given = events(40)
+    source = cluster.topic("in")
+    cluster.put(source, given)
+    printed = cluster.attach(source, "--until-end", "--predictions", "-", stdout=True)
+    assert [json.loads(line) for line in printed.splitlines()] == cluster.learn(lines(given))
+
+
+def test_several_topics_and_partitions_are_learned_in_the_order_of_n(cluster: Cluster) -> None:
+    given = events(2000)
+    first, second = cluster.topic("first", 3), cluster.topic("second", 2)
+    output = cluster.topic("out")
+    cluster.put(first, spread(given[:1200], 3))
+    cluster.put(second, spread(given[1200:], 2))
+    cluster.attach(first, second, "--until-end", "--output-topic", output, "--id", "id", "--model", "m")
+    rows = cluster.rows(output)
+    assert [row["n"] for row in rows] == list(range(1, 2001))
+    ordered = [given[row["id"]] for row in rows]
+    assert sorted(row["id"] for row in rows) == list(range(2000))
+    assert cluster.learn(lines(ordered), "--id", "id") == rows
+    assert cluster.state("m") == cluster.state("reference.karma")
+
+
+def test_a_pattern_means_no_topic_that_is_written_to(cluster: Cluster) -> None:
+    for name in ("p-one", "p-two"):
+        cluster.put(cluster.topic(name), events(30, seed=len(name)))
+    output = cluster.topic("p-out")
+    cluster.attach(f"p-.*{cluster.name('')}", "--until-end", "--output-topic", output)
+    assert len(cluster.rows(output)) == 60
+    cluster.attach(f"p-.*{cluster.name('')}", "--until-end", "--output-topic", output, group="again")
+    assert len(cluster.rows(output)) == 120
+
+
+def test_from_latest_skips_what_is_there_and_nothing_else(cluster: Cluster) -> None:
+    source, given = cluster.topic("in"), events(60)
+    cluster.put(source, given[:40])
+    arguments = [source, "--from", "latest", "--model", "m"]
+    cluster.attach(*arguments, "--until-end")
+    assert cluster.kept("m")["kafka"] == {source: {"0": 40}}
+    cluster.put(source, given[40:])
+    cluster.attach(*arguments, "--until-end")
+    cluster.learn(lines(given[40:]))
+    assert cluster.state("m") == cluster.state("reference.karma")
+
+
+def test_key_headers_and_time_can_be_attributes(cluster: Cluster) -> None:
+    source, output = cluster.topic("in"), cluster.topic("out")
+    headers = [("temp", b"21.5"), ("site", b"north"), ("else", b"\xff")]
+    cluster.put(
+        source,
+        [
+            Record(b'{"a": 1, "y": true}', key=b"k7", headers=headers, timestamp_ms=1_700_000_000_500),
+            Record(b'{"a": 1, "y": false}', timestamp_ms=0),
+            Record(b'{"a": 1, "key": 2}', key=b"twice"),
+            Record(b'{"a": 1}', key=b"\xff\xfe"),
+        ],
+    )
+    beside = [
+        "--with-key",
+        "key",
+        "--with-timestamp",
+        "at",
+        "--with-header",
+        "temp",
+        "--with-header",
+        "site=where",
+    ]
+    said = cluster.attach(
+        source, "--until-end", "--model", "m", "--output-topic", output, "--id", "key", *beside,
+        "--dead-letters", "dead",
+    )  # fmt: skip
+    # The key is the id, so it is no attribute; and it goes with the prediction.
+    assert [(r.key, json.loads(r.value).get("id")) for r in cluster.get(output)] == [
+        (b"k7", "k7"),
+        (None, None),
+    ]
+    header, _ = cluster.state("m")
+    assert sorted(str(name) for name, _ in header["entries"]) == ["a", "at", "temp", "where"]
+    dead = [json.loads(line) for line in (cluster.folder / "dead").read_text().splitlines()]
+    assert [(d["offset"], d["error"]) for d in dead] == [
+        (2, "'key' is in the record and comes beside it as well"),
+        (3, "the key is not UTF-8"),
+    ]
+    assert "rejected" in said
+
+
+def test_bad_records_go_to_a_topic_as_they_were(cluster: Cluster) -> None:
+    source, output, dead = cluster.topic("in"), cluster.topic("out"), cluster.topic("dead")
+    bad = [b"no json", None, b"", b"\xff\xfe", b"[1]", b'{"a": 1e999}', b'{"a": "%s"}' % (b"x" * 2000)]
+    good = [b'{"a": 1, "y": 0}', b'{"a": 2, "y": 1}']
+    cluster.put(source, [Record(v, key=b"k") for v in [good[0], *bad, good[1]]])
+    said = cluster.attach(
+        source, "--until-end", "--output-topic", output, "--dead-letter-topic", dead, "--model", "m",
+        "--max-record-bytes", "1000",
+    )  # fmt: skip
+    assert [row["n"] for row in cluster.rows(output)] == [1, 2]
+    letters = cluster.get(dead)
+    assert [letter.value for letter in letters] == [value or b"" for value in bad]
+    assert {letter.key for letter in letters} == {b"k"}
+    heads = [dict(letter.headers) for letter in letters]
+    assert [h["offset"] for h in heads] == [str(i).encode() for i in range(1, 8)]
+    assert {(h["topic"], h["partition"]) for h in heads} == {(source.encode(), b"0")}
+    assert [h["reason"].decode().partition(":")[0] for h in heads] == [
+        "not JSON",
+        "null, where an object is expected",
+        "empty",
+        "not JSON",
+        "an array, where an object is expected",
+        "holds an infinite number",
+        "longer than the limit; see --max-record-bytes",
+    ]
+    assert f"first rejected: topic {source}, partition 0, offset 1: not JSON" in said
+    # Once is enough: they are not sent again.
+    cluster.attach(
+        source, "--until-end", "--dead-letter-topic", dead, "--output-topic", output, "--model", "m"
+    )
+    assert len(cluster.get(dead)) == len(bad)
+
+
+def test_a_dead_letter_too_large_for_its_topic_is_cut(cluster: Cluster) -> None:
+    source = cluster.topic("in", 1, **{"max.message.bytes": "900000"})
+    dead = cluster.topic("dead", 1, **{"max.message.bytes": "20000"})
+    cluster.put(source, [Record(b"x" * 500_000), Record(b'{"a": 1, "y": 1}')])
+    said = cluster.attach(source, "--until-end", "--dead-letter-topic", dead, "--model", "m")
+    (letter,) = cluster.get(dead)
+    assert (letter.value, dict(letter.headers)["cut"]) == (b"x" * 1000, b"1000 of 500000 bytes")
+    assert "setback" in said
+    assert cluster.kept("m")["kafka"] == {source: {"0": 2}}
+
+
+def test_stopping_at_a_bad_record_keeps_what_came_before(cluster: Cluster) -> None:
+    source, output = cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, [Record(b'{"a": 1, "y": 0}'), Record(b"no"), Record(b'{"a": 2, "y": 1}')])
+    dead = cluster.topic("dead")
+    arguments = [source, "--until-end", "--output-topic", output, "--dead-letter-topic", dead, "--model", "m"]
+    for _ in range(2):
+        said = cluster.attach(*arguments, "--on-error", "fail", code=1)
+        assert f"streamkarma: topic {source}, partition 0, offset 1: not JSON" in said.splitlines()[-1]
+        assert cluster.kept("m")["kafka"] == {source: {"0": 1}}
+    assert cluster.get(dead) == []
+    cluster.attach(*arguments)
+    assert [row["n"] for row in cluster.rows(output)] == [1, 2]
+    assert [letter.value for letter in cluster.get(dead)] == [b"no"]
+
+
+@pytest.mark.parametrize("sent", ["topic", "file"])
+def test_a_signal_saves_commits_and_leaves(cluster: Cluster, sent: str) -> None:
+    source, output, given = cluster.topic("in", 2), cluster.topic("out"), events(500)
+    cluster.put(source, spread(given, 2))
+    where = ["--output-topic", output] if sent == "topic" else []
+    with cluster.start(source, "--model", "m", "--id", "id", *where, "--summary", "s.json") as process:
+        until(lambda: (cluster.folder / "m").exists(), process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 143
+    summary = json.loads((cluster.folder / "s.json").read_text())
+    positions = cluster.kept("m")["kafka"][source]
+    assert sum(positions.values()) == summary["events"] == cluster.kept("m")["events"]
+    cluster.attach(source, "--model", "m", "--id", "id", *where, "--until-end")
+    if sent == "topic":
+        rows = cluster.rows(output)
+        assert sorted(row["id"] for row in rows) == list(range(500))
+        cluster.learn(lines([given[row["id"]] for row in rows]), "--id", "id")
+        assert cluster.state("m") == cluster.state("reference.karma")
+
+
+def test_the_reader_of_stdout_may_leave(cluster: Cluster) -> None:
+    source = cluster.topic("in")
+    cluster.put(source, events(3000))
+    with cluster.start(source, "--predictions", "-", "--model", "m") as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(30) == 0
+    assert cluster.kept("m")["events"] > 0
