@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import uuid
@@ -136,3 +137,26 @@ def until(true: Callable[[], bool], process: subprocess.Popen[str], seconds: flo
         if waited > seconds:
             process.kill()
             raise AssertionError(f"not within {seconds} s: {process.communicate()[1]}")
+
+
+def events(n: int, seed: int = 0, labelled: bool = True) -> list[dict[str, Any]]:
+    """Events of five attributes, each there half of the time."""
+    rng = random.Random(seed)
+    made = []
+    for i in range(n):
+        x = {name: round(rng.gauss(0, 1), 4) for name in "abcde"}
+        y = int(x["a"] + x["b"] - x["c"] + rng.gauss(0, 0.5) > 0)
+        seen = {name: value for name, value in x.items() if rng.random() < 0.5}
+        made.append({"id": i, **seen, **({"y": y} if labelled else {})})
+    return made
+
+
+def lines(records: list[dict[str, Any]]) -> list[bytes]:
+    """Records as JSON."""
+    return [json.dumps(record).encode() for record in records]
+
+
+def spread(records: list[dict[str, Any]], partitions: int) -> list[Record]:
+    """Records over partitions, at random."""
+    rng = random.Random(1)
+    return [Record(json.dumps(r).encode(), rng.randrange(partitions)) for r in records]

@@ -3,35 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
 import signal
-from typing import Any
 
 import pytest
 
-from tests.cluster import Cluster, Record, until
-
-
-def events(n: int, seed: int = 0, labelled: bool = True) -> list[dict[str, Any]]:
-    """Events of five attributes, each there half of the time."""
-    rng = random.Random(seed)
-    made = []
-    for i in range(n):
-        x = {name: round(rng.gauss(0, 1), 4) for name in "abcde"}
-        y = int(x["a"] + x["b"] - x["c"] + rng.gauss(0, 0.5) > 0)
-        seen = {name: value for name, value in x.items() if rng.random() < 0.5}
-        made.append({"id": i, **seen, **({"y": y} if labelled else {})})
-    return made
-
-
-def lines(records: list[dict[str, Any]]) -> list[bytes]:
-    return [json.dumps(record).encode() for record in records]
-
-
-def spread(records: list[dict[str, Any]], partitions: int) -> list[Record]:
-    """Records over partitions, at random."""
-    rng = random.Random(1)
-    return [Record(json.dumps(r).encode(), rng.randrange(partitions)) for r in records]
+from tests.cluster import Cluster, Record, events, lines, spread, until
 
 
 def test_a_topic_is_learned_as_a_pipe_is(cluster: Cluster) -> None:

@@ -24,8 +24,9 @@ from streamkarma.sinks.kafka import TopicSink
 from streamkarma.sources.kafka import Assignment, Polled, records_of
 from streamkarma.sources.records import Records
 
-#: A poll without records returns after so long, and a signal waits for no longer.
-_POLL_SECONDS = 0.25
+#: A poll without records returns after so long, and a signal waits for no longer; and while
+#: partitions are still to come, which are placed after a poll.
+_POLL_SECONDS, _JOINING_SECONDS = 0.25, 0.05
 #: A process that has had no partitions for so long will not get any: there are enough others.
 _IDLE_SECONDS = 5.0
 #: How long leaving the group may take, once everything is safe.
@@ -223,6 +224,8 @@ class Worker:
     def _poll(self) -> Polled:
         """Records, if there are any; in here partitions come and go."""
         seconds = QUIET_SECONDS if self._ledger.waiting else _POLL_SECONDS
+        if not self._consumer.assignment():
+            seconds = _JOINING_SECONDS
         polled: Polled = {}
         try:
             polled = self._consumer.poll(timeout_ms=int(1000 * seconds))

@@ -1,0 +1,161 @@
+"""On a real broker: killed at any moment, nothing is lost, learned twice or sent twice."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+
+import pytest
+
+from tests.broker import Broker
+from tests.cluster import Cluster, events, lines, spread, until
+
+#: Kills the program at the so-and-so-manieth call of a method, before it or after; and has it
+#: commit at every opportunity.
+SCRIPT = """
+import os, signal
+from {module} import {cls}
+from streamkarma.runtime import ledger
+ledger.COMMIT_SECONDS = ledger.QUIET_SECONDS = 0.0
+original, left = {cls}.{method}, {call}
+def deadly(*args, **kwargs):
+    global left
+    left -= 1
+    if left == 0 and {before}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    result = original(*args, **kwargs)
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return result
+{cls}.{method} = deadly
+from streamkarma.cli import main
+main()
+"""
+
+
+def deadly(where: str, call: int, before: bool) -> str:
+    """The script that dies at a call of ``module.Class.method``."""
+    module, cls, method = where.rsplit(".", 2)
+    return SCRIPT.format(module=f"streamkarma.{module}", cls=cls, method=method, call=call, before=before)
+
+
+def check(cluster: Cluster, output: str, given: list[dict[str, object]]) -> None:
+    """Every prediction is there once, and the model is that of learning in their order."""
+    rows = cluster.rows(output)
+    assert [row["n"] for row in rows] == list(range(1, len(given) + 1))
+    assert sorted(row["id"] for row in rows) == list(range(len(given)))
+    assert cluster.learn(lines([given[row["id"]] for row in rows]), "--id", "id") == rows
+    assert cluster.state("m") == cluster.state("reference.karma")
+
+
+@pytest.mark.parametrize(
+    ("where", "call", "before"),
+    [
+        ("sinks.kafka.TopicSink.predictions", 3, False),  # sent, and not committed
+        ("sinks.kafka.TopicSink.commit", 1, False),  # the first transaction, no model learned yet
+        ("sinks.kafka.TopicSink.commit", 5, True),
+        ("sinks.kafka.TopicSink.commit", 9, False),  # several transactions past the model
+        ("runtime.session.Session.save", 3, True),  # committed, and not saved
+        ("runtime.session.Session.save", 3, False),
+    ],
+)
+def test_killed_at_the_worst_moments(cluster: Cluster, where: str, call: int, before: bool) -> None:
+    given = events(2000)
+    source, output = cluster.topic("in", 3), cluster.topic("out")
+    cluster.put(source, spread(given, 3))
+    arguments = [source, "--until-end", "--output-topic", output, "--model", "m", "--id", "id"]
+    arguments += ["--checkpoint-every", "600", "-X", "max_poll_records=70"]
+    with cluster.start(*arguments, script=deadly(where, call, before)) as process:
+        assert process.wait(60) == -signal.SIGKILL
+    cluster.attach(*arguments)
+    check(cluster, output, given)
+
+
+def test_killed_while_learning_again(cluster: Cluster) -> None:
+    given = events(1500)
+    source, output = cluster.topic("in", 2), cluster.topic("out")
+    cluster.put(source, spread(given, 2))
+    arguments = [source, "--until-end", "--output-topic", output, "--model", "m", "--id", "id"]
+    arguments += ["-X", "max_poll_records=50"]
+    for where, call in (
+        ("sinks.kafka.TopicSink.commit", 12),
+        ("runtime.worker.Worker._feed_again", 4),
+        ("runtime.ledger.Ledger.save", 1),
+        ("sinks.kafka.TopicSink.commit", 1),
+    ):
+        with cluster.start(*arguments, script=deadly(where, call, False)) as process:
+            assert process.wait(60) == -signal.SIGKILL, process.communicate()[1]
+    said = cluster.attach(*arguments)
+    assert "learned again" not in said
+    check(cluster, output, given)
+
+
+def test_killed_without_a_topic_to_answer_to(cluster: Cluster) -> None:
+    given = events(2000)
+    source = cluster.topic("in")
+    cluster.put(source, spread(given, 1))
+    arguments = [source, "--until-end", "--model", "m", "--checkpoint-every", "300"]
+    for call, before in ((3, True), (2, False)):
+        script = deadly("runtime.session.Session.save", call, before)
+        with cluster.start(*arguments, script=script) as process:
+            assert process.wait(60) == -signal.SIGKILL
+    cluster.attach(*arguments)
+    cluster.attach(source, "--until-end", "--model", "undisturbed", group="other")
+    # Not only the model: the files are the same to the last byte.
+    assert (cluster.folder / "m").read_bytes() == (cluster.folder / "undisturbed").read_bytes()
+
+
+def test_an_older_model_file_is_brought_up_to_what_was_answered(cluster: Cluster) -> None:
+    given = events(900)
+    source, output = cluster.topic("in", 2), cluster.topic("out")
+    cluster.put(source, spread(given, 2))
+    arguments = [source, "--output-topic", output, "--model", "m", "--id", "id"]
+    cluster.attach(*arguments, "--max-events", "300")
+    backup = (cluster.folder / "m").read_bytes()
+    cluster.attach(*arguments, "--max-events", "300")
+    (cluster.folder / "m").write_bytes(backup)
+    said = cluster.attach(*arguments, "--until-end")
+    assert "m is older than the predictions that were sent: 300 records are learned again" in said
+    assert sorted(row["id"] for row in cluster.rows(output)) == list(range(900))
+    assert cluster.kept("m")["events"] == 900
+
+
+def test_killed_again_and_again_while_the_broker_comes_and_goes(cluster: Cluster, own_broker: Broker) -> None:
+    rng = random.Random(4)
+    given = events(20_000)
+    source, output = cluster.topic("in", 4), cluster.topic("out")
+    cluster.put(source, spread(given, 4))
+    arguments = [source, "--until-end", "--output-topic", output, "--model", "m", "--id", "id"]
+    for kill in range(8):
+        with cluster.start(*arguments, "--checkpoint-every", "2500") as process:
+            try:
+                process.wait(rng.uniform(0.8, 2.2))
+            except subprocess.TimeoutExpired:
+                if kill in (2, 5):
+                    own_broker.stop(hard=kill == 5)
+                    own_broker.start()
+                process.kill()
+    cluster.attach(*arguments)
+    check(cluster, output, given)
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_the_broker_goes_and_comes_back_under_a_running_process(
+    cluster: Cluster, own_broker: Broker, hard: bool
+) -> None:
+    given = events(6000)
+    source, output = cluster.topic("in", 2), cluster.topic("out")
+    cluster.put(source, spread(given[:3000], 2))
+    arguments = [source, "--output-topic", output, "--model", "m", "--id", "id", "--checkpoint-every", "500"]
+    with cluster.start(*arguments) as process:
+        until(lambda: (cluster.folder / "m").exists() and cluster.kept("m")["events"] > 0, process)
+        own_broker.stop(hard)
+        own_broker.start()
+        cluster.put(source, spread(given[3000:], 2))
+        until(lambda: cluster.kept("m")["events"] >= 5500, process, 120)
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=10)[1]
+        assert process.returncode == 143, said
+    cluster.attach(*arguments, "--until-end")
+    check(cluster, output, given)
