@@ -30,6 +30,15 @@ class Record(NamedTuple):
     timestamp_ms: int | None = None
 
 
+class Running(subprocess.Popen[str]):
+    """A process that a failing test takes down with it."""
+
+    def __exit__(self, *error: Any) -> None:
+        if error[0] is not None:
+            self.kill()
+        super().__exit__(*error)
+
+
 class Cluster:
     """A broker's address, and what tests do there; every test has topics and groups of its own."""
 
@@ -80,6 +89,13 @@ class Cluster:
         """The predictions in a topic."""
         return [json.loads(record.value) for record in self.get(topic)]
 
+    def members(self, group: str) -> list[str]:
+        """Named members of a group."""
+        admin = KafkaAdminClient(bootstrap_servers=self.address)
+        described = admin.describe_groups([self.name(group)])[self.name(group)]
+        admin.close()
+        return [member["group_instance_id"] for member in described["members"]]
+
     def arguments(self, *given: str, group: str = "group") -> list[str]:
         """The command line of an attachment, which keeps its peace on stdout."""
         quiet = [] if "--predictions" in given else ["--no-predictions"]
@@ -97,10 +113,10 @@ class Cluster:
         assert "Traceback" not in said
         return done.stdout.decode() if stdout else said
 
-    def start(self, *given: str, group: str = "group", script: str | None = None) -> subprocess.Popen[str]:
+    def start(self, *given: str, group: str = "group", script: str | None = None) -> Running:
         """Start the program, or a script that ends up in it, and leave it running."""
         how = ["-m", "streamkarma"] if script is None else ["-c", script]
-        return subprocess.Popen(
+        return Running(
             [sys.executable, *how, *self.arguments(*given, group=group)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder,
         )  # fmt: skip
@@ -124,7 +140,7 @@ class Cluster:
         return kept
 
 
-def until(true: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 60.0) -> None:
+def until(true: Callable[[], bool], process: Running, seconds: float = 60.0) -> None:
     """Wait for something that a running process brings about."""
     waited = 0.0
     while not true():

@@ -113,7 +113,8 @@ def test_an_older_model_file_is_brought_up_to_what_was_answered(cluster: Cluster
     arguments = [source, "--output-topic", output, "--model", "m", "--id", "id"]
     cluster.attach(*arguments, "--max-events", "300")
     backup = (cluster.folder / "m").read_bytes()
-    cluster.attach(*arguments, "--max-events", "300")
+    for _ in range(2):
+        cluster.attach(*arguments, "--max-events", "150")
     (cluster.folder / "m").write_bytes(backup)
     said = cluster.attach(*arguments, "--until-end")
     assert "m is older than the predictions that were sent: 300 records are learned again" in said

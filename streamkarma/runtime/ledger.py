@@ -19,6 +19,8 @@ from streamkarma.sinks.kafka import TopicSink
 COMMIT_SECONDS, QUIET_SECONDS = 0.5, 0.05
 #: The model is written at least so often, however slow the stream.
 CHECKPOINT_SECONDS = 60.0
+#: An idle process asks so often whether it is still meant.
+CONFIRM_SECONDS = 3.0
 #: How long the group may take to answer a commit that has no predictions with it.
 _COMMIT_MS = 3000
 
@@ -69,7 +71,7 @@ class Ledger:
         self._journal = Journal()
         self._uncommitted_since: float | None = None
         self._next_checkpoint = 0
-        self._checkpointed = time.monotonic()
+        self._checkpointed = self._confirmed = time.monotonic()
 
     @property
     def unsafe(self) -> bool:
@@ -95,9 +97,11 @@ class Ledger:
 
     def settle(self, quiet: bool) -> None:
         """Commit, and write the model, if it is time to; ``quiet`` if no records wait."""
-        if not self._journal:
-            return
         now = time.monotonic()
+        if not self._journal:
+            if now - self._confirmed >= CONFIRM_SECONDS:
+                self._confirm()
+            return
         due = self._session.loop.counters.events >= self._next_checkpoint
         if due or now - self._checkpointed >= CHECKPOINT_SECONDS:
             with suppress(errors.RebalanceInProgressError):
@@ -121,14 +125,12 @@ class Ledger:
             member, events = self.consumer.group_metadata(), self._session.loop.last
             self.sink.commit(self._journal.ends, self.tag, member, events, self._journal.text())
             self._uncommitted_since = None
+            self._confirmed = time.monotonic()
             self._job.committed(self._session.loop.tally())
         if not checkpoint or not self._journal:
             return
         if self.sink is None:
-            try:
-                self.consumer.commit(self._offsets(), timeout_ms=_COMMIT_MS)
-            except errors.KafkaError as error:
-                _mind(error)
+            self._commit_for_group(self._journal.ends)
         self.save()
 
     def save(self) -> None:
@@ -153,13 +155,30 @@ class Ledger:
             self.commit(checkpoint=True)
         elif self._journal:
             try:
-                await self.consumer.commit_async(self._offsets())
+                await self.consumer.commit_async(self._tagged(self._journal.ends))
             except errors.KafkaError as error:
                 _mind(error)
             self.save()
 
-    def _offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        return {tp: OffsetAndMetadata(end, self.tag, -1) for tp, end in self._journal.ends.items()}
+    def _confirm(self) -> None:
+        """Commit what is committed: the answer tells whether another process has taken over.
+
+        The consumer itself does not say so, and goes on reading.
+        """
+        mine = self.consumer.assignment() & self.positions.keys()
+        if mine:
+            with suppress(errors.RebalanceInProgressError):
+                self._commit_for_group({tp: self.positions[tp] for tp in mine})
+
+    def _commit_for_group(self, ends: dict[TopicPartition, int]) -> None:
+        self._confirmed = time.monotonic()
+        try:
+            self.consumer.commit(self._tagged(ends), timeout_ms=_COMMIT_MS)
+        except errors.KafkaError as error:
+            _mind(error)
+
+    def _tagged(self, ends: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetAndMetadata]:
+        return {tp: OffsetAndMetadata(end, self.tag, -1) for tp, end in ends.items()}
 
 
 def _mind(error: errors.KafkaError) -> None:

@@ -51,8 +51,9 @@ class Worker:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self.session = Session(job.plan, job.path, job.say)
-        self._ledger = Ledger(job, self.session)
+        self.session: Session
+        self._ledger: Ledger
+        self._load()
         self._consumer: KafkaConsumer
         self._assignment: Assignment
         self._records: list[ConsumerRecord] = []
@@ -75,7 +76,7 @@ class Worker:
         InterruptedError
             If a signal came before the stream was reached.
         """
-        ledger, job = self._ledger, self._job
+        job = self._job
         with ExitStack() as stack:
             try:
                 if job.writes:
@@ -92,12 +93,16 @@ class Worker:
             except FencedError:
                 raise
             except RunError:
-                if ledger.sink is not None:
+                if self._ledger.sink is not None:
                     with suppress(errors.KafkaError):
-                        ledger.sink.abort()
+                        self._ledger.sink.abort()
                 raise
             finally:
-                ledger.void()
+                self._ledger.void()
+
+    def _load(self) -> None:
+        self.session = Session(self._job.plan, self._job.path, self._job.say)
+        self._ledger = Ledger(self._job, self.session)
 
     def _connect(self, kind: Any, **arguments: Any) -> Any:
         job = self._job
@@ -122,6 +127,8 @@ class Worker:
             except errors.KafkaError as error:
                 raise RunError(f"cannot write to the topic {topic}: {reason_of(error)}; create it") from error
         producer.init_transactions()
+        # An older process may have written the file up to this moment, and no longer.
+        self._load()
         sink = TopicSink(producer, at.output_topic, at.dead_letter_topic, *self._journal_home())
         sink.cut = job.setbacks > 1
         self._ledger.sink = sink
