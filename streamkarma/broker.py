@@ -54,9 +54,23 @@ _ASSIGNORS = {
     "sticky": StickyPartitionAssignor,
     "cooperative-sticky": CooperativeStickyAssignor,
 }
-#: How long one attempt to connect takes at most; in between signals are heeded.
-_ATTEMPT_SECONDS = 2.0
-_LONGEST_PAUSE = 5.0
+#: Settings whose values are objects of Python.
+_OBJECTS = {
+    "default_offset_commit_callback",
+    "kafka_client",
+    "key_deserializer",
+    "key_serializer",
+    "metric_reporters",
+    "partitioner",
+    "sasl_oauth_token_provider",
+    "selector",
+    "socket_options",
+    "ssl_context",
+    "value_deserializer",
+    "value_serializer",
+}
+#: How long the first attempt to connect takes at most, and any; in between signals are heeded.
+_FIRST_SECONDS, _LONGEST_SECONDS = 0.75, 4.0
 
 
 class Settings:
@@ -126,6 +140,8 @@ def _typed(name: str, text: str) -> Any:
     if name not in defaults:
         near = difflib.get_close_matches(name, defaults, 1)
         raise UsageError(f"-X {name}: kafka-python has no such setting{f'; {near[0]}?' if near else ''}")
+    if name in _OBJECTS:
+        raise UsageError(f"-X {name}: its values are no text, and cannot be set here")
     default = defaults[name]
     try:
         if name == "partition_assignment_strategy":
@@ -133,20 +149,16 @@ def _typed(name: str, text: str) -> Any:
         if name == "api_version":
             return tuple(int(part) for part in text.split("."))
         if isinstance(default, bool):
-            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[
-                text.lower()
-            ]
+            return {"true": True, "false": False}[text.lower()]
         if isinstance(default, int) or (default is None and name.endswith(("_ms", "_bytes"))):
             return int(text)
         if isinstance(default, float):
             return float(text)
     except (KeyError, ValueError):
-        choices = (
-            f"one of {', '.join(_ASSIGNORS)}" if name == "partition_assignment_strategy" else "another type"
-        )
-        raise UsageError(f"-X {name}: the value must be {choices}") from None
-    if default is not None and not isinstance(default, str):
-        raise UsageError(f"-X {name}: its values are no text, and cannot be set here")
+        like = f"a value like {default}" if isinstance(default, (int, float)) else "a number"
+        if name == "partition_assignment_strategy":
+            like = f"one of {', '.join(_ASSIGNORS)}"
+        raise UsageError(f"-X {name}: expected {like}") from None
     return text
 
 
@@ -210,11 +222,11 @@ def connect(make: Callable[[int], Client], settings: Settings, trouble: Trouble,
         If the user wanted to leave before.
     """
     where = ", ".join(settings.brokers)
-    deadline, pause, said = time.monotonic() + patience, 0.25, False
+    deadline, attempt, said = time.monotonic() + patience, _FIRST_SECONDS, False
     while True:
         left = max(deadline - time.monotonic(), 0.1)
         try:
-            return make(int(1000 * min(left, _ATTEMPT_SECONDS)))
+            return make(int(1000 * min(left, attempt)))
         except (errors.KafkaConfigurationError, ValueError, OSError, ImportError) as error:
             # A file for TLS that is not there, settings that contradict each other.
             raise RunError(f"cannot connect to {where}: {error}") from error
@@ -222,17 +234,17 @@ def connect(make: Callable[[int], Client], settings: Settings, trouble: Trouble,
             reason = trouble.connection or reason_of(error)
         if trouble.refused:
             raise RunError(f"{where} refused to let us in: {reason}; check user, password and certificates")
-        if time.monotonic() + pause > deadline:
+        if time.monotonic() + attempt / 2 > deadline:
             raise RunError(f"no broker at {where} within {patience:g} s: {reason}")
         if not said:
             how_long = f"trying for {patience:g} s" if patience < float("inf") else "waiting"
             say(f"cannot reach {where} ({reason}); {how_long}")
             said = True
-        for _ in range(max(int(pause / 0.05), 1)):
+        for _ in range(int(attempt / 0.1)):
             if stopped():
                 raise InterruptedError
             time.sleep(0.05)
-        pause = min(2 * pause, _LONGEST_PAUSE)
+        attempt = min(2 * attempt, _LONGEST_SECONDS)
 
 
 class SetbackError(Exception):

@@ -99,7 +99,7 @@ class Cluster:
     def arguments(self, *given: str, group: str = "group") -> list[str]:
         """The command line of an attachment, which keeps its peace on stdout."""
         quiet = [] if "--predictions" in given else ["--no-predictions"]
-        return ["attach", *given, "--brokers", self.address, "--group", self.name(group), *quiet]
+        return ["attach", "--brokers", self.address, "--group", self.name(group), *given, *quiet]
 
     def attach(self, *given: str, group: str = "group", code: int = 0, env: dict[str, str] | None = None,
                stdout: bool = False) -> str:  # fmt: skip

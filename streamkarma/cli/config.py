@@ -27,8 +27,15 @@ def _load(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     unknown = sorted(k for k in own if k.replace("-", "_") not in known)
     if unknown:
         raise click.UsageError(f"--config {value}: {ctx.info_name} has no option {unknown[0]!r}")
-    values = {k.replace("-", "_"): v for k, v in {**general, **own}.items()}
+    values = {k.replace("-", "_"): _pairs(v) for k, v in {**general, **own}.items()}
     ctx.default_map = {known[n][0]: not v if known[n][1] else v for n, v in values.items() if n in known}
+
+
+def _pairs(value: Any) -> Any:
+    """A table within the command's table, as the option takes it: NAME=VALUE, repeated."""
+    if not isinstance(value, dict):
+        return value
+    return [f"{k}={str(v).lower() if isinstance(v, bool) else v}" for k, v in value.items()]
 
 
 def _names(command: click.Command) -> dict[str, tuple[str, bool]]:

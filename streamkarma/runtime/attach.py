@@ -71,32 +71,36 @@ class Attach:
             files = open_output(plan, stack)
             job = Job(plan, self._at, path, files, trouble, self._stop, self._say)
             job.files = _leaving_quietly(files, job)
-            worker = Worker(job)
-            ignored_before = worker.session.ignored_before
+            self._worker = Worker(job)
+            ignored_before = self._worker.session.ignored_before
             try:
                 self._look_around(job)
-                worker = self._work(worker, job)
+            except InterruptedError:
+                return 128 + int(self._stop.number or 0)
+            try:
+                self._work(job)
             except InterruptedError:
                 pass
             finally:
-                worker.session.ignored_before = ignored_before
-                job.progress.close(worker.session, stack, **self._more(worker, job))
+                session = self._worker.session
+                session.ignored_before = ignored_before
+                job.progress.close(session, stack, **self._more(job))
         return 0 if self._stop.number is None else 128 + self._stop.number
 
-    def _work(self, worker: Worker, job: Job) -> Worker:
+    def _work(self, job: Job) -> None:
         """Work, and after each setback begin again from what is safe."""
         while True:
             try:
-                worker.work()
+                self._worker.work()
                 self._resign(job)
-                return worker
+                return
             except SetbackError as setback:
                 job.setbacks += 1
                 if job.setbacks > MOST_SETBACKS:
                     raise RunError(f"{job.setbacks} attempts in a row failed: {setback}") from setback
                 job.say(f"setback: {setback}; going on from the last commit")
                 self._pause(0.25 * 2**job.setbacks)
-                worker = Worker(job)
+                self._worker = Worker(job)
 
     def _resign(self, job: Job) -> None:
         """Leave the group for good, so that its other processes need not wait for this one.
@@ -135,9 +139,9 @@ class Attach:
         try:
             there = consumer.topics()
             labels = () if job.topics.labels is None else (job.topics.labels,)
-            for name in (*job.topics.names, *labels):
+            for name in (*job.topics.names, *labels, *sorted(job.topics.avoid)):
                 if name not in there:
-                    near = difflib.get_close_matches(name, sorted(there), 1)
+                    near = difflib.get_close_matches(name, sorted(there), 1, 0.8)
                     hint = f"; did you mean {near[0]}?" if near else "; create it, or check --brokers"
                     raise RunError(f"there is no topic {name}{hint}")
             matching = job.topics.matching(there)
@@ -158,11 +162,11 @@ class Attach:
             consumer.close(autocommit=False, timeout_ms=1000)
         job.patience = _FOREVER
 
-    def _more(self, worker: Worker, job: Job) -> dict[str, Any]:
+    def _more(self, job: Job) -> dict[str, Any]:
         """What the summary says beside what every summary says."""
         kafka = {
             "group": self._at.group,
-            "positions": positions_state(worker.positions),
+            "positions": positions_state(self._worker.positions),
             "replayed": job.replayed,
             "lost": job.lost,
         }

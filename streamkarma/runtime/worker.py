@@ -11,7 +11,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition, errors
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import MemberState
 
-from streamkarma.broker import SetbackError, connect, reason_of, understood
+from streamkarma.broker import SetbackError, connect, understood
 from streamkarma.errors import FencedError, RunError
 from streamkarma.runtime.catchup import owed, replay
 from streamkarma.runtime.job import Job
@@ -121,11 +121,6 @@ class Worker:
             transactional_id=f"streamkarma.{at.group}.{job.instance}",
         )
         stack.callback(producer.close, timeout=0)
-        for topic in job.topics.avoid:
-            try:
-                producer.partitions_for(topic)
-            except errors.KafkaError as error:
-                raise RunError(f"cannot write to the topic {topic}: {reason_of(error)}; create it") from error
         producer.init_transactions()
         # An older process may have written the file up to this moment, and no longer.
         self._load()

@@ -1,0 +1,172 @@
+"""On a real broker: what goes wrong, and the one line that says so."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+
+import pytest
+from kafka import KafkaAdminClient, TopicPartition
+
+from tests.broker import PASSWORD, USER, Broker, free_port
+from tests.cluster import Cluster, Record, events, until
+
+SASL = {
+    "STREAMKARMA_KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
+    "STREAMKARMA_KAFKA_SASL_MECHANISM": "PLAIN",
+    "STREAMKARMA_KAFKA_SASL_PLAIN_USERNAME": USER,
+}
+
+
+def last(said: str) -> str:
+    """The last line of what was said."""
+    return said.splitlines()[-1]
+
+
+def test_no_broker(cluster: Cluster) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    began = time.monotonic()
+    said = cluster.attach("t", "--brokers", address, "--connect-timeout", "2", "--model", "m", code=1)
+    assert time.monotonic() - began < 10
+    first, *_ = said.splitlines()
+    assert first.startswith(f"cannot reach {address} (")
+    assert first.endswith("trying for 2 s")
+    assert last(said).startswith(f"streamkarma: no broker at {address} within 2 s: ")
+    assert not (cluster.folder / "m").exists()
+
+
+def test_a_broker_that_comes_a_little_later(cluster: Cluster, own_broker: Broker) -> None:
+    source = cluster.topic("in")
+    cluster.put(source, events(20))
+    own_broker.stop()
+    with cluster.start(source, "--until-end", "--model", "m") as process:
+        assert process.stderr is not None
+        assert "cannot reach" in process.stderr.readline()
+        own_broker.start()
+        assert process.wait(60) == 0
+    assert cluster.kept("m")["events"] == 20
+
+
+def test_a_signal_while_nobody_answers(cluster: Cluster) -> None:
+    with cluster.start("t", "--brokers", f"127.0.0.1:{free_port()}") as process:
+        assert process.stderr is not None
+        process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 143
+
+
+@pytest.mark.parametrize("where", [["--output-topic"], []])
+def test_a_signal_when_the_broker_has_gone(cluster: Cluster, own_broker: Broker, where: list[str]) -> None:
+    source, output = cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, events(300))
+    where = [*where, output] if where else []
+    with cluster.start(source, "--model", "m", *where, "--checkpoint-every", "100") as process:
+        until(lambda: (cluster.folder / "m").exists() and cluster.kept("m")["events"] >= 300, process)
+        own_broker.stop(hard=True)
+        try:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(10) == 143
+        finally:
+            own_broker.start()
+    assert cluster.kept("m")["events"] == 300
+
+
+@pytest.mark.parametrize(("name", "hint"), [("clicsk", "did you mean clicks"), ("else", "create it")])
+def test_no_such_topic(cluster: Cluster, name: str, hint: str) -> None:
+    cluster.topic("clicks")
+    said = cluster.attach(cluster.name(name), code=1)
+    assert last(said).startswith(f"streamkarma: there is no topic {cluster.name(name)}; {hint}")
+
+
+def test_no_such_output_topic(cluster: Cluster) -> None:
+    said = cluster.attach(cluster.topic("in"), "--output-topic", cluster.name("z"), code=1)
+    assert last(said) == f"streamkarma: there is no topic {cluster.name('z')}; create it, or check --brokers"
+
+
+def test_the_password_comes_from_the_environment_and_is_never_said(
+    cluster: Cluster, own_broker: Broker
+) -> None:
+    source = cluster.topic("in")
+    cluster.put(source, events(20))
+    arguments = [source, "--brokers", own_broker.locked_address, "--until-end", "--model", "m"]
+    wrong = "not the password"
+    env = {**SASL, "STREAMKARMA_KAFKA_SASL_PLAIN_PASSWORD": wrong}
+    said = cluster.attach(*arguments, code=1, env=env)
+    assert "refused to let us in" in last(said)
+    assert wrong not in said
+    said = cluster.attach(*arguments, env={**SASL, "STREAMKARMA_KAFKA_SASL_PLAIN_PASSWORD": PASSWORD})
+    assert PASSWORD not in said
+    assert cluster.kept("m")["events"] == 20
+    # The same from a file, where a table holds the settings.
+    (cluster.folder / "c.toml").write_text(
+        f'[attach.kafka]\nsecurity_protocol = "SASL_PLAINTEXT"\nsasl_mechanism = "PLAIN"\n'
+        f'sasl_plain_username = "{USER}"\nsasl_plain_password = "{PASSWORD}"\n'
+    )
+    cluster.attach(*arguments, "--config", "c.toml", group="another")
+
+
+@pytest.mark.parametrize("start", ["earliest", "latest"])
+def test_records_that_were_gone_before_they_were_read(cluster: Cluster, start: str) -> None:
+    source = cluster.topic("in")
+    cluster.put(source, events(100))
+    arguments = [source, "--model", "m", "--from", start, "--output-topic", cluster.topic("out")]
+    if start == "latest":
+        cluster.attach(*arguments, "--until-end")
+        cluster.put(source, events(50))
+    else:
+        cluster.attach(*arguments, "--max-events", "10")
+    admin = KafkaAdminClient(bootstrap_servers=cluster.address)
+    admin.delete_records({TopicPartition(source, 0): 120 if start == "latest" else 40})
+    admin.close()
+    said = cluster.attach(*arguments, "--until-end", "--summary", "s")
+    begin, end = (100, 150) if start == "latest" else (10, 40)
+    assert f"topic {source}, partition 0: offsets {begin} to {end - 1} are lost" in said
+    assert json.loads((cluster.folder / "s").read_text())["kafka"]["lost"] == {f"{source}/0": end - begin}
+    assert cluster.kept("m")["events"] == (0 if start == "latest" else 70)
+
+
+def test_a_topic_that_was_made_anew(cluster: Cluster) -> None:
+    source = cluster.topic("in")
+    cluster.put(source, events(100))
+    cluster.attach(source, "--until-end", "--model", "m")
+    admin = KafkaAdminClient(bootstrap_servers=cluster.address)
+    admin.delete_topics([source])
+    while source in admin.list_topics():
+        time.sleep(0.01)
+    admin.close()
+    cluster.topic("in")
+    cluster.put(source, events(30))
+    said = cluster.attach(source, "--until-end", "--model", "m")
+    assert "offset 100 is past its end, 30; was the topic made anew?" in said
+    assert cluster.kept("m")["events"] == 130
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["-X", "fetch_max_byte=1"], "-X fetch_max_byte: kafka-python has no such setting; fetch_max_bytes?"),
+        (["-X", "fetch_max_bytes=secret"], "-X fetch_max_bytes: expected a value like 52428800"),
+        (["-X", "group_id=g"], "-X group_id cannot be set: use --group"),
+        (["-X", "check_crcs"], "-X check_crcs: expected NAME=VALUE"),
+        (["-X", "ssl_context=1"], "-X ssl_context: its values are no text, and cannot be set here"),
+        (["-X", "partition_assignment_strategy=x"], "expected one of range, roundrobin, sticky"),
+        (["--output-topic", "t"], "the topic t cannot be read and written in one"),
+        (["[a"], "a pattern stands alone"),
+        (["--label-topic", "l"], "labels that come later need --id NAME"),
+        (["--label-topic", "l", "--pending", "0"], "--label-topic has no meaning with --pending 0"),
+        (["--brokers", "localhost:x"], "--brokers: localhost:x has no port; expected HOST:PORT"),
+        (["--regret", "all"], "this version has no baselines yet"),
+    ],
+)
+def test_usage(cluster: Cluster, given: list[str], said: str) -> None:
+    line = last(cluster.attach("t", *given, code=2))
+    assert said in line
+    assert "secret" not in line
+
+
+def test_a_record_too_large_for_one_fetch(cluster: Cluster) -> None:
+    source = cluster.topic("in", 1, **{"max.message.bytes": "3000000"})
+    cluster.put(source, [Record(b'{"a": 1, "y": 0}'), Record(b'{"b": "%s", "y": 1}' % (b"x" * 900_000))])
+    cluster.attach(source, "--until-end", "--model", "m", "-X", "max_partition_fetch_bytes=10000")
+    assert cluster.kept("m")["events"] == 2
