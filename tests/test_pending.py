@@ -1,0 +1,206 @@
+"""Labels that come later: matched by id, learned in label order, bounded, and kept."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkarma.runtime.fields import Fields
+from streamkarma.runtime.pending import Pending
+from streamkarma.runtime.task import Tasked
+from tests.cluster import Cluster, events, lines
+from tests.conftest import Program
+from tests.loops import Kept, kept
+
+LABELS = {"binary": [0, 1], "multiclass": ["x", "y", "z"], "regression": [0.5, 2.25, -3.0]}
+
+
+def made(labels: list[Any], n: int, seed: int = 0) -> list[dict[str, Any]]:
+    """Labelled events of three attributes."""
+    rng = random.Random(seed)
+    return [
+        {
+            "id": i,
+            **{a: round(rng.gauss(0, 1), 3) for a in "abc" if rng.random() < 0.7},
+            "y": rng.choice(labels),
+        }
+        for i in range(n)
+    ]
+
+
+def without(record: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name not in names}
+
+
+def a_loop(pending: Pending | None, task: str = "auto", printed: bool = True) -> Kept:
+    tasked = Tasked(task, {"budget": 20}, None, lambda _: None)
+    return kept(tasked, printed, Fields(id="id"), pending)
+
+
+def state(loop: Kept) -> Any:
+    header, arrays = loop.loop.tasked.model.state()
+    return header, {name: array.tobytes() for name, array in arrays.items()}
+
+
+def late(given: list[dict[str, Any]], rng: random.Random) -> tuple[list[dict[str, Any]], list[int]]:
+    """The events without labels and the labels alone, each after its event; and label order."""
+    waiting: list[dict[str, Any]] = []
+    stream: list[dict[str, Any]] = []
+    order: list[int] = []
+    for event in [*given, *[None] * (3 * len(given))]:
+        if event is not None:
+            stream.append(without(event, "y"))
+            waiting.append(event)
+        for _ in range(rng.randrange(3)):
+            if waiting:
+                labelled = waiting.pop(rng.randrange(len(waiting)))
+                stream.append({"id": labelled["id"], "y": labelled["y"]})
+                order.append(labelled["id"])
+    return stream, order
+
+
+@pytest.mark.parametrize("task", LABELS)
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), cuts=st.lists(st.integers(0, 120), max_size=6))
+def test_late_labels_teach_as_in_their_order(task: str, seed: int, cuts: list[int]) -> None:
+    events_ = made(LABELS[task], 40, seed)
+    stream, order = late(events_, random.Random(seed))
+    loop = a_loop(Pending(1000), task)
+    ends = sorted({0, len(stream), *(cut % (len(stream) + 1) for cut in cuts)})
+    for begin, end in pairwise(ends):
+        loop.feed(lines(stream[begin:end]), begin + 1)
+    direct = a_loop(None, task)
+    direct.feed(lines([events_[i] for i in order]))
+    assert state(loop) == state(direct)
+    # The loss is that of the prediction as it was made.
+    first = {row["id"]: row for row in loop.rows if "target" not in row}
+    for row in loop.rows:
+        if "target" in row:
+            said = first[row["id"]]
+            assert {k: row[k] for k in ("prediction", "score") if k in row} == {
+                k: said[k] for k in ("prediction", "score") if k in said
+            }
+            if task == "regression":
+                assert row["loss"] == pytest.approx((said["prediction"] - row["target"]) ** 2)
+            elif task == "binary" and "probability" in said:
+                p = said["probability"] if said["prediction"] == row["target"] else 1 - said["probability"]
+                assert row["loss"] == pytest.approx(-math.log(p))
+    assert [row["n"] for row in loop.rows] == list(range(1, len(stream) + 1))
+    mean = loop.loop.judge.mean_loss
+    losses = [row["loss"] for row in loop.rows if "loss" in row]
+    assert mean == pytest.approx(sum(losses) / len(losses))
+
+
+def test_resuming_with_events_that_wait(streamkarma: Program, tmp_path: Path) -> None:
+    stream, _ = late(made([0, 1], 120), random.Random(3))
+    arguments = ("learn", "--id", "id", "--pending", "50")
+    whole = streamkarma(*arguments, "--model", "whole", records=stream)
+    first = streamkarma(*arguments, "--model", "parts", records=stream[:90])
+    # What was said once need not be said again.
+    second = streamkarma("learn", "--model", "parts", records=stream[90:])
+    assert first.rows + second.rows == whole.rows
+    assert (tmp_path / "parts").read_bytes() != b""
+    one, two = (json.loads(streamkarma("inspect", m, "--json").stdout) for m in ("whole", "parts"))
+    assert without(one, "path") == without(two, "path")
+
+
+def test_what_does_not_match_is_counted(streamkarma: Program, tmp_path: Path) -> None:
+    records = [
+        {"id": 1, "a": 1.0},
+        {"id": 2, "a": 2.0},
+        {"id": 3, "a": 3.0},  # the first must go
+        {"id": 1, "y": 1},  # too late
+        {"id": 3, "y": 0},
+        {"id": 9, "y": 1},  # early
+        {"id": 9, "a": 4.0},
+        {"id": 2, "a": 2.5},  # again: the older one expires
+        {"id": 2, "y": 1, "a": 77.0},  # the event's attributes count, not the label's
+        {"id": 8, "y": 0, "a": 5.0},  # an event that has its label
+        {"a": 6.0, "y": 1},  # no id
+        {"id": 3},
+    ]
+    done = streamkarma("learn", "--id", "id", "--pending", "2", "--summary", "s", records=records)
+    summary = json.loads((tmp_path / "s").read_text())
+    assert summary["pending"] == {"matched": 3, "unmatched": 1, "expired": 2, "waiting": 1}
+    assert (summary["events"], summary["learned"], summary["unlabelled"]) == (10, 5, 5)
+    assert "labels unmatched" in done.stderr
+    assert [row["n"] for row in done.rows] == list(range(1, 11))
+
+
+def test_time_is_a_bound_too() -> None:
+    pending = Pending(10, seconds=60.0)
+    loop = a_loop(pending)
+    for time, record in ((0.0, {"id": 1, "a": 1}), (50.0, {"id": 2, "a": 1}), (70.0, {"id": 1, "y": 1})):
+        # The time is that of the record.
+        loop.loop.feed(_at(time, record))
+    assert pending.summary() == {"matched": 0, "unmatched": 1, "expired": 1, "waiting": 1}
+
+
+def _at(time: float, record: dict[str, Any]) -> Any:
+    from streamkarma.sources.records import Records
+
+    return Records(lines([record]), lambda i: {"line": i}, {}, time=lambda i: time)
+
+
+def test_a_label_that_cannot_be_leaves_the_event_waiting(streamkarma: Program) -> None:
+    records = [
+        {"id": 1, "a": 1.0, "y": True},
+        {"id": 2, "a": 1.0},
+        {"id": 2, "y": {"no": 1}},
+        {"id": 2, "y": False},
+    ]
+    done = streamkarma("learn", "--id", "id", "--pending", "5", "--dead-letters", "-", records=records)
+    assert [row.get("target") for row in done.rows if "n" in row] == [True, None, False]
+    assert [row["line"] for row in done.rows if "line" in row] == [3]
+
+
+def test_pending_needs_an_id(streamkarma: Program) -> None:
+    done = streamkarma("learn", "--pending", "5")
+    assert (done.code, "need --id NAME" in done.stderr) == (2, True)
+
+
+def test_labels_from_a_topic(cluster: Cluster) -> None:
+    given = events(600)
+    rng = random.Random(0)
+    order = list(range(600))
+    rng.shuffle(order)
+    source, labels, output = cluster.topic("in"), cluster.topic("labels"), cluster.topic("out")
+    arguments = [source, "--label-topic", labels, "--output-topic", output, "--id", "id", "--model", "m"]
+    cluster.put(source, [without(event, "y") for event in given])
+    cluster.attach(*arguments, "--until-end")
+    cluster.put(labels, [{"id": i, "y": given[i]["y"]} for i in order[:300]])
+    cluster.attach(*arguments, "--until-end")
+    cluster.put(labels, [{"id": i, "y": given[i]["y"]} for i in order[300:]])
+    cluster.put(labels, [{"id": 7777, "y": 1}, {"id": 1}, {"y": 1}])
+    said = cluster.attach(*arguments, "--until-end", "--summary", "s")
+    cluster.learn(lines([given[i] for i in order]), "--id", "id")
+    assert cluster.state("m") == cluster.state("reference.karma")
+    summary = json.loads((cluster.folder / "s").read_text())
+    assert summary["pending"] == {"matched": 300, "unmatched": 1, "expired": 0, "waiting": 0}
+    assert summary["rejected"] == 2
+    assert f"topic {labels}, partition 0, offset 601: a label record without 'y'" in said
+    rows = cluster.rows(output)
+    assert [row["n"] for row in rows] == list(range(1, 1201))
+    assert [row["id"] for row in rows[600:]] == order
+
+
+def test_labels_by_key_and_before_their_events(cluster: Cluster) -> None:
+    from tests.cluster import Record
+
+    source, labels = cluster.topic("in"), cluster.topic("labels")
+    cluster.put(labels, [Record(b'{"y": %d}' % (i % 2), key=b"%d" % i) for i in range(50)])
+    arguments = [source, "--label-topic", labels, "--with-key", "key", "--id", "key", "--model", "m"]
+    cluster.attach(*arguments, "--until-end")
+    assert cluster.kept("m")["events"] == 0
+    cluster.put(source, [Record(b'{"a": %d}' % i, key=b"%d" % i) for i in range(50)])
+    cluster.attach(*arguments, "--until-end")
+    cluster.learn([b'{"a": %d, "y": %d}' % (i, i % 2) for i in range(50)])
+    assert cluster.state("m") == cluster.state("reference.karma")
