@@ -138,9 +138,9 @@ class Job:
         """Whether so many events are all that was asked for, or nobody reads any more."""
         return self.unread or (self.at.max_events is not None and events >= self.at.max_events)
 
-    def room(self, events: int) -> int | None:
-        """How many records may be taken after so many events; None for any number."""
-        return None if self.at.max_events is None else self.at.max_events - events
+    def room(self, events: int, most: int) -> int:
+        """How many records may be taken after so many events, of ``most`` that could be."""
+        return most if self.at.max_events is None else min(most, self.at.max_events - events)
 
     def committed(self, tally: Tally) -> None:
         """A commit has come about: this was counted, and whatever went wrong is over."""

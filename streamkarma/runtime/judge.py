@@ -21,20 +21,28 @@ from streamkarma.runtime.task import Tasked, text_of
 Row = dict[str, Any]
 
 
+#: In the place of what a row does not have.
+ABSENT = object()
+
+
 class Verdict(NamedTuple):
     """What was said of a batch of T events.
 
     Attributes
     ----------
-    rows
-        What to print of each event, if that was asked for.
+    columns
+        What to print, if that was asked for: by name, T values, or ABSENT.
     scores, known
         As in ``Made``, shapes (T, C) and (T,).
     """
 
-    rows: list[Row]
+    columns: dict[str, list[Any]]
     scores: NDArray[np.float64]
     known: NDArray[np.int64]
+
+    def row(self, t: int) -> Row:
+        """What to print of one event."""
+        return {name: values[t] for name, values in self.columns.items() if values[t] is not ABSENT}
 
 
 class Counted:
@@ -80,10 +88,11 @@ class Judge:
             verdict, losses = self._run_regression(model, batch, labels, weights, rows, made)
         else:
             verdict, losses = self._run_classification(model, batch, labels, weights, rows, made)
-        for t, before in made.items():
-            if rows:
-                verdict.rows[t] = dict(before.row)
-                _put(verdict.rows[t], "loss", float(losses[t]))
+        if rows:
+            for t, before in made.items():
+                for name, values in verdict.columns.items():
+                    values[t] = before.row.get(name, ABSENT)
+            verdict.columns["loss"] = _finite(losses)
         return verdict
 
     def _run_classification(self, model: KARMAClassifier, batch: Batch, labels: Sequence[Any],
@@ -105,7 +114,7 @@ class Judge:
             both = (judged.targets >= 0) & (judged.known == 2)
             oriented = signs[both] * judged.scores[both, 0]
             self.counted.classes.update_scores(oriented, (judged.targets[both] == 1) == (signs[both] > 0))
-        shown = self._rows(model, judged, predicted, chances, signs) if rows else []
+        shown = self._columns(model, judged, predicted, chances, signs) if rows else {}
         return Verdict(shown, judged.scores, judged.known), judged.losses
 
     @property
@@ -135,25 +144,33 @@ class Judge:
             scores = np.where(unknown & (judged.known[:, None] > 0), -np.inf, scores)
         return probabilities(scores, len(model.classes))
 
-    def _rows(self, model: KARMAClassifier, judged: Judged, predicted: NDArray[np.int64],
-              chances: NDArray[np.float64] | None, signs: NDArray[np.int64]) -> list[Row]:  # fmt: skip
-        classes = model.classes
-        several = self._tasked.name == "multiclass"
-        rows: list[Row] = []
-        scores, losses = judged.scores.tolist(), judged.losses.tolist()
-        for t, known in enumerate(judged.known.tolist()):
-            row: Row = {"prediction": classes[predicted[t]] if known else None}
-            if several:
-                each = scores[t] if len(scores[t]) > 1 else [-scores[t][0] / 2, scores[t][0] / 2]
-                shown = zip(classes[:known], each, strict=False)
-                row["score"] = {text_of(name): value for name, value in shown if math.isfinite(value)}
-            elif signs[t]:
-                _put(row, "score", float(signs[t]) * scores[t][0])
-            if chances is not None and known > 1:
-                _put(row, "probability", float(chances[t, predicted[t]]))
-            _put(row, "loss", losses[t])
-            rows.append(row)
-        return rows
+    def _columns(
+        self,
+        model: KARMAClassifier,
+        judged: Judged,
+        predicted: NDArray[np.int64],
+        chances: NDArray[np.float64] | None,
+        signs: NDArray[np.int64],
+    ) -> dict[str, list[Any]]:
+        """What to print of each event, but for its loss."""
+        classes, known = model.classes, judged.known
+        names = np.array([*classes, None], object)  # the last is what -1 means
+        shown: dict[str, list[Any]] = {"prediction": names[predicted].tolist()}
+        if self._tasked.name == "multiclass":
+            texts = [text_of(name) for name in classes]
+            each = judged.scores
+            if each.shape[1] == 1:
+                each = np.column_stack([-each[:, 0] / 2, each[:, 0] / 2])
+            shown["score"] = [
+                {name: value for name, value in zip(texts[:k], row, strict=False) if math.isfinite(value)}
+                for k, row in zip(known.tolist(), each.tolist(), strict=True)
+            ]
+        else:
+            shown["score"] = _finite(np.where(signs != 0, signs * judged.scores[:, 0], np.nan))
+        if chances is not None:
+            chosen = chances[np.arange(len(predicted)), predicted]
+            shown["probability"] = _finite(np.where(known > 1, chosen, np.nan))
+        return shown
 
     def _run_regression(self, model: KARMARegressor, batch: Batch, labels: Sequence[Any],
                         weights: Sequence[float], rows: bool,
@@ -166,14 +183,7 @@ class Judge:
         labelled = np.array([label is not None for label in labels], np.bool_)
         targets = np.array([label for label in labels if label is not None], np.float64)
         self.counted.numbers.update(targets, predictions[labelled])
-        shown: list[Row] = []
-        if rows:
-            for prediction, loss in zip(predictions.tolist(), losses.tolist(), strict=True):
-                row: Row = {}
-                _put(row, "prediction", prediction)
-                _put(row, "score", prediction)
-                _put(row, "loss", loss)
-                shown.append(row)
+        shown = {"prediction": _finite(predictions), "score": _finite(predictions)} if rows else {}
         known = np.zeros(len(labels), np.int64)
         return Verdict(shown, np.column_stack([predictions, spreads]), known), losses
 
@@ -204,7 +214,9 @@ def _predicted(judged: Judged) -> NDArray[np.int64]:
     return np.where(known > 0, best, -1)
 
 
-def _put(row: Row, name: str, value: float) -> None:
-    """Numbers are finite or absent."""
-    if math.isfinite(value):
-        row[name] = value
+def _finite(values: NDArray[np.float64]) -> list[Any]:
+    """Numbers that are finite; others are absent."""
+    plain: list[Any] = values.tolist()
+    if np.isfinite(values).all():
+        return plain
+    return [value if math.isfinite(value) else ABSENT for value in plain]

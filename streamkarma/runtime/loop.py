@@ -17,7 +17,7 @@ from streamkarma.events.labels import Label
 from streamkarma.events.vocabulary import is_missing, observed_in
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.gathered import Gathered
-from streamkarma.runtime.judge import Counted, Judge, Row
+from streamkarma.runtime.judge import ABSENT, Counted, Judge, Row
 from streamkarma.runtime.pending import Event, Made, Pending
 from streamkarma.runtime.task import Tasked
 from streamkarma.sources.jsonlines import parse
@@ -316,9 +316,9 @@ class Loop:
         judged = self.judge.run(g.batch, g.labels, weights, printed or bool(g.waiting), g.made)
         if self.pending is not None:
             for key, (t, record, then) in g.waiting.items():
-                made = Made(judged.rows[t], judged.scores[t].tolist(), int(judged.known[t]))
+                made = Made(judged.row(t), judged.scores[t].tolist(), int(judged.known[t]))
                 self.pending.keep(key, Event(record, g.weights[t], made), then)
-        rows = [self._complete(row, g, i) for i, row in enumerate(judged.rows)] if printed else []
+        rows = self._rows(judged.columns, g) if printed else []
         events, unlabelled = len(g.labels), g.labels.count(None)
         idle = 0
         if min(weights) == 0.0:
@@ -343,14 +343,24 @@ class Loop:
     def _new_batch(self) -> None:
         self._gathered = Gathered(self.tasked.model.batch())
 
-    def _complete(self, row: Row, g: Gathered, i: int) -> Row:
-        """The row of an event with what is not the model's to say, in the order of the contract."""
-        every = {"n": self._next + i, **row, "observed": g.batch.sizes()[i]}
+    def _rows(self, columns: dict[str, list[Any]], g: Gathered) -> list[Row]:
+        """What was said, with what is not the model's to say, in the order of the contract."""
+        every: dict[str, Any] = {
+            "n": range(self._next, self._next + len(g.labels)),
+            **columns,
+            "target": [ABSENT if y is None or y != y else y for y in g.targets],
+            "observed": g.batch.sizes(),
+        }
         if self._fields.id is not None:
-            every["id"] = g.ids[i]
-        if not is_missing(g.targets[i]):
-            every["target"] = g.targets[i]
-        return {name: every[name] for name in _ORDER if name in every}
+            every["id"] = g.ids
+        names = [name for name in _ORDER if name in every]
+        rows = [
+            dict(zip(names, values, strict=True))
+            for values in zip(*(every[name] for name in names), strict=True)
+        ]
+        if any(ABSENT in every[name] for name in _MAY_LACK if name in every):
+            rows = [{name: value for name, value in row.items() if value is not ABSENT} for row in rows]
+        return rows
 
     def _set_aside(self, at: int, value: bytes, error: RecordError) -> None:
         self.counters = self.counters._replace(rejected=self.counters.rejected + 1)
@@ -363,6 +373,8 @@ class Loop:
             self._output.dead_letters(Letter(at, place, str(error), value))
 
 
+#: What a row may have, and what of it some rows do not.
+_MAY_LACK = ("prediction", "score", "probability", "target", "loss")
 _ORDER = ("n", "id", "prediction", "score", "probability", "target", "loss", "observed")
 
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition, errors
+from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import MemberState
 
@@ -20,7 +20,7 @@ from streamkarma.runtime.ledger import QUIET_SECONDS, Ledger
 from streamkarma.runtime.loop import Letter, Output
 from streamkarma.runtime.placing import place, say_lost
 from streamkarma.runtime.session import Session
-from streamkarma.sinks.kafka import TopicSink
+from streamkarma.sinks.kafka import BulkProducer, TopicSink
 from streamkarma.sources.kafka import Assignment, Polled, records_of
 from streamkarma.sources.records import Records
 
@@ -29,6 +29,9 @@ from streamkarma.sources.records import Records
 _POLL_SECONDS, _JOINING_SECONDS = 0.25, 0.05
 #: A process that has had no partitions for so long will not get any: there are enough others.
 _IDLE_SECONDS = 5.0
+#: Records of one poll, and as many of them as are learned before signals are heeded again. What
+#: a poll costs beside its records shows in the throughput.
+_POLL_RECORDS, _PART = 2000, 500
 #: How long leaving the group may take, once everything is safe.
 _LEAVE_MS = 3000
 #: Whose order of records can be relied on: committed ones only; and nothing moves by itself.
@@ -116,7 +119,7 @@ class Worker:
         """Get ready to send; from here on an older process of the same instance is fenced."""
         job, at = self._job, self._job.at
         producer = self._connect(
-            KafkaProducer,
+            BulkProducer,
             **job.settings.producer(linger_ms=5, batch_size=256 << 10, max_block_ms=20_000),
             transactional_id=f"streamkarma.{at.group}.{job.instance}",
         )
@@ -178,7 +181,9 @@ class Worker:
         """Become a member of the group."""
         job = self._job
         static = None if job.plan.model is None else job.instance
-        reading = job.settings.consumer(allow_auto_create_topics=False, group_instance_id=static)
+        reading = job.settings.consumer(
+            allow_auto_create_topics=False, group_instance_id=static, max_poll_records=_POLL_RECORDS
+        )
         self._consumer = self._connect(KafkaConsumer, **{**reading, **_READING}, group_id=job.at.group)
         stack.callback(self._leave)
         self._ledger.consumer = self._consumer
@@ -230,7 +235,12 @@ class Worker:
             seconds = _JOINING_SECONDS
         polled: Polled = {}
         try:
-            polled = self._consumer.poll(timeout_ms=int(1000 * seconds))
+            # In steps: where a fetch comes in at the wrong moment, kafka-python sleeps although
+            # there are records, but not for longer than it was told to wait.
+            for milliseconds in (0, 5, int(1000 * seconds)):
+                polled = self._consumer.poll(timeout_ms=milliseconds)
+                if polled:
+                    break
         except errors.OffsetOutOfRangeError as error:
             gone = [tp for tp in error.args[0] if tp in self._consumer.assignment()]
             self._consumer.pause(*gone)
@@ -251,8 +261,8 @@ class Worker:
         if job.ends is not None:
             end = job.ends.get(partition, 0)
             records = [record for record in records if record.offset < end]
-        while records and not job.done(loop.counters.events):
-            part = records[: job.room(loop.counters.events)]
+        while records and not job.stopped() and not job.done(loop.counters.events):
+            part = records[: job.room(loop.counters.events, _PART)]
             ledger.begin(partition)
             done = loop.feed(self._read(partition, part))
             if done:

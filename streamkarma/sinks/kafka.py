@@ -16,6 +16,34 @@ SHOWN_BYTES = 1000
 _OVERHEAD = 10_000
 
 
+class BulkProducer(KafkaProducer):  # type: ignore[misc]  # kafka-python has no types
+    """A KafkaProducer that takes many records at once, in half of the time.
+
+    It does what ``send`` does, once for all of them where it is the same for all. For that it
+    uses what the class keeps to itself, which is why kafka-python's next minor version has to
+    be looked at before it is allowed.
+    """
+
+    def send_many(self, topic: str, values: Sequence[bytes], keys: Sequence[bytes | None]) -> None:
+        """Send records to a topic within a transaction; those without a key to one partition."""
+        if not values:
+            return
+        self.partitions_for(topic)
+        longest = max(map(len, values)) + max((len(key) for key in keys if key is not None), default=0)
+        self._ensure_valid_record_size(longest + _OVERHEAD)
+        any_partition = self._partition(topic, None, None, None, None, None)
+        known: set[TopicPartition] = set()
+        append = self._accumulator.append
+        for value, key in zip(values, keys, strict=True):
+            number = any_partition if key is None else self._partition(topic, None, key, value, key, value)
+            partition = TopicPartition(topic, number)
+            if partition not in known:
+                self._transaction_manager.maybe_add_partition_to_transaction(partition)
+                known.add(partition)
+            append(partition, None, key, value, [])
+        self._sender.wakeup()
+
+
 class TopicSink:
     """Sends rows to one topic and dead letters to another; all of it or nothing is seen.
 
@@ -34,7 +62,7 @@ class TopicSink:
         From every method: the transaction did not come about.
     """
 
-    def __init__(self, producer: KafkaProducer, output_topic: str | None, dead_letter_topic: str | None,
+    def __init__(self, producer: BulkProducer, output_topic: str | None, dead_letter_topic: str | None,
                  journal_group: str, journal_place: TopicPartition) -> None:  # fmt: skip
         self._producer = producer
         self._output_topic = output_topic
@@ -50,9 +78,9 @@ class TopicSink:
     def predictions(self, rows: list[dict[str, Any]], at: list[int]) -> None:
         """Send rows, each under the key of the record it answers."""
         self._begin()
-        send, topic, records = self._producer.send, self._output_topic, self.records
-        for row, i in zip(rows, at, strict=True):
-            send(topic, orjson.dumps(row), key=records[i].key)
+        records = self.records
+        values, keys = list(map(orjson.dumps, rows)), [records[i].key for i in at]
+        self._producer.send_many(str(self._output_topic), values, keys)
 
     def dead_letter(self, record: ConsumerRecord, reason: str) -> None:
         """Send a record that was set aside, as it was."""
