@@ -96,6 +96,7 @@ def test_killed_without_a_topic_to_answer_to(cluster: Cluster) -> None:
     source = cluster.topic("in")
     cluster.put(source, spread(given, 1))
     arguments = [source, "--until-end", "--model", "m", "--checkpoint-every", "300"]
+    arguments += ["-X", "max_poll_records=70"]
     for call, before in ((3, True), (2, False)):
         script = deadly("runtime.session.Session.save", call, before)
         with cluster.start(*arguments, script=script) as process:

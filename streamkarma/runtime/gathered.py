@@ -69,7 +69,10 @@ class Gathered:
 
     def fill(self, starts: NDArray[np.int64], coordinates: NDArray[np.int32],
              values: NDArray[np.float64], labels: list[Any]) -> None:  # fmt: skip
-        """Add events that were encoded elsewhere, of weight 1 and not to be shown."""
+        """Have events that were encoded elsewhere, the first there are, of weight 1 and no id."""
         self.batch.fill(starts, coordinates, values)
         self.labels += labels
         self.weights += [1.0] * len(labels)
+        self.targets += labels
+        self.ids += [None] * len(labels)
+        self.at += range(len(labels))

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
 import orjson
 
 from streamkarma.errors import RecordError
@@ -22,7 +21,7 @@ from streamkarma.runtime.pending import Event, Made, Pending
 from streamkarma.runtime.task import Tasked
 from streamkarma.sources.jsonlines import parse
 from streamkarma.sources.records import Place, Records, said
-from streamkarma.sources.scanner import NO_LABEL, NUMBER, NameTable, name_table, scan
+from streamkarma.sources.scanner import NameTable, name_table, scan
 
 
 class Counters(NamedTuple):
@@ -150,13 +149,13 @@ class Loop:
     def _scan(self, values: list[bytes]) -> int:
         """Process the common records at the front, and return how many these were.
 
-        Where each label must be shown again as it was given, or fields beside it taken out,
-        or names still come in, the general readers do it all.
+        Where fields beside the label must be taken out, or names still come in, the general
+        readers do it all.
         """
         names = self.tasked.model.vocabulary.coordinate_count
         steady, self._names = self._names == names, names
         simple = self._only_target and not self._nested and self._records.beside is None
-        if not steady or not simple or self._output.predictions is not None:
+        if not steady or not simple:
             return 0
         if self._table_of != names:
             table = name_table(self.tasked.model.vocabulary.numeric_names(), self._fields.target)
@@ -164,12 +163,9 @@ class Loop:
         scanned = scan(values, self._table, names)
         if not scanned.lines:
             return 0
-        labels: list[Any] = scanned.labels.tolist()
-        for t in np.flatnonzero(scanned.kinds == NO_LABEL):
-            labels[t] = None
-        kinds = {(float, bool)[kind - NUMBER] for kind in set(scanned.kinds.tolist()) - {NO_LABEL}}
-        numeric = kinds <= {float} and self._numeric(labels)
-        if not (numeric or self._accepted.issuperset((k, y) for k in kinds for y in {*labels} - {None})):
+        labels = scanned.given()
+        known = self._accepted.issuperset(zip(map(type, labels), labels, strict=True))
+        if not (known or self._numeric(labels)):
             return 0
         self._gathered.fill(scanned.starts, scanned.coordinates, scanned.values, labels)
         self._flush()

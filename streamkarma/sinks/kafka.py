@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,11 +18,12 @@ _OVERHEAD = 10_000
 
 
 class BulkProducer(KafkaProducer):  # type: ignore[misc]  # kafka-python has no types
-    """A KafkaProducer that takes many records at once, in half of the time.
+    """A KafkaProducer that takes many records at once, in a third of the time.
 
-    It does what ``send`` does, once for all of them where it is the same for all. For that it
-    uses what the class keeps to itself, which is why kafka-python's next minor version has to
-    be looked at before it is allowed.
+    It does what ``send`` does, but once for all of them where it is the same for all, and makes
+    no future for each: in a transaction they succeed or fail together. For that it uses what
+    the class keeps to itself, which is why kafka-python's next minor version has to be looked
+    at before it is allowed.
     """
 
     def send_many(self, topic: str, values: Sequence[bytes], keys: Sequence[bytes | None]) -> None:
@@ -32,16 +34,31 @@ class BulkProducer(KafkaProducer):  # type: ignore[misc]  # kafka-python has no 
         longest = max(map(len, values)) + max((len(key) for key in keys if key is not None), default=0)
         self._ensure_valid_record_size(longest + _OVERHEAD)
         any_partition = self._partition(topic, None, None, None, None, None)
-        known: set[TopicPartition] = set()
-        append = self._accumulator.append
-        for value, key in zip(values, keys, strict=True):
+        shares: dict[int, list[tuple[bytes | None, bytes]]] = {}
+        for key, value in zip(keys, values, strict=True):
             number = any_partition if key is None else self._partition(topic, None, key, value, key, value)
+            shares.setdefault(number, []).append((key, value))
+        for number, share in shares.items():
             partition = TopicPartition(topic, number)
-            if partition not in known:
-                self._transaction_manager.maybe_add_partition_to_transaction(partition)
-                known.add(partition)
-            append(partition, None, key, value, [])
+            self._transaction_manager.maybe_add_partition_to_transaction(partition)
+            self._append_all(partition, share)
         self._sender.wakeup()
+
+    def _append_all(self, partition: TopicPartition, share: list[tuple[bytes | None, bytes]]) -> None:
+        """Append records to the batch that is being filled, and begin others as they are needed."""
+        accumulator = self._accumulator
+        now = int(1000 * time.time())
+        rest = iter(share)
+        waiting = next(rest, None)
+        while waiting is not None:
+            accumulator.append(partition, now, *waiting, [])
+            waiting = next(rest, None)
+            with accumulator._tp_lock(partition):
+                filling = accumulator._batches[partition]
+                # What was begun just now may be on its way already.
+                append = filling[-1].records.append if filling else None
+                while waiting is not None and append is not None and append(now, *waiting, []) is not None:
+                    waiting = next(rest, None)
 
 
 class TopicSink:

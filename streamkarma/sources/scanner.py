@@ -22,7 +22,9 @@ Indices = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 #: What a label was; in place of a coordinate, the label's name and no name.
-NO_LABEL, NUMBER, BOOLEAN = range(3)
+NO_LABEL, NUMBER, BOOLEAN, INTEGER = range(4)
+#: Integers up to here are the same as floats.
+_EXACT = 2.0**53
 TARGET, UNKNOWN = -1, -2
 
 #: Integers up to this, and powers of ten up to the 22nd, are exact as floats: one product or
@@ -62,7 +64,8 @@ class Scanned(NamedTuple):
     starts, coordinates, values
         As in a Block. ``values`` has no NaN.
     labels, kinds
-        Shape (lines,): the label's value, and NO_LABEL, NUMBER or BOOLEAN.
+        Shape (lines,): the label's value, and NO_LABEL, NUMBER, BOOLEAN, or INTEGER for a
+        number without a point or an exponent.
     """
 
     lines: int
@@ -71,6 +74,16 @@ class Scanned(NamedTuple):
     values: Floats
     labels: Floats
     kinds: Indices
+
+    def given(self) -> list[bool | int | float | None]:
+        """The labels as they stand in the lines."""
+        for kind, form in ((INTEGER, np.int64), (BOOLEAN, np.bool_), (NUMBER, np.float64)):
+            if (self.kinds == kind).all():
+                plain: list[bool | int | float | None] = self.labels.astype(form).tolist()
+                return plain
+        forms = {NUMBER: float, BOOLEAN: bool, INTEGER: int}
+        pairs = zip(self.kinds.tolist(), self.labels.tolist(), strict=True)
+        return [None if kind == NO_LABEL else forms[kind](label) for kind, label in pairs]
 
 
 def name_table(names: Iterable[tuple[str, int]], target: str) -> NameTable:
@@ -194,6 +207,15 @@ def _number(text: Bytes, at: int, powers: Floats) -> tuple[int, float]:
 
 
 @compiled
+def _is_integer(text: Bytes, begin: int, end: int) -> bool:
+    """Whether a number has no point and no exponent."""
+    plain = True
+    for at in range(begin, end):
+        plain = plain and text[at] not in (46, 69, 101)
+    return plain
+
+
+@compiled
 def _scan(text: Bytes, table: NameTable, seen: Ints, starts: Ints, coordinates: Indices,
           values: Floats, labels: Floats, kinds: Indices) -> int:  # fmt: skip
     """Fill the arrays from the lines of ``text``; returns how many were read.
@@ -249,9 +271,14 @@ def _scan(text: Bytes, table: NameTable, seen: Ints, starts: Ints, coordinates: 
             elif text[at] == 110 and text[at + 1] == 117 and text[at + 2] == 108 and text[at + 3] == 108:
                 at, there = at + 4, False
             else:
+                first = at
                 at, value = _number(text, at, _POWERS)
                 if at < 0:
                     return t
+                if home == TARGET and _is_integer(text, first, at):
+                    kind = INTEGER
+                    if abs(value) > _EXACT:
+                        return t
             if home == TARGET:
                 if kinds[t] != NO_LABEL or not there:
                     return t
