@@ -31,7 +31,7 @@ _POLL_SECONDS, _JOINING_SECONDS = 0.25, 0.05
 _IDLE_SECONDS = 5.0
 #: Records of one poll, and as many of them as are learned before signals are heeded again. What
 #: a poll costs beside its records shows in the throughput.
-_POLL_RECORDS, _PART = 2000, 1000
+_POLL_RECORDS, _PART = 5000, 2000
 #: How long leaving the group may take, once everything is safe.
 _LEAVE_MS = 3000
 #: Whose order of records can be relied on: committed ones only; and nothing moves by itself.

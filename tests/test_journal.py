@@ -1,0 +1,112 @@
+"""The order of learning since the last checkpoint, and what is made of it after a crash."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka import TopicPartition
+from kafka.structs import OffsetAndMetadata
+
+from streamkarma.errors import UsageError
+from streamkarma.runtime.catchup import owed
+from streamkarma.runtime.journal import ENOUGH, Journal, Stretch, sibling, stretches
+from streamkarma.sources.kafka import Topics
+
+partitions = st.builds(TopicPartition, st.sampled_from(["a", "b", "x" * 249]), st.integers(0, 60))
+steps = st.lists(st.tuples(partitions, st.integers(1, 10**6)), max_size=400)
+
+
+def written(
+    steps: list[tuple[TopicPartition, int]], start: int
+) -> tuple[Journal, list[tuple[TopicPartition, int]]]:
+    """A journal as full as may be, and the steps it holds."""
+    journal, held = Journal(), []
+    ends: dict[TopicPartition, int] = {}
+    for partition, span in steps:
+        if not journal.has_room(partition):
+            break
+        begin = ends.get(partition, start)
+        ends[partition] = begin + span
+        journal.add(partition, begin, begin + span)
+        held.append((partition, span))
+    assert journal.ends == ends
+    return journal, held
+
+
+@given(steps, st.integers(0, 10**15))
+def test_what_is_written_is_read(steps: list[tuple[TopicPartition, int]], start: int) -> None:
+    journal, held = written(steps, start)
+    text = journal.text()
+    # Never more than a broker takes, however it was filled.
+    assert len(text) <= ENOUGH + 100 < 4096
+    order = [(s.partition, offset) for s in stretches(text) for offset in (s.begin, s.end)]
+    position: dict[TopicPartition, int] = {}
+    expected: list[tuple[TopicPartition, int]] = []
+    for partition, span in held:
+        begin = position.get(partition, start)
+        position[partition] = begin + span
+        if expected and expected[-1] == (partition, begin):
+            expected[-1] = (partition, begin + span)
+        else:
+            expected += [(partition, begin), (partition, begin + span)]
+    assert order == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "[1]", '[["a"],[[3,0,0]],[0,1]]', '[["a"],[[0,0,0]],[0]]', "[" * 9999]
+)
+def test_what_is_no_journal(text: str) -> None:
+    with pytest.raises(ValueError, match="not a journal"):
+        stretches(text)
+
+
+def test_what_is_owed() -> None:
+    a, b, mine = TopicPartition("t", 0), TopicPartition("t", 1), "streamkarma:m"
+    journal = Journal()
+    for partition, begin, end in ((a, 5, 8), (b, 2, 4), (a, 8, 9)):
+        journal.add(partition, begin, end)
+    runs = [Stretch(a, 5, 8), Stretch(b, 2, 4), Stretch(a, 8, 9)]
+    there = {a: OffsetAndMetadata(9, mine, -1), b: OffsetAndMetadata(4, mine, -1)}
+    # The model is where the journal begins.
+    assert owed({a: 5, b: 2}, journal.text(), there, mine) == (runs, True)
+    # It is where it ends: saved in time.
+    assert owed({a: 9, b: 4}, journal.text(), there, mine) == ([], True)
+    # It is older than both: no order but that of the partitions.
+    assert owed({a: 3, b: 2}, journal.text(), there, mine) == ([Stretch(a, 3, 9), Stretch(b, 2, 4)], False)
+    # It is new: nothing of it was answered.
+    assert owed({}, journal.text(), there, mine) == ([], True)
+    # What another process has committed is not for this one to learn.
+    other = {a: OffsetAndMetadata(99, "streamkarma:other", -1), b: OffsetAndMetadata(9, "", -1)}
+    assert owed({a: 3, b: 2}, "", other, mine) == ([], True)
+
+
+def java_hash(text: str) -> int:
+    """As in the documentation of java.lang.String."""
+    units = text.encode("utf-16-be")
+    codes = [int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2)]
+    return sum(code * 31 ** (len(codes) - 1 - i) for i, code in enumerate(codes)) % 2**32
+
+
+@given(st.text(min_size=1, max_size=60), st.from_regex(r"[a-zA-Z0-9._-]{1,40}", fullmatch=True))
+def test_the_journal_is_kept_where_the_group_is(group: str, name: str) -> None:
+    group = group.encode("utf-8", "replace").decode()
+    other = sibling(group, name)
+    assert other.startswith(f"{group}.{name}.")
+    assert java_hash(other) == java_hash(group)
+
+
+def test_names_and_patterns() -> None:
+    there = {"events", "events-eu", "labels", "out", "other.events"}
+    assert Topics.of(["events", "nope"], None, [None]).matching(there) == {"events"}
+    assert Topics.of(["events.*"], "labels", ["out"]).matching(there) == {"events", "events-eu"}
+    assert Topics.of(["^(?!out).*"], "labels", ["out"]).matching(there) == there - {"out", "labels"}
+    assert Topics.of([".*|x"], "labels", ["events"]).matching(there) == there - {"events", "labels"}
+    for given_, labels, written_ in (
+        (["a*", "b"], None, []),
+        (["(a"], None, []),
+        (["a"], None, ["a"]),
+        (["a"], "b", ["b"]),
+    ):
+        with pytest.raises(UsageError):
+            Topics.of(given_, labels, written_)
