@@ -162,6 +162,10 @@ def describe(path: str) -> dict[str, Any]:
         "model": model.summary(),
         "attributes": sorted({str(name) for name, _ in learned["entries"]}),
     }
+    if "kafka" in kept:
+        result["offsets"] = kept["kafka"]
+    if "pending" in kept:
+        result["pending"] = {name: len(kept["pending"][name]) for name in ("events", "labels")}
     if "classes" in learned:
         result["classes"] = learned["classes"]
     return result
