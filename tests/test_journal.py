@@ -74,6 +74,11 @@ def test_what_is_owed() -> None:
     assert owed({a: 9, b: 4}, journal.text(), there, mine) == ([], True)
     # It is older than both: no order but that of the partitions.
     assert owed({a: 3, b: 2}, journal.text(), there, mine) == ([Stretch(a, 3, 9), Stretch(b, 2, 4)], False)
+    # The journal goes on from there, but not in every partition: an older copy again.
+    assert owed({a: 5, b: 2}, journal.text(), there | {b: OffsetAndMetadata(7, mine, -1)}, mine) == (
+        [Stretch(b, 4, 7), *runs],
+        False,
+    )
     # It is new: nothing of it was answered.
     assert owed({}, journal.text(), there, mine) == ([], True)
     # What another process has committed is not for this one to learn.

@@ -72,7 +72,9 @@ def test_a_signal_when_the_broker_has_gone(cluster: Cluster, own_broker: Broker,
     assert cluster.kept("m")["events"] == 300
 
 
-@pytest.mark.parametrize(("name", "hint"), [("clicsk", "did you mean clicks"), ("else", "create it")])
+@pytest.mark.parametrize(
+    ("name", "hint"), [("clicsk", "did you mean clicks"), ("nowhere-at-all", "create it")]
+)
 def test_no_such_topic(cluster: Cluster, name: str, hint: str) -> None:
     cluster.topic("clicks")
     said = cluster.attach(cluster.name(name), code=1)
@@ -80,8 +82,9 @@ def test_no_such_topic(cluster: Cluster, name: str, hint: str) -> None:
 
 
 def test_no_such_output_topic(cluster: Cluster) -> None:
-    said = cluster.attach(cluster.topic("in"), "--output-topic", cluster.name("z"), code=1)
-    assert last(said) == f"streamkarma: there is no topic {cluster.name('z')}; create it, or check --brokers"
+    name = cluster.name("nowhere-at-all")
+    said = cluster.attach(cluster.topic("in"), "--output-topic", name, code=1)
+    assert last(said) == f"streamkarma: there is no topic {name}; create it, or check --brokers"
 
 
 def test_the_password_comes_from_the_environment_and_is_never_said(

@@ -34,19 +34,21 @@ def owed(
     Returns
     -------
     The stretches to learn again, and whether they are in the order in which they were learned.
-    They are if the journal begins where the model is. It does not if the file is an older copy:
-    then there is no order but that of the partitions.
+    They are if the journal begins where the model is, and there is nothing else. If the file is an
+    older copy, there is no order but that of the partitions.
     """
     runs = stretches(journal) if journal else []
     begins = {run.partition: run.begin for run in reversed(runs)}
-    if runs and all(positions.get(partition) == begin for partition, begin in begins.items()):
-        return runs, True
+    reached = dict(positions)
+    if any(positions.get(partition) != begin for partition, begin in begins.items()):
+        runs = []
+    reached |= {run.partition: run.end for run in runs}
     late = [
-        Stretch(partition, positions[partition], there.offset)
+        Stretch(partition, reached[partition], there.offset)
         for partition, there in sorted(committed.items())
-        if there.metadata == tag and there.offset > positions.get(partition, there.offset)
+        if there.metadata == tag and there.offset > reached.get(partition, there.offset)
     ]
-    return late, not late
+    return [*late, *runs], not late
 
 
 def replay(

@@ -17,8 +17,8 @@ from streamkarma.sinks.kafka import TopicSink
 #: A reader of the output waits at most so long for predictions that are made, in a busy
 #: stream and in a quiet one. A transaction costs the brokers about as much as 500 events.
 COMMIT_SECONDS, QUIET_SECONDS = 0.5, 0.05
-#: The model is written at least so often, however slow the stream.
-CHECKPOINT_SECONDS = 60.0
+#: The model is written at least so often, however slow the stream, and when nothing comes.
+CHECKPOINT_SECONDS, QUIET_CHECKPOINT_SECONDS = 60.0, 5.0
 #: An idle process asks so often whether it is still meant.
 CONFIRM_SECONDS = 3.0
 #: How long the group may take to answer a commit that has no predictions with it.
@@ -103,7 +103,7 @@ class Ledger:
                 self._confirm()
             return
         due = self._session.loop.counters.events >= self._next_checkpoint
-        if due or now - self._checkpointed >= CHECKPOINT_SECONDS:
+        if due or now - self._checkpointed >= (QUIET_CHECKPOINT_SECONDS if quiet else CHECKPOINT_SECONDS):
             with suppress(errors.RebalanceInProgressError):
                 self.commit(checkpoint=True)
         elif self.sink is not None and self._uncommitted_since is not None:
