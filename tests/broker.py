@@ -47,6 +47,7 @@ share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
 log.retention.check.interval.ms=1000
+transaction.abort.timed.out.transaction.cleanup.interval.ms=500
 broker.session.timeout.ms=2000
 broker.heartbeat.interval.ms=300
 log.segment.delete.delay.ms=100

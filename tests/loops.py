@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from streamkarma.runtime.fields import Fields
-from streamkarma.runtime.loop import Loop, Output
+from streamkarma.runtime.loop import Loop
+from streamkarma.runtime.output import Output
 from streamkarma.runtime.pending import Pending
 from streamkarma.runtime.report import dead_letter
 from streamkarma.runtime.task import Tasked

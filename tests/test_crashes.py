@@ -161,3 +161,28 @@ def test_the_broker_goes_and_comes_back_under_a_running_process(
         assert process.returncode == 143, said
     cluster.attach(*arguments, "--until-end")
     check(cluster, output, given)
+
+
+def test_a_transaction_that_took_too_long_is_done_again(cluster: Cluster) -> None:
+    given = events(600)
+    source, output = cluster.topic("in", 2), cluster.topic("out")
+    cluster.put(source, spread(given, 2))
+    arguments = [source, "--until-end", "--output-topic", output, "--model", "m", "--id", "id"]
+    # A machine that sleeps over it, as seen by the brokers.
+    sleepy = """
+import time
+from streamkarma.sinks.kafka import TopicSink
+original = TopicSink.commit
+def commit(self, *arguments):
+    TopicSink.commit = original
+    time.sleep(4)
+    original(self, *arguments)
+TopicSink.commit = commit
+from streamkarma.cli import main
+main()
+"""
+    with cluster.start(*arguments, "-X", "transaction_timeout_ms=1000", script=sleepy) as process:
+        said = process.communicate(timeout=60)[1]
+        assert process.returncode == 0, said
+    assert "setback: a transaction took too long" in said
+    check(cluster, output, given)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import yaml
 
 from streamkarma.cli import cli
+from tests.cluster import Cluster, events, lines
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,3 +34,10 @@ def test_what_the_image_is_made_of_is_sent_to_the_builder() -> None:
     for path in " ".join(wanted).split():
         assert (ROOT / path).exists()
         assert path in sent or path.partition("/")[0] in sent
+
+
+def test_the_producer(cluster: Cluster) -> None:
+    sent, topic = lines(events(20)), cluster.topic("events")
+    script = [sys.executable, ROOT / "docker/produce.py", topic, "--brokers", cluster.address]
+    subprocess.run([*script, "--rate", "100000"], input=b"\n".join(sent), check=True, timeout=60)
+    assert [record.value for record in cluster.get(topic)] == sent

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from river import datasets
 
+from tests.cluster import Cluster
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -157,3 +159,11 @@ def test_a_folder_without_streams_is_wrong_usage(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, EXAMPLES / "haphazard.py", tmp_path], capture_output=True)
     assert done.returncode == 2
     assert b"there is no *.jsonl.gz" in done.stderr
+
+
+def test_the_speed_on_a_topic(cluster: Cluster) -> None:
+    table = (
+        example("kafka_speed.py", cluster.address, "--events", "20000", "--rounds", "1").decode().splitlines()
+    )
+    assert table[0].startswith("20,000 events of 3")
+    assert [line[:22].strip() for line in table[2:]] == ["poll and parse", "attach", "attach --output-topic"]

@@ -175,7 +175,8 @@ def test_labels_from_a_topic(cluster: Cluster) -> None:
     source, labels, output = cluster.topic("in"), cluster.topic("labels"), cluster.topic("out")
     arguments = [source, "--label-topic", labels, "--output-topic", output, "--id", "id", "--model", "m"]
     cluster.put(source, [without(event, "y") for event in given])
-    cluster.attach(*arguments, "--until-end")
+    cluster.attach(*arguments, "--until-end", "--pending", "700")
+    assert cluster.kept("m")["pending"]["limit"] == 700
     cluster.put(labels, [{"id": i, "y": given[i]["y"]} for i in order[:300]])
     cluster.attach(*arguments, "--until-end")
     cluster.put(labels, [{"id": i, "y": given[i]["y"]} for i in order[300:]])
@@ -183,6 +184,7 @@ def test_labels_from_a_topic(cluster: Cluster) -> None:
     said = cluster.attach(*arguments, "--until-end", "--summary", "s")
     cluster.learn(lines([given[i] for i in order]), "--id", "id")
     assert cluster.state("m") == cluster.state("reference.karma")
+    assert cluster.kept("m")["pending"]["limit"] == 700
     summary = json.loads((cluster.folder / "s").read_text())
     assert summary["pending"] == {"matched": 300, "unmatched": 1, "expired": 0, "waiting": 0}
     assert summary["rejected"] == 2

@@ -84,9 +84,7 @@ def attach(**said: Any) -> None:
     from streamkarma.runtime.plan import Plan
     from streamkarma.sources.kafka import Beside
 
-    if said["label_topic"] is not None and said["pending"] is None:
-        said["pending"] = PENDING
-    if said["label_topic"] is not None and not said["pending"]:
+    if said["label_topic"] is not None and said["pending"] == 0:
         raise UsageError("--label-topic has no meaning with --pending 0")
     headers = [header.partition("=") for header in said["with_header"]]
     at = Attachment(
@@ -105,5 +103,6 @@ def attach(**said: Any) -> None:
             said["with_key"], said["with_timestamp"], {header: name or header for header, _, name in headers}
         ),
     )
-    plan = Plan(**shared.outputs(said), **shared.learning(said))
+    default = 0 if said["label_topic"] is None else PENDING
+    plan = Plan(**shared.outputs(said), **shared.learning(said), pending_default=default)
     sys.exit(Attach(plan, at).execute())

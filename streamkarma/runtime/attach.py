@@ -17,7 +17,7 @@ from streamkarma.broker import SetbackError, Trouble, connect, understood
 from streamkarma.errors import RunError
 from streamkarma.runtime.job import Attachment, Job
 from streamkarma.runtime.journal import positions_state
-from streamkarma.runtime.loop import Output
+from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.run import open_output
 from streamkarma.runtime.signals import StopSignal

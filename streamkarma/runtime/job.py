@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kafka import TopicPartition
 
 from streamkarma.broker import Settings, Trouble
-from streamkarma.runtime.loop import Output, Tally
+from streamkarma.runtime.output import Output, Tally
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.run import Progress
 from streamkarma.runtime.signals import StopSignal

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -16,54 +15,13 @@ from streamkarma.events.labels import Label
 from streamkarma.events.vocabulary import is_missing, observed_in
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.gathered import Gathered
-from streamkarma.runtime.judge import ABSENT, Counted, Judge, Row
+from streamkarma.runtime.judge import ABSENT, Judge, Row
+from streamkarma.runtime.output import Counters, Letter, Output, Tally
 from streamkarma.runtime.pending import Event, Made, Pending
 from streamkarma.runtime.task import Tasked
 from streamkarma.sources.jsonlines import parse
-from streamkarma.sources.records import Place, Records, said
+from streamkarma.sources.records import Records, said
 from streamkarma.sources.scanner import NameTable, name_table, scan
-
-
-class Counters(NamedTuple):
-    """What became of the records of a run."""
-
-    events: int = 0
-    learned: int = 0
-    unlabelled: int = 0
-    rejected: int = 0
-
-
-class Tally(NamedTuple):
-    """All that a loop counts, and the model does not depend on."""
-
-    counters: Counters
-    counted: Counted
-    waits: tuple[int, int, int]
-    first_rejected: str | None
-
-
-class Letter(NamedTuple):
-    """A record that was set aside: its index among those it came with, place, reason, value."""
-
-    at: int
-    place: Place
-    error: str
-    value: bytes
-
-
-class Output(NamedTuple):
-    """Who takes what a loop puts out.
-
-    Attributes
-    ----------
-    predictions
-        Takes rows, and the index of the record of each among those fed; None for nobody.
-    dead_letters
-        Takes each record that was set aside; None for nobody.
-    """
-
-    predictions: Callable[[list[Row], list[int]], None] | None = None
-    dead_letters: Callable[[Letter], None] | None = None
 
 
 class Loop:

@@ -45,6 +45,8 @@ class Plan(NamedTuple):
         Most events that wait for labels that come later; 0 if none do.
     pending_seconds
         Longest wait.
+    pending_default
+        ``pending``, where neither it nor a model file says anything.
     """
 
     input: str = "-"
@@ -64,3 +66,4 @@ class Plan(NamedTuple):
     max_record_bytes: int = MAX_RECORD_BYTES
     pending: int | None = None
     pending_seconds: float | None = None
+    pending_default: int = 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamkarma.runtime.loop import Letter, Loop
+from streamkarma.runtime.loop import Loop
+from streamkarma.runtime.output import Letter
 
 
 def progress(events: int, seconds: float, loss: float | None, metrics: dict[str, float],

@@ -12,7 +12,8 @@ from typing import Any
 from streamkarma.errors import RunError
 from streamkarma.estimators.store import load_with_run
 from streamkarma.runtime import report
-from streamkarma.runtime.loop import Loop, Output
+from streamkarma.runtime.loop import Loop
+from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.session import Session, resumed
 from streamkarma.runtime.signals import StopSignal

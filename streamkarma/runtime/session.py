@@ -9,7 +9,8 @@ from typing import Any
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.store import Model, load_with_run, save
 from streamkarma.runtime.fields import Fields
-from streamkarma.runtime.loop import Loop, Output
+from streamkarma.runtime.loop import Loop
+from streamkarma.runtime.output import Output
 from streamkarma.runtime.pending import Pending
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.task import Tasked
@@ -94,13 +95,14 @@ class Session:
 
     def _open_pending(self) -> Pending | None:
         plan, state = self._plan, self.kept.get("pending")
-        if not plan.learn or not (plan.pending or (plan.pending is None and state)):
+        wanted = plan.pending if plan.pending is not None else plan.pending_default
+        if not plan.learn or not (wanted or (plan.pending is None and state)):
             self.kept.pop("pending", None)
             return None
         if self.fields.id is None:
             raise UsageError("labels that come later need --id NAME, by which they find their event")
         try:
-            pending = Pending.resumed(state) if state else Pending(plan.pending or 0)
+            pending = Pending.resumed(state) if state else Pending(wanted)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ModelFileError(f"{self._path} holds no list of pending events: {error!r}") from error
         pending.limit = plan.pending or pending.limit

@@ -58,8 +58,13 @@ class StopSignal:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.number = number
         if self._grace is not None:
-            timer = threading.Timer(self._grace, os._exit, [128 + number])
+            timer = threading.Timer(self._grace, _give_up, [self._grace, 128 + number])
             timer.daemon = True
             timer.start()
         if self._waiting:
             raise InterruptedError
+
+
+def _give_up(seconds: float, code: int) -> None:
+    os.write(2, b"streamkarma: not done %g s after the signal; ends with what is safe\n" % seconds)
+    os._exit(code)

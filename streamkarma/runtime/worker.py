@@ -17,7 +17,7 @@ from streamkarma.runtime.catchup import owed, replay
 from streamkarma.runtime.job import Job
 from streamkarma.runtime.journal import sibling
 from streamkarma.runtime.ledger import QUIET_SECONDS, Ledger
-from streamkarma.runtime.loop import Letter, Output
+from streamkarma.runtime.output import Letter, Output
 from streamkarma.runtime.placing import place, say_lost
 from streamkarma.runtime.session import Session
 from streamkarma.sinks.kafka import BulkProducer, TopicSink
@@ -92,7 +92,7 @@ class Worker:
                 self._consume()
                 self._finish()
             except errors.KafkaError as error:
-                raise understood(error) from error
+                raise self._understood(error) from error
             except FencedError:
                 raise
             except RunError:
@@ -102,6 +102,12 @@ class Worker:
                 raise
             finally:
                 self._ledger.void()
+
+    def _understood(self, error: errors.KafkaError) -> Exception:
+        """What an error means; a transaction that took too long is void, but nobody else's."""
+        sink = self._ledger.sink
+        timed_out = isinstance(error, errors.ProducerFencedError) and sink is not None and sink.overdue
+        return SetbackError("a transaction took too long") if timed_out else understood(error)
 
     def _load(self) -> None:
         self.session = Session(self._job.plan, self._job.path, self._job.say)
@@ -239,7 +245,7 @@ class Worker:
             # there are records, but not for longer than it was told to wait.
             for milliseconds in (0, 5, int(1000 * seconds)):
                 polled = self._consumer.poll(timeout_ms=milliseconds)
-                if polled:
+                if polled or self._assignment.fresh:
                     break
         except errors.OffsetOutOfRangeError as error:
             gone = [tp for tp in error.args[0] if tp in self._consumer.assignment()]

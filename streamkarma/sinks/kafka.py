@@ -86,7 +86,7 @@ class TopicSink:
         self._dead_letter_topic = dead_letter_topic
         self._journal_group = journal_group
         self._journal_place = journal_place
-        self._open = False
+        self._opened: float | None = None
         #: The records that rows and dead letters are about.
         self.records: Sequence[ConsumerRecord] = ()
         #: Dead letters are cut to SHOWN_BYTES, as a broker has refused them whole.
@@ -124,15 +124,25 @@ class TopicSink:
         written = {self._journal_place: OffsetAndMetadata(events, journal, -1)}
         send(written, ConsumerGroupMetadata(self._journal_group))
         self._producer.commit_transaction()
-        self._open = False
+        self._opened = None
 
     def abort(self) -> None:
         """Undo what was sent since the last commit."""
-        if self._open:
+        if self._opened is not None:
             self._producer.abort_transaction()
-            self._open = False
+            self._opened = None
+
+    @property
+    def overdue(self) -> bool:
+        """Whether the brokers have given up the transaction by now.
+
+        To the producer this looks as if another one had taken its place.
+        """
+        limit = self._producer.config["transaction_timeout_ms"] / 1000
+        return self._opened is not None and time.time() - self._opened >= limit
 
     def _begin(self) -> None:
-        if not self._open:
+        if self._opened is None:
             self._producer.begin_transaction()
-            self._open = True
+            # By the clock on the wall, which goes on while the machine sleeps.
+            self._opened = time.time()
