@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -183,9 +184,9 @@ class Trouble(logging.Handler):
         text = record.getMessage()
         if "AuthenticationFailed" in text or "SSL" in text or "certificate" in text:
             self.refused = "AuthenticationFailed" in text or "certificate verify failed" in text
-            self.connection, self.at = text.partition(": ")[2] or text, time.monotonic()
+            self.connection, self.at = _plain(text), time.monotonic()
         elif record.name.startswith("kafka.net") and "onnection" in text and not self.refused:
-            self.connection, self.at = text.partition(": ")[2] or text, time.monotonic()
+            self.connection, self.at = _plain(text), time.monotonic()
 
     def __enter__(self) -> Trouble:
         self._log.addHandler(self)
@@ -195,6 +196,12 @@ class Trouble(logging.Handler):
     def __exit__(self, *_: object) -> None:
         self._log.removeHandler(self)
         self._log.propagate = self._before
+
+
+def _plain(line: str) -> str:
+    """The reason in a line of kafka-python's log, without the names of its classes."""
+    reason = re.sub(r"<[^>]*>: |\[Error \d+\] |\b\w+Error: | \(backoff [^)]*\)", "", line)
+    return reason.partition(" failed: ")[2] or reason.removeprefix("Connection lost: ")
 
 
 def connect(make: Callable[[int], Client], settings: Settings, trouble: Trouble, patience: float,

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from streamkarma import KARMAClassifier, KARMARegressor, save
+from streamkarma.cli import cli
 from streamkarma.synthetic import Plan, records
 from tests.conftest import Program
 
@@ -449,3 +450,11 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
             return usage.ru_maxrss
 
     assert peak(120_000) < 1.1 * peak(6_000)
+
+
+def test_an_option_and_its_environment_variable_have_one_name() -> None:
+    for name, command in cli.commands.items():
+        for parameter in command.params:
+            for option in parameter.opts[-1:]:
+                if option.startswith("--"):
+                    assert parameter.name == option[2:].replace("-", "_"), name

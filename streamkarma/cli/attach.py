@@ -29,7 +29,7 @@ PENDING = 10_000
 )
 @click.option(
     "--from",
-    "start",
+    "from",
     type=click.Choice(["earliest", "latest"]),
     default="earliest",
     show_default=True,
@@ -91,7 +91,7 @@ def attach(**said: Any) -> None:
         topics=said["topics"],
         brokers=said["brokers"],
         group=said["group"],
-        start=said["start"],
+        start=said["from"],
         output_topic=said["output_topic"],
         dead_letter_topic=said["dead_letter_topic"],
         label_topic=said["label_topic"],

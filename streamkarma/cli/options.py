@@ -29,7 +29,7 @@ above_zero = click.FloatRange(min=0, min_open=True)
 
 fields = together(
     click.option("--target", metavar="NAME", help="Attribute that is the label.  [default: y]"),
-    click.option("--id", "identity", metavar="NAME", help="Attribute copied to the output."),
+    click.option("--id", metavar="NAME", help="Attribute copied to the output."),
     click.option("--ignore", metavar="NAME", multiple=True, help="Attribute left out; repeatable."),
     click.option("--weight", metavar="NAME", help="Attribute that weighs the event."),
 )
@@ -145,7 +145,7 @@ keeping = together(
 
 def field_names(said: dict[str, Any]) -> dict[str, Any]:
     """The names in a record that are no attributes, those that were said."""
-    given = {"target": said["target"], "id": said["identity"], "weight": said["weight"]}
+    given = {"target": said["target"], "id": said["id"], "weight": said["weight"]}
     names = {name: value for name, value in given.items() if value is not None}
     if said["ignore"]:
         names["ignore"] = said["ignore"]

@@ -44,16 +44,16 @@ def predict(**said: Any) -> None:
 @click.command()
 @click.argument("model")
 @config_option
-@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
-def inspect(model: str, as_json: bool) -> None:
+@click.option("--json", is_flag=True, help="As one JSON object.")
+def inspect(model: str, json: bool) -> None:
     """Show what is in a model file."""
     from streamkarma.runtime.run import describe
 
     content = describe(model)
-    if as_json:
-        import json
+    if json:
+        from json import dumps
 
-        click.echo(json.dumps(content))
+        click.echo(dumps(content))
         return
     names = content.pop("attributes")
     for name, value in content.items():
