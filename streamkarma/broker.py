@@ -48,6 +48,7 @@ _OURS = {
     "acks": "predictions are sent in transactions",
     "enable_idempotence": "predictions are sent in transactions",
     "allow_auto_create_topics": "topics are to be there",
+    "isolation_level": "only committed records are read",
 }
 _ASSIGNORS = {
     "range": RangePartitionAssignor,

@@ -151,6 +151,7 @@ def test_a_topic_that_was_made_anew(cluster: Cluster) -> None:
         (["-X", "fetch_max_byte=1"], "-X fetch_max_byte: kafka-python has no such setting; fetch_max_bytes?"),
         (["-X", "fetch_max_bytes=secret"], "-X fetch_max_bytes: expected a value like 52428800"),
         (["-X", "group_id=g"], "-X group_id cannot be set: use --group"),
+        (["-X", "isolation_level=x"], "-X isolation_level cannot be set: only committed records are read"),
         (["-X", "check_crcs"], "-X check_crcs: expected NAME=VALUE"),
         (["-X", "ssl_context=1"], "-X ssl_context: its values are no text, and cannot be set here"),
         (["-X", "partition_assignment_strategy=x"], "expected one of range, roundrobin, sticky"),

@@ -246,7 +246,7 @@ class Loop:
 
     def _label(self, record: dict[str, Any], given: Any) -> Label | None:
         if self._known(given):
-            return given  # type: ignore[no-any-return]
+            return given  # type: ignore[no-any-return]  # it is one of the model's labels
         # What is no event must not settle the task.
         observed_in(record if is_flat(record) else flatten(record))
         return self._check(given)
