@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import zlib
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ class Progress:
         Takes a line.
     """
 
-    def __init__(self, plan: Plan, say: Any) -> None:
+    def __init__(self, plan: Plan, say: Callable[[str], None]) -> None:
         self._plan = plan
         self._say = say
         self._begin = time.perf_counter()
