@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.pending import Pending
 from streamkarma.runtime.task import Tasked
+from streamkarma.sources.records import Records
 from tests.cluster import Cluster, events, lines
 from tests.conftest import Program
 from tests.loops import Kept, kept
@@ -99,6 +100,31 @@ def test_late_labels_teach_as_in_their_order(task: str, seed: int, cuts: list[in
     assert mean == pytest.approx(sum(losses) / len(losses))
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    cuts=st.lists(st.integers(0, 120), max_size=6),
+    limit=st.integers(1, 6),
+    seconds=st.none() | st.floats(1.0, 20.0),
+)
+def test_how_records_are_cut_never_shows_however_tight_the_bounds(
+    seed: int, cuts: list[int], limit: int, seconds: float | None
+) -> None:
+    rng = random.Random(seed)
+    stream, _ = late(made([0, 1], 40, seed), rng)
+    # Clocks of several partitions: time goes back, too.
+    times = [10.0 * (i // 4) * 0.3 + rng.uniform(-15.0, 15.0) for i in range(len(stream))]
+
+    def after(ends: list[int]) -> Any:
+        loop = a_loop(Pending(limit, seconds), "binary")
+        for begin, end in pairwise(sorted({0, len(stream), *(end % (len(stream) + 1) for end in ends)})):
+            loop.loop.feed(_at(times[begin:end], stream[begin:end]))
+        assert loop.loop.pending is not None
+        return state(loop), loop.rows, loop.loop.pending.state(), loop.loop.pending.summary()
+
+    assert after(cuts) == after([]) == after(list(range(200)))
+
+
 def test_resuming_with_events_that_wait(streamkarma: Program, tmp_path: Path) -> None:
     stream, _ = late(made([0, 1], 120), random.Random(3))
     arguments = ("learn", "--id", "id", "--pending", "50")
@@ -140,14 +166,12 @@ def test_time_is_a_bound_too() -> None:
     loop = a_loop(pending)
     for time, record in ((0.0, {"id": 1, "a": 1}), (50.0, {"id": 2, "a": 1}), (70.0, {"id": 1, "y": 1})):
         # The time is that of the record.
-        loop.loop.feed(_at(time, record))
+        loop.loop.feed(_at([time], [record]))
     assert pending.summary() == {"matched": 0, "unmatched": 1, "expired": 1, "waiting": 1}
 
 
-def _at(time: float, record: dict[str, Any]) -> Any:
-    from streamkarma.sources.records import Records
-
-    return Records(lines([record]), lambda i: {"line": i}, {}, time=lambda i: time)
+def _at(times: list[float], records: list[dict[str, Any]]) -> Records:
+    return Records(lines(records), lambda i: {"line": i}, {}, time=times.__getitem__)
 
 
 def test_a_label_that_cannot_be_leaves_the_event_waiting(streamkarma: Program) -> None:

@@ -63,7 +63,7 @@ def replay(
     Parameters
     ----------
     reader
-        A consumer that is in no group.
+        A consumer that has joined no group.
     todo
         What to read.
     feed

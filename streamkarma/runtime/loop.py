@@ -196,7 +196,10 @@ class Loop:
         assert pending is not None
         key = orjson.dumps(identity)
         now = self._records.time(at) if self._records.time else time.time()
-        if key in self._gathered.waiting:
+        waiting = self._gathered.waiting
+        if waiting and (key in waiting or not is_missing(given) or pending.seconds is not None):
+            # What waits is in its place before anything is looked up, or has had its time:
+            # else it would show where the records were cut, and a replay cuts them otherwise.
             self._flush()
         pending.expire(now)
         if is_missing(given):

@@ -56,6 +56,8 @@ class Session:
 
     def new_loop(self, output: Output) -> Loop:
         """Go on with another loop, which has counters of its own."""
+        if self.pending is not None:
+            self.pending.matched = self.pending.unmatched = self.pending.expired = 0
         self.loop = self._loop_from(self.loop.last + 1, output, self._plan.fail)
         return self.loop
 
