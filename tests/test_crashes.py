@@ -92,6 +92,29 @@ def test_killed_while_learning_again(cluster: Cluster) -> None:
     check(cluster, output, given)
 
 
+def test_killed_while_events_wait_for_labels(cluster: Cluster) -> None:
+    given = events(600)
+    source, labels, output = cluster.topic("in", 2), cluster.topic("labels"), cluster.topic("out")
+    arguments = [source, "--label-topic", labels, "--output-topic", output, "--model", "m", "--id", "id"]
+    # Fewer places than events, so that who must go depends on the order of all that came before.
+    arguments += ["--pending", "400", "--until-end", "-X", "max_poll_records=40"]
+    unlabelled = [{name: value for name, value in event.items() if name != "y"} for event in given]
+    told = [{"id": event["id"], "y": event["y"]} for event in given]
+    random.Random(3).shuffle(told)
+    for topic, records in ((source, spread(unlabelled, 2)), (labels, spread(told, 1))):
+        cluster.put(topic, records)
+        with cluster.start(*arguments, script=deadly("sinks.kafka.TopicSink.commit", 6, False)) as process:
+            assert process.wait(60) == -signal.SIGKILL, process.communicate()[1]
+        cluster.attach(*arguments)
+    rows = cluster.rows(output)
+    assert [row["n"] for row in rows] == list(range(1, 1001))
+    again = [
+        {"id": row["id"], "y": row["target"]} if "target" in row else unlabelled[row["id"]] for row in rows
+    ]
+    assert cluster.learn(lines(again), "--id", "id", "--pending", "400") == rows
+    assert cluster.state("m") == cluster.state("reference.karma")
+
+
 def test_killed_without_a_topic_to_answer_to(cluster: Cluster) -> None:
     given = events(2000)
     source = cluster.topic("in")
