@@ -1,0 +1,55 @@
+"""The offline methods of the papers, as scikit-learn estimators that take NaN for what is missing.
+
+Every one has ``fit``, ``predict``, and for classes ``decision_function``; ``REGISTRY`` has them
+by short names. They are imported when first used: scikit-learn takes a while.
+
+[H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
+[D] Dick, Haider, Scheffer: Learning from Incomplete Data with Infinite Imputations, ICML 2008.
+[S] Śmieja, Struski, Tabor: Generalized RBF kernel for incomplete data, arXiv 1612.01480.
+[M] Mackey: STATS 306B, lecture 16.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from streamkarma.baselines.registry import REGISTRY as REGISTRY
+from streamkarma.baselines.registry import Entry as Entry
+from streamkarma.baselines.registry import named as named
+
+_HOMES = {
+    name: home
+    for home, names in {
+        "coding": ("EventCoder",),
+        "chained": ("ChainedEquationsClassifier", "ChainedEquationsRegressor"),
+        "completion": ("MC1Classifier", "MC1Regressor", "MCBClassifier", "MCBRegressor"),
+        "genrbf": ("GenRBFClassifier",),
+        "geom": ("GeometricMarginClassifier",),
+        "imputed": (
+            "DeletedClassifier",
+            "DeletedRegressor",
+            "FullDataClassifier",
+            "FullDataRegressor",
+            "ImputedClassifier",
+            "ImputedRegressor",
+        ),
+        "imputers": ("GaussImputer", "MixtureImputer", "RegressionImputer", "SVDImputer"),
+        "karma": ("BatchKARMAClassifier", "BatchKARMARegressor"),
+        "mcar": ("MCARTest", "mcar_test"),
+        "meanfeat": ("MeanFeatClassifier", "MeanFeatRegressor"),
+        "neighbors": ("PairwiseNeighborsClassifier", "PairwiseNeighborsRegressor"),
+        "projection": ("ProjectionClassifier", "ProjectionRegressor"),
+        "trees": ("MissingValueTreesClassifier", "MissingValueTreesRegressor"),
+        "wii": ("InfiniteImputationsClassifier", "InfiniteImputationsRegressor"),
+    }.items()
+    for name in names
+}
+
+__all__ = ["REGISTRY", "Entry", "named", *sorted(_HOMES)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

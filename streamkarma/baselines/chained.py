@@ -1,0 +1,111 @@
+"""mice: several imputations by chained equations, and the mean of what they predict [S]."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401  (makes the next one importable)
+from sklearn.impute import IterativeImputer
+from sklearn.utils import check_random_state
+
+from streamkarma.baselines.base import Baseline, BaselineClassifier, BaselineRegressor
+from streamkarma.baselines.machines import Machine, fit_features
+from streamkarma.baselines.tables import Floats, Scaler
+
+
+class _Chained(Baseline):
+    def __init__(self, imputations: int = 5, machine: str | None = None, C: float | None = None,
+                 max_iter: int = 10, scale: bool = True, random_state: Any = 0,
+                 verbose: bool = False) -> None:  # fmt: skip
+        self.imputations = imputations
+        self.machine = machine
+        self.C = C
+        self.max_iter = max_iter
+        self.scale = scale
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _learn(self, X: Floats, Y: Floats) -> None:
+        if self.imputations < 1:
+            raise ValueError(f"imputations is 1 or more, not {self.imputations}")
+        rng = self._rng()
+        self._scaler = Scaler.of(X, scale=self.scale)
+        rows = self._scaler(X)
+        kind = self.machine or ("ridge" if self._squared else "svm")
+        self.n_iter_ = self.max_iter
+        self._seeds = rng.randint(2**31 - 1, size=self.imputations)
+        self._imputers: list[Any] = []
+        self.machines_: list[Machine] = []
+        C = self.C
+        for number, seed in enumerate(self._seeds):
+            imputer = IterativeImputer(sample_posterior=True, max_iter=self.max_iter,
+                                       random_state=int(seed), keep_empty_features=True)  # fmt: skip
+            completed = imputer.fit_transform(rows)
+            self._imputers.append(imputer)
+            self.machines_.append(fit_features(kind, completed, Y, C, rng))
+            # Chosen once: the machines differ by their imputations alone.
+            C = self.machines_[-1].C
+            self._say(f"imputation {number + 1} of {self.imputations}")
+
+    def _scores(self, X: Floats) -> Floats:
+        rows = self._scaler(X)
+        pairs = zip(self._imputers, self._seeds, self.machines_, strict=True)
+        scores = [machine.scores(_drawn(imputer, rows, seed)) for imputer, seed, machine in pairs]
+        return np.asarray(np.mean(scores, axis=0))
+
+
+def _drawn(imputer: Any, rows: Floats, seed: int) -> Floats:
+    """One imputation of ``rows``: the same draws whenever it is asked for."""
+    if not np.isnan(rows).any():
+        return rows
+    again = copy.copy(imputer)
+    again.random_state_ = check_random_state(int(seed))
+    drawn: Floats = again.transform(rows)
+    return drawn
+
+
+class ChainedEquationsClassifier(_Chained, BaselineClassifier):
+    """Multiple imputation by chained equations, one machine on each, scores averaged.
+
+    Every column with something missing is regressed on all others (Bayesian ridge) and what is
+    missing drawn from the posterior, ``max_iter`` rounds of it; m times over.
+
+    Parameters
+    ----------
+    imputations
+        m, 1 or more.
+    machine, C
+        As of ``ImputedClassifier``; C is chosen for the first imputation.
+    max_iter
+        Rounds of each imputation.
+    scale
+        Standardise each column by its observed values first.
+    random_state
+        Seed of all that is drawn.
+    verbose
+        Print each imputation on standard error.
+
+    Notes
+    -----
+    What is averaged is the machines' scores, as multiple imputation pools estimates; [S] does
+    not say. New rows are drawn from the posteriors in the order in which they come, so answers
+    for incomplete rows depend a little on what they come with.
+
+    References
+    ----------
+    [S] Śmieja, Struski, Tabor, arXiv 1612.01480. van Buuren, Groothuis-Oudshoorn: mice, 2011.
+    """
+
+
+class ChainedEquationsRegressor(_Chained, BaselineRegressor):
+    """Multiple imputation by chained equations, ridge on each, predictions averaged.
+
+    Parameters
+    ----------
+    imputations, C, max_iter, scale, random_state, verbose
+        As of ``ChainedEquationsClassifier``.
+    machine
+        ``"ridge"`` or ``"rbf-ridge"``.
+    """

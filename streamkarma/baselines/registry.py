@@ -1,0 +1,146 @@
+"""The baselines by their short names: what each can do, and what it costs.
+
+Importing this module imports none of them; ``Baseline.make`` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+BINARY, MULTICLASS, REGRESSION = "binary", "multiclass", "regression"
+_CLASSES = frozenset({BINARY, MULTICLASS})
+_ALL = _CLASSES | {REGRESSION}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One baseline.
+
+    Attributes
+    ----------
+    name
+        Its short name.
+    summary
+        What it does, in a line.
+    source
+        The paper: [H], [D], [S], [M], or the authors.
+    module, stem
+        Where its classes are, and the start of their names: ``stem + "Classifier"`` and
+        ``stem + "Regressor"``.
+    tasks
+        Of ``"binary"``, ``"multiclass"``, ``"regression"``.
+    cost
+        Order of the work of ``fit``, in n rows and d columns.
+    transductive
+        Whether it sees the rows to be predicted, and learns from them, while predicting.
+    oracle
+        Whether it needs complete vectors.
+    settings
+        Parameters that make the name of the class.
+    """
+
+    name: str
+    summary: str
+    source: str
+    module: str
+    stem: str
+    tasks: frozenset[str]
+    cost: str
+    transductive: bool = False
+    oracle: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def make(self, task: str, **settings: Any) -> Any:
+        """A new estimator for a task.
+
+        Parameters
+        ----------
+        task
+            ``"binary"``, ``"multiclass"`` or ``"regression"``.
+        settings
+            Parameters of the estimator, over those that belong to the name.
+
+        Raises
+        ------
+        ValueError
+            For a task that it cannot do.
+        """
+        if task not in self.tasks:
+            raise ValueError(f"{self.name} is for {', '.join(sorted(self.tasks))}, not for {task}")
+        kind = "Regressor" if task == REGRESSION else "Classifier"
+        made = getattr(import_module(f"streamkarma.baselines.{self.module}"), self.stem + kind)
+        return made(**{**self.settings, **settings})
+
+
+def _imputed(name: str, summary: str, source: str, cost: str, imputer: str) -> Entry:
+    return Entry(name, summary, source, "imputed", "Imputed", _ALL, cost, settings={"imputer": imputer})
+
+
+def _wii(prior: str, summary: str) -> Entry:
+    return Entry(f"wii-{prior}", f"weighted infinite imputations, from {summary}", "[D]", "wii",
+                 "InfiniteImputations", _ALL, "n² d + n³", settings={"prior": prior})  # fmt: skip
+
+
+_ENTRIES = (
+    _imputed("zero", "0 for what is missing, linear machine", "[H]", "n d", "zero"),
+    _imputed("mean", "the column's mean, linear machine", "[D], [M]", "n d", "mean"),
+    _imputed("median", "the column's median, linear machine", "[M]", "n d", "median"),
+    Entry("complete-case", "only rows with nothing missing", "[M]", "imputed", "Deleted", _ALL, "n d",
+          settings={"drop": "rows"}),
+    Entry("feature-deletion", "only columns with nothing missing", "[M]", "imputed", "Deleted", _ALL,
+          "n d", settings={"drop": "columns"}),
+    Entry("karma-batch", "KARMA's kernel, support vector machine or kernel ridge", "[H]", "karma",
+          "BatchKARMA", _ALL, "n² d + n³"),
+    Entry("full", "the oracle: linear machine on complete vectors", "[H]", "imputed", "FullData", _ALL,
+          "n d", oracle=True),
+    Entry("projection", "f_{w,Q}: subspace by iterated SVD, linear machine over it", "[H, Def. 2]",
+          "projection", "Projection", _ALL, "n d² + p d³"),
+    Entry("mc1", "matrix completion with labels, bias as a column of ones", "Goldberg et al. 2010",
+          "completion", "MC1", _ALL, "n d²", transductive=True),
+    Entry("mcb", "matrix completion with labels, bias outside", "Goldberg et al. 2010", "completion",
+          "MCB", _ALL, "n d²", transductive=True),
+    Entry("geom", "margin in each row's own subspace", "Chechik et al. 2008", "geom", "GeometricMargin",
+          _CLASSES, "n² d"),
+    _imputed("gauss", "conditional mean of a Gaussian by EM, linear machine", "[D]", "n d² + p d³", "gauss"),
+    _imputed("gmm", "conditional mean of ten spherical Gaussians, linear machine", "[D]", "n d", "gmm"),
+    Entry("meanfeat", "the mean in feature space", "[D, Def. 1]", "meanfeat", "MeanFeat", _ALL, "n² d + n³"),
+    _wii("mean", "the mean"),
+    _wii("gauss", "a Gaussian"),
+    _wii("gmm", "ten spherical Gaussians"),
+    _wii("meanfeat", "the mean in feature space"),
+    Entry("genrbf", "RBF kernel between Gaussian points", "[S, Thm 3.1]", "genrbf", "GenRBF", _CLASSES,
+          "n² d² + p² d³"),
+    Entry("mice", "multiple imputation by chained equations", "[S]", "chained", "ChainedEquations", _ALL,
+          "m n d³"),
+    _imputed("iterated-regression", "each column regressed on the others, until settled", "[M]", "n d³",
+             "regression"),
+    Entry("knn", "nearest neighbours over what both rows have", "[M]", "neighbors", "PairwiseNeighbors",
+          _ALL, "n² d"),
+    _imputed("svd", "principal components by iterated SVD", "[M]", "n d²", "svd"),
+    Entry("trees", "random forest, 'missing' as a value", "[M]", "trees", "MissingValueTrees", _ALL,
+          "n log n d"),
+)  # fmt: skip
+
+#: All baselines by name, in the order of the documentation. p is the number of missingness
+#: patterns, m that of imputations.
+REGISTRY: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
+
+
+def named(name: str) -> Entry:
+    """The baseline of that name.
+
+    Raises
+    ------
+    ValueError
+        For a name that is not known; it lists those that are.
+
+    Examples
+    --------
+    >>> named("mcb").transductive
+    True
+    """
+    if name not in REGISTRY:
+        raise ValueError(f"no baseline is called {name!r}; there are {', '.join(REGISTRY)}")
+    return REGISTRY[name]

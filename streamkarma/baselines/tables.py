@@ -1,0 +1,102 @@
+"""Tables with NaN for what is missing: checked, scaled, and grouped by what a row has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """The distinct sets of observed columns of a table, and which row has which.
+
+    Attributes
+    ----------
+    observed
+        Array of shape (patterns, d): one set per row.
+    of
+        Array of shape (n,): number of each row's pattern.
+    """
+
+    observed: Bools
+    of: NDArray[np.intp]
+
+    def rows(self) -> list[NDArray[np.intp]]:
+        """Rows of each pattern, in their order in the table."""
+        order = np.argsort(self.of, kind="stable")
+        return np.split(order, np.cumsum(np.bincount(self.of, minlength=len(self.observed)))[:-1])
+
+
+def patterns(X: Floats) -> Patterns:
+    """The missingness patterns of a table.
+
+    Examples
+    --------
+    >>> found = patterns(np.array([[1.0, np.nan], [2.0, 3.0], [4.0, np.nan]]))
+    >>> found.observed.tolist(), found.of.tolist()
+    ([[True, False], [True, True]], [0, 1, 0])
+    """
+    # Rows packed into bytes are one sortable value each: far faster than comparing columns.
+    packed = np.ascontiguousarray(np.packbits(~np.isnan(X), axis=1))
+    keys = packed.view(f"V{packed.shape[1]}").ravel()
+    _, first, of = np.unique(keys, return_index=True, return_inverse=True)
+    return Patterns(~np.isnan(X[first]), of.ravel())
+
+
+@dataclass(frozen=True)
+class Scaler:
+    """Shift and spread of each column, from its observed values.
+
+    Attributes
+    ----------
+    shift
+        Array of shape (d,): what is taken off, the mean; 0 for columns without a value.
+    spread
+        Array of shape (d,): what is divided by, the standard deviation; 1 for columns that
+        are constant or have no observed value.
+    """
+
+    shift: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, X: Floats, *, scale: bool = True) -> Scaler:
+        """Learn from ``X``; with ``scale=False`` everything stays as it is."""
+        if not scale:
+            return cls(np.zeros(X.shape[1]), np.ones(X.shape[1]))
+        return cls(*moments(X))
+
+    def __call__(self, X: Floats) -> Floats:
+        scaled: Floats = (X - self.shift) / self.spread
+        return scaled
+
+
+def moments(X: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of the observed values of each column.
+
+    A column without any has mean 0; one without spread (to rounding) has spread 1.
+
+    Examples
+    --------
+    >>> mean, spread = moments(np.array([[1.0, 5.0, np.nan], [3.0, np.nan, np.nan]]))
+    >>> mean.tolist(), spread.tolist()
+    ([2.0, 5.0, 0.0], [1.0, 1.0, 1.0])
+    """
+    observed = ~np.isnan(X)
+    count = np.maximum(observed.sum(axis=0), 1)
+    mean: Floats = np.where(observed, X, 0.0).sum(axis=0) / count
+    off = np.where(observed, X - mean, 0.0)
+    spread: Floats = np.sqrt((off * off).sum(axis=0) / count)
+    # What is left of a constant after subtracting its rounded mean is no spread.
+    spread[spread <= 1e-12 * np.maximum(1.0, np.abs(mean))] = 1.0
+    return mean, spread
+
+
+def zero_filled(X: Floats) -> Floats:
+    """``X`` with 0 where a value is missing."""
+    return np.where(np.isnan(X), 0.0, X)

@@ -1,0 +1,63 @@
+"""Trees for which 'missing' is a value like any other [M]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+from streamkarma.baselines.base import Baseline, BaselineClassifier, BaselineRegressor
+from streamkarma.baselines.tables import Floats
+
+
+class _Trees(Baseline):
+    def __init__(self, trees: int = 100, min_leaf: int = 1, random_state: Any = 0) -> None:
+        self.trees = trees
+        self.min_leaf = min_leaf
+        self.random_state = random_state
+
+    def _learn(self, X: Floats, Y: Floats) -> None:
+        made = RandomForestRegressor if self._squared else RandomForestClassifier
+        forest = made(n_estimators=self.trees, min_samples_leaf=self.min_leaf, random_state=self._rng())
+        one = Y.shape[1] == 1
+        self.forest_ = forest.fit(X, Y[:, 0] if one else Y.argmax(axis=1))
+
+    def _scores(self, X: Floats) -> Floats:
+        if self._squared:
+            return np.asarray(self.forest_.predict(X))[:, np.newaxis]
+        shares = np.asarray(self.forest_.predict_proba(X))
+        # Two classes: from -1, all trees for the first, to 1, all for the second.
+        return shares[:, 1:] - shares[:, :1] if shares.shape[1] == 2 else shares
+
+
+class MissingValueTreesClassifier(_Trees, BaselineClassifier):
+    """A random forest that splits on what is missing as on any value.
+
+    At every split the missing values of its column go, together, to the side where they fit
+    better, and a split of missing against observed is among those tried: missingness that tells
+    something is used.
+
+    Parameters
+    ----------
+    trees
+        Number of trees; 1 for a single one on a bootstrap sample.
+    min_leaf
+        Fewest rows in a leaf.
+    random_state
+        Seed of bootstrap samples and of the columns tried.
+
+    References
+    ----------
+    [M] Mackey, STATS 306B, lecture 16.
+    """
+
+
+class MissingValueTreesRegressor(_Trees, BaselineRegressor):
+    """A random forest for numbers that splits on what is missing as on any value.
+
+    Parameters
+    ----------
+    trees, min_leaf, random_state
+        As of ``MissingValueTreesClassifier``.
+    """

@@ -1,0 +1,234 @@
+"""Every baseline as scikit-learn and its users expect it, and what bad input comes to."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from streamkarma import baselines
+from streamkarma.baselines import REGISTRY, EventCoder, named
+from streamkarma.errors import RecordError
+
+#: Settings that keep scikit-learn's checks quick; they are about behaviour, not quality.
+QUICK: dict[str, dict[str, Any]] = {
+    "BatchKARMA": {"gamma": 2, "C": 1.0},
+    "ChainedEquations": {"imputations": 2, "max_iter": 3, "C": 1.0},
+    "GenRBF": {"C": 1.0, "width": 0.5},
+    "GeometricMargin": {"C": 1.0},
+    "MC1": {"weight": 1.0, "mu": 1e-3, "max_iter": 300},
+    "MCB": {"weight": 1.0, "mu": 1e-3, "max_iter": 300},
+    "MissingValueTrees": {"trees": 10},
+    "Projection": {"C": 1.0},
+}
+ESTIMATORS = sorted(
+    name for name in baselines.__all__ if name.endswith(("Classifier", "Regressor", "Imputer"))
+)
+TRANSDUCTIVE = {
+    "check_methods_subset_invariance": "transductive: rows are completed together with what they come with"
+}
+
+
+def made(name: str) -> Any:
+    stem = name.removesuffix("Classifier").removesuffix("Regressor")
+    return getattr(baselines, name)(**QUICK.get(stem, {}))
+
+
+def expected(estimator: Any) -> dict[str, str]:
+    return TRANSDUCTIVE if type(estimator).__name__.startswith(("MC1", "MCB")) else {}
+
+
+@pytest.mark.filterwarnings("ignore")  # the checks provoke warnings, which are not what they are about
+@parametrize_with_checks([made(name) for name in ESTIMATORS], expected_failed_checks=expected)
+def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def table(n: int = 60, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Rows near a line, a third of the values missing, and which side of zero they are on."""
+    rng = np.random.default_rng(seed)
+    along = rng.standard_normal(n)
+    X = along[:, None] * np.array([1.0, -1.0, 0.5, 2.0])[:d] + 0.1 * rng.standard_normal((n, d))
+    X[rng.random((n, d)) < 1 / 3] = np.nan
+    X[: n // 4] = np.where(np.isnan(X[: n // 4]), 0.1, X[: n // 4])
+    return X, along
+
+
+def cheap(name: str, task: str) -> Any:
+    """A baseline by its registered name, with quick settings, or None for another task."""
+    entry = REGISTRY[name]
+    if task not in entry.tasks:
+        return None
+    return entry.make(task, **QUICK.get(entry.stem, {}))
+
+
+@pytest.mark.parametrize("name", [name for name, entry in REGISTRY.items() if not entry.oracle])
+class TestEveryBaseline:
+    def test_every_task_it_claims_is_learned(self, name: str) -> None:
+        X, along = table()
+        X[:, 0] = np.where(np.isnan(X[:, 0]), along, X[:, 0])  # one complete column, for deletion
+        signs, levels = along > 0, np.digitize(along, [-0.5, 0.5])
+        for task, y, least in (
+            ("binary", signs, 0.8),
+            ("multiclass", levels, 0.55),
+            ("regression", along, 0.5),
+        ):
+            model = cheap(name, task)
+            if model is not None:
+                assert model.fit(X, y).score(X, y) >= least, task
+                if task == "multiclass":
+                    assert model.decision_function(X).shape == (len(X), 3)
+
+    def test_fitting_again_gives_the_same_and_a_clone_knows_nothing(self, name: str) -> None:
+        X, along = table()
+        X[:, 0] = np.where(np.isnan(X[:, 0]), along, X[:, 0])
+        model = cheap(name, "binary")
+        first = model.fit(X, along > 0).decision_function(X)
+        assert np.array_equal(clone(model).fit(X, along > 0).decision_function(X), first)
+        assert not hasattr(clone(model), "classes_")
+
+    def test_rows_and_columns_without_any_value_and_constant_ones(self, name: str) -> None:
+        X, along = table()
+        X[:, 1] = np.nan
+        X[:, 2] = 7.0
+        X[5] = np.nan
+        for task in ("binary", "regression"):
+            model = cheap(name, task)
+            if model is None:
+                continue
+            y = along > 0 if task == "binary" else along
+            if name in ("complete-case", "feature-deletion"):
+                with pytest.raises(ValueError, match="is complete"):
+                    model.fit(X, y)
+                continue
+            answers = model.fit(X, y).predict(np.vstack([X, np.full((1, 4), np.nan)]))
+            assert len(answers) == 61
+            assert np.isfinite(np.asarray(answers, dtype=float)).all()
+
+    def test_one_class_only_is_always_the_answer(self, name: str) -> None:
+        X, _ = table()
+        model = cheap(name, "binary").fit(X, np.full(len(X), "yes"))
+        assert set(model.predict(X)) == {"yes"}
+        assert np.array_equal(model.decision_function(X), np.zeros(len(X)))
+
+    def test_few_rows_many_columns(self, name: str) -> None:
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((6, 15))
+        y = np.array([0, 1, 0, 1, 0, 1])
+        X[:, 0] = y * 2.0 - 1.0
+        X[2:, 5:9] = np.nan
+        model = cheap(name, "binary").fit(X, y)
+        assert model.predict(X).shape == (6,)
+
+    def test_a_single_row(self, name: str) -> None:
+        row = np.array([[1.0, 2.0]])
+        assert cheap(name, "binary").fit(row, ["a"]).predict(row).tolist() == ["a"]
+        model = cheap(name, "regression")
+        if model is not None:
+            assert model.fit(row, [3.0]).predict(row) == pytest.approx([3.0])
+
+    def test_infinite_values_are_refused_in_one_line(self, name: str) -> None:
+        X, along = table()
+        X[3, 2] = np.inf
+        with pytest.raises(ValueError, match="infinity") as caught:
+            cheap(name, "binary").fit(X, along > 0)
+        assert "\n" not in str(caught.value).strip()
+
+
+def test_the_oracle_refuses_what_is_incomplete() -> None:
+    X, along = table()
+    with pytest.raises(ValueError, match="NaN"):
+        named("full").make("binary").fit(X, along > 0)
+    whole = np.column_stack([along, -along])
+    assert named("full").make("binary").fit(whole, along > 0).score(whole, along > 0) > 0.97
+    assert named("full").make("regression").fit(whole, along).score(whole, along) > 0.99
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("mean", {"imputer": "mode"}, "imputer is zero, mean"),
+        ("mean", {"machine": "forest"}, "machine is one of"),
+        ("mean", {"C": -1.0}, "C is a number above 0"),
+        ("complete-case", {"drop": "cells"}, "drop is 'rows' or 'columns'"),
+        ("karma-batch", {"gamma": 0}, "gamma is an integer of 1 or more"),
+        ("karma-batch", {"attributes": [0, 1]}, "attributes names the attribute of each of the 4 columns"),
+        ("projection", {"subspace": [[1.0]]}, "subspace has one row for each of the 4 columns"),
+        ("projection", {"regularity": 0.0}, "regularity is above 0"),
+        ("geom", {"iterations": 0}, "iterations is 1 or more"),
+        ("mcb", {"mu": 0.0}, "mu is a number above 0"),
+        ("wii-gauss", {"prior": "median"}, "prior is one of mean"),
+        ("wii-gauss", {"gamma": -1.0}, "gamma is a number of 0 or more"),
+        ("genrbf", {"width": 0.0}, "width is a number above 0"),
+        ("mice", {"imputations": 0}, "imputations is 1 or more"),
+        ("knn", {"neighbors": 0}, "neighbors is 1 or more"),
+        ("svd", {"imputer": baselines.SVDImputer(rank=9)}, "rank is from 1 to the 4 columns"),
+    ],
+)
+def test_wrong_settings_are_named(name: str, settings: dict[str, Any], message: str) -> None:
+    X, along = table()
+    with pytest.raises(ValueError, match=message):
+        named(name).make("binary", **settings).fit(X, along > 0)
+
+
+def test_the_registry_knows_what_is_there_and_says_what_is_not() -> None:
+    with pytest.raises(ValueError, match=r"no baseline is called 'nought'; there are zero, mean"):
+        named("nought")
+    with pytest.raises(ValueError, match="geom is for binary, multiclass, not for regression"):
+        named("geom").make("regression")
+    for entry in REGISTRY.values():
+        for task in entry.tasks:
+            assert is_classifier(entry.make(task)) == (task != "regression")
+    assert {name for name, entry in REGISTRY.items() if entry.transductive} == {"mc1", "mcb"}
+
+
+def test_the_names_come_without_scikit_learn() -> None:
+    code = (
+        "import sys, streamkarma.baselines as b; b.named('mean');"
+        "assert not {'sklearn', 'scipy', 'numba'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_long_fit_says_where_it_is_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    X, along = table()
+    for name in ("mcb", "wii-mean", "genrbf", "mice"):
+        cheap(name, "binary").set_params(verbose=True).fit(X, along > 0)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert all(
+        text in said.err for text in ("MCBClassifier: mu", "completions", "density fitted", "imputation 1")
+    )
+
+
+class TestEventCoder:
+    def test_unseen_categories_and_names(self) -> None:
+        coder = EventCoder().fit([{"wind": "N", "t": 1, "ok": True}, {"wind": "S", "gps": {"lat": 2.0}}])
+        rows = coder.transform([{"wind": "W"}, {"wind": None, "new": 5.0, "ok": False}, {}])
+        named_rows = [dict(zip(coder.names_, row, strict=True)) for row in rows]
+        assert named_rows[0][("wind", "N")] == named_rows[0][("wind", "S")] == 0.0
+        assert named_rows[1][("ok", None)] == 0.0
+        assert np.isnan(rows[1]).sum() == 4
+        assert np.isnan(rows[2]).all()
+
+    def test_attributes_count_once_in_karmas_kernel(self) -> None:
+        events = [{"a": "x", "b": 1.0}, {"a": "y", "b": -1.0}, {"a": "x"}, {"b": -2.0}]
+        coder = EventCoder().fit(events)
+        X = coder.transform(events)
+        model = baselines.BatchKARMAClassifier(gamma=2, C=1.0, normalize=False, bias=False, scale=False,
+                                               attributes=coder.attributes_).fit(X, [1, 0, 1, 0])  # fmt: skip
+        values, observed = model._described(X)
+        assert observed.tolist() == [[1, 1], [1, 1], [1, 0], [0, 1]]
+        assert (observed @ observed.T)[0].tolist() == [2, 2, 1, 1]
+        assert values.shape == (4, 3)
+
+    def test_what_is_no_event(self) -> None:
+        with pytest.raises(RecordError, match="infinite"):
+            EventCoder().fit([{"a": float("inf")}])
+        with pytest.raises(ValueError, match="no event has an attribute"):
+            EventCoder().fit([{}, {"a": None}])
