@@ -167,3 +167,25 @@ def test_the_speed_on_a_topic(cluster: Cluster) -> None:
     )
     assert table[0].startswith("20,000 events of 3")
     assert [line[:22].strip() for line in table[2:]] == ["poll and parse", "attach", "attach --output-topic"]
+
+
+def test_baselines_side_by_side(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    rows = [f"{n % 7 if n % 3 else ''},{'ab'[n % 2]},{n % 2}" for n in range(60)]
+    table.write_text("x,kind,y\n" + "\n".join(rows) + "\n")
+    said = example("baselines.py", "--csv", str(table), "--withhold", "0",
+                   "--only", "mean,full,karma-batch,complete-case", "--folds", "3").decode()  # fmt: skip
+    assert "60 rows, 3 columns, 11% missing, 2 classes" in said
+    assert re.search(r"^karma-batch +0\.000", said, re.MULTILINE)
+    assert "no complete rows" in said
+    assert "full " in example("baselines.py", "--only", "full,zero", "--folds", "2").decode()
+
+
+def test_the_papers_tables_with_tables_of_another(tmp_path: Path) -> None:
+    # The real ones are not part of this repository; what counts here is the status.
+    for name in ("mammographic", "wisconsin"):
+        rows = [f"{n},{'' if n % 4 else 1},{n % 2}" for n in range(60)]
+        (tmp_path / f"{name}.csv").write_text("a,b,target\n" + "\n".join(rows) + "\n")
+    done = subprocess.run([sys.executable, EXAMPLES / "papers.py", tmp_path], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert re.search(r"wisconsin +zero +0\.\d+ +paper 0\.03", done.stdout)

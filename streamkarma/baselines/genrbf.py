@@ -162,7 +162,7 @@ class GenRBFClassifier(BaselineClassifier):
             machine = Machine("gram-svm", setting[1]).fit(K[np.ix_(rest, rest)], Y[rest])
             return machine.scores(K[np.ix_(quarter, rest)])
 
-        self.width_, self.C_ = chosen(settings, (widths[-1], 1.0), trial, Y, False, self._rng())
+        self.width_, self.C_ = chosen(settings, (widths[-1], self.C or 1.0), trial, Y, False, self._rng())
         self.machine_ = Machine("gram-svm", self.C_).fit(kernel(self.width_), Y)
 
     def _scores(self, X: Floats) -> Floats:

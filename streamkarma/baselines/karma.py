@@ -51,7 +51,7 @@ class _BatchKARMA(Baseline):
             machine = Machine(kind, setting[1]).fit(K[np.ix_(rest, rest)], Y[rest])
             return machine.scores(K[np.ix_(quarter, rest)])
 
-        default = (settings[len(settings) // 2][0] if self.gamma else 2, 1.0)
+        default = (2 if self.gamma is None else int(self.gamma), self.C or 1.0)
         self.gamma_, self.C_ = chosen(settings, default, trial, Y, self._squared, self._rng())
         self.machine_ = Machine(kind, self.C_).fit(gram(self.gamma_), Y)
 

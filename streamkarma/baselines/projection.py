@@ -71,7 +71,7 @@ class _Projection(Baseline):
             return Machine(kind, setting[1]).fit(Z[rest], Y[rest]).scores(Z[quarter])
 
         settings = [(number, C) for number in range(len(projections)) for C in grid(self.C)]
-        number, self.C_ = chosen(settings, (0, 1.0), trial, Y, self._squared, self._rng())
+        number, self.C_ = chosen(settings, (0, self.C or 1.0), trial, Y, self._squared, self._rng())
         self.projection_ = projections[number]
         self.machine_ = Machine(kind, self.C_).fit(features[number], Y)
 
