@@ -160,7 +160,7 @@ def test_a_topic_that_was_made_anew(cluster: Cluster) -> None:
         (["--label-topic", "l"], "labels that come later need --id NAME"),
         (["--label-topic", "l", "--pending", "0"], "--label-topic has no meaning with --pending 0"),
         (["--brokers", "localhost:x"], "--brokers: localhost:x has no port; expected HOST:PORT"),
-        (["--regret", "all"], "this version has no baselines yet"),
+        (["--regret", "nought"], "no such baseline"),
     ],
 )
 def test_usage(cluster: Cluster, given: list[str], said: str) -> None:

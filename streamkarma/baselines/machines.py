@@ -27,6 +27,12 @@ GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
 #: quarter tells errors apart by a hundredth at best).
 REPEATS = 3
 
+#: Share of the rows that a class without any is taken to have, in multinomial scores.
+NEVER = 1e-6
+
+#: Up to so many columns a d × d matrix is factorised in every step of a logistic regression.
+FEW = 500
+
 #: With fewer rows than this no part is held out, and the default setting stands.
 FEWEST = 20
 
@@ -49,6 +55,33 @@ class Constant:
 
     def __call__(self, Z: Floats) -> Floats:
         return np.full(len(Z), self.value)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The same scores of all classes for every row."""
+
+    values: Floats
+
+    def __call__(self, Z: Floats) -> Floats:
+        return np.tile(self.values, (len(Z), 1))
+
+
+@dataclass(frozen=True)
+class Multinomial:
+    """One score per class from a scikit-learn classifier that knows some of them."""
+
+    classifier: Any
+    there: NDArray[np.intp]
+    classes: int
+
+    def __call__(self, Z: Floats) -> Floats:
+        scores = self.classifier.decision_function(Z)
+        if len(self.there) == 2:
+            scores = np.column_stack([-scores / 2, scores / 2])
+        every = np.full((len(Z), self.classes), scores.min(axis=1, keepdims=True) + np.log(NEVER))
+        every[:, self.there] = scores
+        return every
 
 
 @dataclass(frozen=True)
@@ -89,9 +122,10 @@ class Machine:
     Parameters
     ----------
     kind
-        ``"svm"`` (hinge), ``"logistic"`` or ``"ridge"`` (squared loss) on the columns as
-        they are, ``"rbf-svm"`` or ``"rbf-ridge"`` with ``exp(-width ‖z - z'‖²)``,
-        ``"gram-svm"`` or ``"gram-ridge"`` on a kernel matrix computed before.
+        ``"svm"`` (hinge), ``"logistic"`` (three classes or more: multinomial, all columns of Y
+        together) or ``"ridge"`` (squared loss) on the columns as they are; ``"rbf-svm"`` or
+        ``"rbf-ridge"`` with ``exp(-width ‖z - z'‖²)``; ``"gram-svm"`` or ``"gram-ridge"`` on a
+        kernel matrix computed before.
     C
         Weight of the losses against ½‖w‖², above 0.
     width
@@ -109,12 +143,23 @@ class Machine:
         """Learn from features, or a kernel matrix, of shape (n, …) and targets (n, m)."""
         if self.kind.startswith("rbf") and self.width is None:
             self.width = 1.0 / (Z.shape[1] * (Z.var() or 1.0)) if Z.size else 1.0
-        self.columns = [self._one(Z, column) for column in Y.T]
+        if self.kind == "logistic" and Y.shape[1] > 1:
+            self.columns: list[Scorer] = [self._multinomial(Z, Y)]
+        else:
+            self.columns = [self._one(Z, column) for column in Y.T]
         return self
 
     def scores(self, Z: Floats) -> Floats:
         """Scores of shape (n, m)."""
         return np.column_stack([score(Z) for score in self.columns])
+
+    def _multinomial(self, Z: Floats, Y: Floats) -> Scorer:
+        """All classes in one: what the logistic loss is for three or more."""
+        codes = Y.argmax(axis=1)
+        there = np.unique(codes)
+        if len(there) < 2 or Z.shape[1] == 0:
+            return Fixed(np.log(np.maximum((Y > 0).mean(axis=0), NEVER)))
+        return Multinomial(self._solver(Z.shape[1]).fit(Z, codes), there, Y.shape[1])
 
     def _one(self, Z: Floats, y: Floats) -> Scorer:
         if np.all(y == y[0]) or Z.shape[1] == 0:
@@ -123,14 +168,14 @@ class Machine:
         if self.kind == "svm":
             w, b, _ = linear_svm(Z, y, self.C)
             return Linear(w, b)
-        solver = self._solver()
+        solver = self._solver(Z.shape[1])
         if self.kind.endswith("ridge"):
             # KernelRidge has no intercept: the mean is taken off before.
             mean = float(y.mean())
             return Ridged(solver.fit(Z, y - mean), mean)
         return Decided(solver.fit(Z, y))
 
-    def _solver(self) -> Any:
+    def _solver(self, columns: int) -> Any:
         alpha = 0.5 / self.C
         match self.kind:
             case "rbf-svm":
@@ -138,7 +183,9 @@ class Machine:
             case "gram-svm":
                 return SVC(kernel="precomputed", C=self.C)
             case "logistic":
-                return LogisticRegression(C=self.C, max_iter=1000)
+                # Newton's method is exact in a few steps, where the columns are few.
+                exact = {"solver": "newton-cholesky", "tol": 1e-8} if columns <= FEW else {}
+                return LogisticRegression(C=self.C, max_iter=1000, **exact)
             case "ridge":
                 return Ridge(alpha=alpha)
             case "rbf-ridge":

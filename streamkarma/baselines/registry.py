@@ -36,7 +36,8 @@ class Entry:
     transductive
         Whether it sees the rows to be predicted, and learns from them, while predicting.
     oracle
-        Whether it needs complete vectors.
+        Whether it needs complete vectors: as its rows, or to know the subspace (``projection-full``,
+        whose ``subspace`` is to be given).
     settings
         Parameters that make the name of the class.
     """
@@ -97,6 +98,8 @@ _ENTRIES = (
           "n d", oracle=True),
     Entry("projection", "f_{w,Q}: subspace by iterated SVD, linear machine over it", "[H, Def. 2]",
           "projection", "Projection", _ALL, "n d² + p d³"),
+    Entry("projection-full", "f_{w,Q*}: the true subspace, from complete vectors", "[H, Def. 2]",
+          "projection", "Projection", _ALL, "n d² + p d³", oracle=True),
     Entry("mc1", "matrix completion with labels, bias as a column of ones", "Goldberg et al. 2010",
           "completion", "MC1", _ALL, "n d²", transductive=True),
     Entry("mcb", "matrix completion with labels, bias outside", "Goldberg et al. 2010", "completion",

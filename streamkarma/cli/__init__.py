@@ -9,6 +9,7 @@ import click
 from streamkarma import __version__
 from streamkarma.cli.attach import attach
 from streamkarma.cli.generate import generate
+from streamkarma.cli.regret import regret
 from streamkarma.cli.stream import inspect, learn, predict
 from streamkarma.errors import StreamkarmaError, UsageError
 
@@ -28,7 +29,7 @@ def cli() -> None:
     """
 
 
-for command in (learn, predict, attach, inspect, generate):
+for command in (learn, predict, attach, regret, inspect, generate):
     cli.add_command(command)
 
 

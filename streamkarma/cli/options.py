@@ -32,6 +32,7 @@ fields = together(
     click.option("--id", metavar="NAME", help="Attribute copied to the output."),
     click.option("--ignore", metavar="NAME", multiple=True, help="Attribute left out; repeatable."),
     click.option("--weight", metavar="NAME", help="Attribute that weighs the event."),
+    click.option("--full", metavar="NAME", help="The complete vector, for --regret full; not learned from."),
 )
 
 learner = together(
@@ -64,6 +65,11 @@ learner = together(
         "--pruning",
         type=click.Choice(["merge", "remove", "oldest"]),
         help="What gives way when the budget is full.  [default: merge]",
+    ),
+    click.option(
+        "--normalize/--no-normalize",
+        default=None,
+        help="Divide the kernel by the norms of both events.  [default: normalize]",
     ),
     click.option(
         "--scale/--no-scale",
@@ -102,7 +108,7 @@ output = together(
     click.option("--quiet", is_flag=True, help="Nothing on stderr but errors."),
 )
 
-keeping = together(
+tasks = together(
     click.option(
         "--task",
         type=click.Choice(["auto", "binary", "multiclass", "regression"]),
@@ -111,6 +117,27 @@ keeping = together(
     click.option(
         "--positive", metavar="VALUE", help="The positive class.  [default: the greater of the two]"
     ),
+)
+
+comparison = together(
+    click.option(
+        "--regret-memory",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="Events kept to compare on; past it a uniform sample.  [default: 20000]",
+    ),
+    click.option(
+        "--regret-seconds",
+        metavar="S",
+        type=above_zero,
+        default=60.0,
+        show_default=True,
+        help="What one baseline may take at a time.",
+    ),
+)
+
+keeping = together(
+    tasks,
     learner,
     click.option(
         "--model",
@@ -138,14 +165,15 @@ keeping = together(
         metavar="NAMES",
         default="none",
         show_default=True,
-        help="Offline baselines to compare with.",
+        help="Offline baselines to compare with: names with commas, all, fast or none.",
     ),
+    comparison,
 )
 
 
 def field_names(said: dict[str, Any]) -> dict[str, Any]:
     """The names in a record that are no attributes, those that were said."""
-    given = {"target": said["target"], "id": said["id"], "weight": said["weight"]}
+    given = {name: said[name] for name in ("target", "id", "weight", "full")}
     names = {name: value for name, value in given.items() if value is not None}
     if said["ignore"]:
         names["ignore"] = said["ignore"]
@@ -170,11 +198,15 @@ def outputs(said: dict[str, Any]) -> dict[str, Any]:
 
 def learning(said: dict[str, Any]) -> dict[str, Any]:
     """What is learned and kept, by the names of a plan."""
-    if said["regret"] != "none":
-        raise UsageError(f"--regret {said['regret']}: this version has no baselines yet; use none")
-    names = ("gamma", "rho", "eta", "loss", "pruning", "scale")
+    kept = ("model", "checkpoint_every", "pending", "pending_seconds", "regret")
+    return {**compared(said), **{name: said[name] for name in kept}}
+
+
+def compared(said: dict[str, Any]) -> dict[str, Any]:
+    """What is learned and how it is compared, by the names of a plan."""
+    names = ("gamma", "rho", "eta", "loss", "pruning", "normalize", "scale")
     options = {name: said[name] for name in names if said[name] is not None}
     if said["budget"] is not None:
         options["budget"] = said["budget"] or None
-    kept = ("model", "task", "positive", "checkpoint_every", "pending", "pending_seconds")
-    return {"options": options, **{name: said[name] for name in kept}}
+    shared = ("task", "positive", "regret_memory", "regret_seconds")
+    return {"options": options, **{name: said[name] for name in shared}}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from streamkarma.estimators.frames import records_of
 from streamkarma.estimators.learner import Learner, SupportVector, check_weight
 from streamkarma.events.batch import Batch
+from streamkarma.events.block import Block
 from streamkarma.events.vocabulary import Record, Vocabulary
 
 if TYPE_CHECKING:
@@ -88,6 +89,11 @@ class KARMABase:
     def ignored(self) -> int:
         """Values ignored so far because they were past a bound."""
         return self._learner.vocabulary.ignored
+
+    @property
+    def encoded(self) -> Block:
+        """The events of the last ``run`` as the support vectors saw them."""
+        return self._learner.encoded
 
     def batch(self) -> Batch:
         """An empty batch to append records to."""

@@ -103,6 +103,8 @@ class Learner:
         self.vocabulary = Vocabulary(max_attributes, max_coordinates)
         self.support = SupportVectors(rule, average)
         self.moments = np.zeros((1, 3))
+        #: The block that was encoded last.
+        self.encoded: Block
 
     def batch(self) -> Batch:
         """An empty batch to append records to."""
@@ -120,7 +122,8 @@ class Learner:
         if batch.has_passing and (block.coordinates[np.repeat(learned, batch.sizes())] >= PASSING).any():
             # Compiled code would write where no array is.
             raise ValueError("an event to be learned was appended as one that is not")
-        return encode(block, vocabulary.numbers, self.moments, learned, self.scale, True)
+        self.encoded = encode(block, vocabulary.numbers, self.moments, learned, self.scale, True)
+        return self.encoded
 
     def scores(self, records: Iterable[Record]) -> NDArray[np.float64]:
         """Scores of records by the model as it stands, shape (T, C), leaving no trace."""

@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from streamkarma import checkpoint
+from streamkarma.core.support import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.regressor import KARMARegressor
 
 Model = KARMAClassifier | KARMARegressor
+#: Begins the names of arrays that are not the model's own.
+_BESIDE = "run."
 _KINDS = {kind.__name__: kind for kind in (KARMAClassifier, KARMARegressor)}
 
 
-def save(model: Model, path: str | Path, run: dict[str, Any] | None = None) -> None:
+def save(model: Model, path: str | Path, run: dict[str, Any] | None = None,
+         arrays: Arrays | None = None) -> None:  # fmt: skip
     """Write a model to a file, atomically; the same model gives the same bytes.
 
     Parameters
@@ -25,6 +29,8 @@ def save(model: Model, path: str | Path, run: dict[str, Any] | None = None) -> N
         Where to; a file that is there is replaced in one step.
     run
         What else to keep, as JSON; the command line keeps its task and counters there.
+    arrays
+        What else to keep, as arrays by name.
 
     Raises
     ------
@@ -48,9 +54,10 @@ def save(model: Model, path: str | Path, run: dict[str, Any] | None = None) -> N
     kind = type(model).__name__
     if _KINDS.get(kind) is not type(model):
         raise UsageError(f"can save {' and '.join(_KINDS)}, not {kind}")
-    learned, arrays = model.state()
+    learned, own = model.state()
     header = {"kind": kind, "params": model._get_params(), "learned": learned, "run": run or {}}
-    checkpoint.write(Path(path), header, arrays)
+    beside = {_BESIDE + name: array for name, array in (arrays or {}).items()}
+    checkpoint.write(Path(path), header, {**own, **beside})
 
 
 def load(path: str | Path) -> Model:
@@ -64,12 +71,14 @@ def load(path: str | Path) -> Model:
     return load_with_run(path)[0]
 
 
-def load_with_run(path: str | Path) -> tuple[Model, dict[str, Any]]:
-    """The model, and what was kept beside it as ``run``."""
+def load_with_run(path: str | Path) -> tuple[Model, dict[str, Any], Arrays]:
+    """The model, and what was kept beside it as ``run`` and ``arrays``."""
     header, arrays = checkpoint.read(Path(path))
+    beside = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_BESIDE)}
     try:
         model: Model = _KINDS[header["kind"]](**header["params"])
         model.restore(header["learned"], arrays)
-        return model, dict(header["run"])
+        kept = {name.removeprefix(_BESIDE): array for name, array in beside.items()}
+        return model, dict(header["run"]), kept
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise ModelFileError(f"{path} is not a model this program can use: {error}") from error

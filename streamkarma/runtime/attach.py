@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import sys
 import tempfile
 import time
 from contextlib import ExitStack, suppress
@@ -19,7 +18,7 @@ from streamkarma.runtime.job import Attachment, Job
 from streamkarma.runtime.journal import positions_state
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.run import open_output
+from streamkarma.runtime.run import Progress, open_output
 from streamkarma.runtime.signals import StopSignal
 from streamkarma.runtime.worker import Worker
 from streamkarma.sinks.jsonlines import leave_stdout
@@ -69,7 +68,7 @@ class Attach:
             if path is None:
                 path = str(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "model.karma")
             files = open_output(plan, stack)
-            job = Job(plan, self._at, path, files, trouble, self._stop, self._say)
+            job = Job(plan, self._at, path, files, trouble, self._stop, Progress(plan))
             job.files = _leaving_quietly(files, job)
             self._worker = Worker(job)
             ignored_before = self._worker.session.ignored_before
@@ -79,11 +78,14 @@ class Attach:
                 return 128 + int(self._stop.number or 0)
             try:
                 self._work(job)
+                job.progress.over()
+                self._worker.session.compare(job.stopped)
             except InterruptedError:
                 pass
             finally:
                 session = self._worker.session
                 session.ignored_before = ignored_before
+                session.leave()
                 job.progress.close(session, stack, **self._more(job))
         return 0 if self._stop.number is None else 128 + self._stop.number
 
@@ -99,6 +101,7 @@ class Attach:
                 if job.setbacks > MOST_SETBACKS:
                     raise RunError(f"{job.setbacks} attempts in a row failed: {setback}") from setback
                 job.say(f"setback: {setback}; going on from the last commit")
+                self._worker.session.leave()
                 self._pause(0.25 * 2**job.setbacks)
                 self._worker = Worker(job)
 
@@ -171,10 +174,6 @@ class Attach:
             "lost": job.lost,
         }
         return {"kafka": kafka}
-
-    def _say(self, line: str) -> None:
-        if not self._plan.quiet:
-            print(line, file=sys.stderr, flush=True)
 
 
 def _leaving_quietly(files: Output, job: Job) -> Output:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from streamkarma.errors import RecordError
 from streamkarma.estimators.learner import check_weight
+from streamkarma.events.vocabulary import as_number, is_missing
+
+
+class Taken(NamedTuple):
+    """What was in a record beside its attributes and the target: id, weight, complete vector."""
+
+    id: Any
+    weight: float
+    full: dict[str, float] | None
 
 
 class Fields(NamedTuple):
@@ -20,17 +30,20 @@ class Fields(NamedTuple):
         The weight of the event; None for none.
     ignore
         Left out.
+    full
+        The complete vector, for comparisons with who saw that; None for none.
     """
 
     target: str = "y"
     id: str | None = None
     weight: str | None = None
     ignore: tuple[str, ...] = ()
+    full: str | None = None
 
     @property
     def only_target(self) -> bool:
         """Whether there is nothing but a target to take out."""
-        return self.id is None and self.weight is None and not self.ignore
+        return self.id is None and self.weight is None and self.full is None and not self.ignore
 
     @property
     def nested(self) -> bool:
@@ -38,16 +51,27 @@ class Fields(NamedTuple):
         special = [self.target, self.id, self.weight, *self.ignore]
         return any(name is not None and "." in name for name in special)
 
-    def take(self, record: dict[str, Any]) -> tuple[Any, float]:
-        """Take out of a record what is no attribute, but for the target; returns its id and weight.
+    def take(self, record: dict[str, Any]) -> Taken:
+        """Take out of a record what is no attribute, but for the target.
 
         Raises
         ------
         RecordError
-            If the weight is none.
+            If the weight is none, or the complete vector holds something else than numbers.
         """
         identity = record.pop(self.id, None) if self.id else None
         weight = record.pop(self.weight, None) if self.weight else None
         for name in self.ignore:
             record.pop(name, None)
-        return identity, 1.0 if weight is None else check_weight(weight)
+        vector = _vector(record.pop(self.full, None)) if self.full else None
+        return Taken(identity, 1.0 if weight is None else check_weight(weight), vector)
+
+
+def _vector(value: Any) -> dict[str, float] | None:
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        numbers = {name: as_number(name, each) for name, each in value.items() if not is_missing(each)}
+        if len(numbers) == len(value):
+            return numbers
+    raise RecordError("the complete vector is an object of numbers, with none missing")

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import Label
+from streamkarma.runtime.fields import Taken
 from streamkarma.runtime.pending import Made
 
 
@@ -28,6 +29,8 @@ class Gathered:
         What is shown: the label as it was given, the id, and the index of the record.
     made
         For labels that come late, by position: what was said when the event came.
+    full
+        Complete vectors, where events have one; empty if none has.
     waiting
         Events that will wait for their label, by id: position, attributes, and time.
     """
@@ -39,33 +42,46 @@ class Gathered:
         self.targets: list[Any] = []
         self.ids: list[Any] = []
         self.at: list[int] = []
+        self.full: list[dict[str, float] | None] = []
         self.made: dict[int, Made] = {}
         self.waiting: dict[bytes, tuple[int, dict[str, Any], float]] = {}
 
-    def append(self, given: Any, label: Label | None, weight: float, identity: Any, at: int,
+    def append(self, given: Any, label: Label | None, taken: Taken, at: int,
                made: Made | None) -> None:  # fmt: skip
         """Add what goes with an event that was appended to the batch."""
+        if taken.full is not None or self.full:
+            self.full += [None] * (len(self.labels) - len(self.full))
+            self.full.append(taken.full)
         if made is not None:
             self.made[len(self.labels)] = made
         self.labels.append(label)
-        self.weights.append(weight)
+        self.weights.append(taken.weight)
         self.targets.append(given)
-        self.ids.append(identity)
+        self.ids.append(taken.id)
         self.at.append(at)
 
-    def extend(self, records: list[dict[str, Any]], given: list[Any], weights: list[float],
-               identities: list[Any], begin: int, learn: bool) -> int:  # fmt: skip
-        """Add events up to the first whose attributes need a closer look; returns how many."""
-        taken = len(records)
+    def extend(self, records: list[dict[str, Any]], given: list[Any], taken: list[Taken] | None,
+               begin: int, learn: bool) -> int:  # fmt: skip
+        """Add events up to the first whose attributes need a closer look; returns how many.
+
+        ``taken`` is what was beside the attributes of each, None for nothing.
+        """
+        if taken is None:
+            weights, identities, full = [1.0] * len(given), [None] * len(given), []
+        else:
+            identities, weights, full = (list(column) for column in zip(*taken, strict=True))
+        added = len(records)
         if not self.batch.extend_plain(records):
             learned = [learn and y is not None and w > 0.0 for y, w in zip(given, weights, strict=True)]
-            taken = self.batch.extend(records, learned)
-        self.labels += given[:taken]
-        self.weights += weights[:taken]
-        self.targets += given[:taken]
-        self.ids += identities[:taken]
-        self.at += range(begin, begin + taken)
-        return taken
+            added = self.batch.extend(records, learned)
+        if any(full):
+            self.full += [None] * (len(self.labels) - len(self.full)) + full[:added]
+        self.labels += given[:added]
+        self.weights += weights[:added]
+        self.targets += given[:added]
+        self.ids += identities[:added]
+        self.at += range(begin, begin + added)
+        return added
 
     def fill(self, starts: NDArray[np.int64], coordinates: NDArray[np.int32],
              values: NDArray[np.float64], labels: list[Any]) -> None:  # fmt: skip

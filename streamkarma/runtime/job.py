@@ -7,7 +7,7 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,8 +80,8 @@ class Job:
         What kafka-python complained about.
     stop
         Whether a signal has come.
-    say
-        Takes a line for the user.
+    progress
+        What the user is told.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Job:
     """
 
     def __init__(self, plan: Plan, at: Attachment, path: str, files: Output, trouble: Trouble,
-                 stop: StopSignal, say: Callable[[str], None]) -> None:  # fmt: skip
+                 stop: StopSignal, progress: Progress) -> None:  # fmt: skip
         self.plan = plan
         self.at = at
         self.path = path
@@ -110,8 +110,8 @@ class Job:
         self.settings = Settings(at.brokers, at.settings, os.environ)
         self.files = files
         self.trouble = trouble
-        self.say = say
-        self.progress = Progress(plan, say)
+        self.progress = progress
+        self.say = progress.say
         self.patience = at.connect_timeout
         self.instance = _instance(plan.model, self.settings.get("group_instance_id"))
         self.ends: dict[TopicPartition, int] | None = None

@@ -14,6 +14,7 @@ from streamkarma.estimators.judged import Judged, joined, loss_of, probabilities
 from streamkarma.estimators.regressor import KARMARegressor
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import NEW
+from streamkarma.runtime.comparing import Comparing, Full
 from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
 from streamkarma.runtime.pending import Made
 from streamkarma.runtime.task import Tasked, text_of
@@ -62,15 +63,18 @@ class Judge:
     ----------
     tasked
         The model and its task; the task may settle while the run goes on.
+    comparing
+        Who compares with baselines, or None.
     """
 
-    def __init__(self, tasked: Tasked) -> None:
+    def __init__(self, tasked: Tasked, comparing: Comparing | None = None) -> None:
         self._tasked = tasked
+        self.comparing = comparing
         #: All that is counted.
         self.counted = Counted()
 
     def run(self, batch: Batch, labels: Sequence[Any], weights: Sequence[float], rows: bool,
-            made: Mapping[int, Made]) -> Verdict:  # fmt: skip
+            made: Mapping[int, Made], full: Full = ()) -> Verdict:  # fmt: skip
         """Predict and learn a batch.
 
         Parameters
@@ -82,12 +86,14 @@ class Judge:
         made
             Events, by position, on which something was said before: that is what their
             loss and the metrics are taken from, and printed again.
+        full
+            Complete vectors, where there are any.
         """
         model = self._tasked.model
         if isinstance(model, KARMARegressor):
-            verdict, losses = self._run_regression(model, batch, labels, weights, rows, made)
+            verdict, losses = self._run_regression(model, batch, labels, weights, rows, made, full)
         else:
-            verdict, losses = self._run_classification(model, batch, labels, weights, rows, made)
+            verdict, losses = self._run_classification(model, batch, labels, weights, rows, made, full)
         if rows:
             for t, before in made.items():
                 for name, values in verdict.columns.items():
@@ -96,12 +102,14 @@ class Judge:
         return verdict
 
     def _run_classification(self, model: KARMAClassifier, batch: Batch, labels: Sequence[Any],
-                            weights: Sequence[float], rows: bool,
-                            made: Mapping[int, Made]) -> tuple[Verdict, NDArray[np.float64]]:  # fmt: skip
+                            weights: Sequence[float], rows: bool, made: Mapping[int, Made],
+                            full: Full) -> tuple[Verdict, NDArray[np.float64]]:  # fmt: skip
         sign = self._tasked.sign()
         judged = as_made(model.run(batch, labels, weights), made, model.loss)
         self._suffer(judged.losses)
         predicted = _predicted(judged)
+        if self.comparing is not None:
+            self.comparing.classes(judged, predicted, weights, full)
         entered = judged.targets >= 0
         self.counted.classes.update(judged.targets[entered], predicted[entered])
         self.counted.classes.update_strangers(int((judged.targets == NEW).sum()))
@@ -173,13 +181,15 @@ class Judge:
         return shown
 
     def _run_regression(self, model: KARMARegressor, batch: Batch, labels: Sequence[Any],
-                        weights: Sequence[float], rows: bool,
-                        made: Mapping[int, Made]) -> tuple[Verdict, NDArray[np.float64]]:  # fmt: skip
+                        weights: Sequence[float], rows: bool, made: Mapping[int, Made],
+                        full: Full) -> tuple[Verdict, NDArray[np.float64]]:  # fmt: skip
         predictions, losses, spreads = model.run(batch, labels, weights)
         for t, before in made.items():
             predictions[t], spreads[t] = before.scores
             losses[t] = model.suffered(predictions[t], labels[t], spreads[t])
         self._suffer(losses)
+        if self.comparing is not None:
+            self.comparing.numbers(predictions, labels, weights, full)
         labelled = np.array([label is not None for label in labels], np.bool_)
         targets = np.array([label for label in labels if label is not None], np.float64)
         self.counted.numbers.update(targets, predictions[labelled])

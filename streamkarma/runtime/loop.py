@@ -13,7 +13,8 @@ from streamkarma.estimators.regressor import LARGEST_TARGET
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import Label
 from streamkarma.events.vocabulary import is_missing, observed_in
-from streamkarma.runtime.fields import Fields
+from streamkarma.runtime.comparing import Comparing
+from streamkarma.runtime.fields import Fields, Taken
 from streamkarma.runtime.gathered import Gathered
 from streamkarma.runtime.judge import ABSENT, Judge, Row
 from streamkarma.runtime.output import Counters, Letter, Output, Tally
@@ -43,12 +44,15 @@ class Loop:
         The number of the first event, from 1.
     pending
         Where events wait for labels that come later, or None if none do.
+    comparing
+        Who compares with baselines, or None.
     """
 
     def __init__(self, tasked: Tasked, fields: Fields, learn: bool, output: Output,
-                 fail: bool, first: int, pending: Pending | None = None) -> None:  # fmt: skip
+                 fail: bool, first: int, pending: Pending | None = None,
+                 comparing: Comparing | None = None) -> None:  # fmt: skip
         self.tasked = tasked
-        self.judge = Judge(tasked)
+        self.judge = Judge(tasked, comparing)
         self.pending = pending
         self.counters = Counters()
         #: What was wrong with the first record set aside, and where.
@@ -147,13 +151,10 @@ class Loop:
             known = self._accepted.issuperset(zip(map(type, given), given, strict=True))
             if not (known or self._numeric(given)):
                 return 0
-            identities: list[Any] = [None] * len(given)
-            weights = [1.0] * len(given)
-            if not self._only_target:
-                identities, weights = map(list, zip(*map(self._fields.take, records), strict=True))
+            taken = None if self._only_target else list(map(self._fields.take, records))
         except (orjson.JSONDecodeError, AttributeError, TypeError, RecordError):
             return 0
-        return self._gathered.extend(records, given, weights, identities, begin, self._learn)
+        return self._gathered.extend(records, given, taken, begin, self._learn)
 
     def _numeric(self, given: list[Any]) -> bool:
         """Whether these are numbers to be predicted, and none too large."""
@@ -182,19 +183,19 @@ class Loop:
         if self._records.beside is not None:
             self._put_beside(record, at)
         given = record.pop(self._fields.target, None)
-        identity, weight = self._fields.take(record)
-        if self.pending is not None and identity is not None:
-            self._take_later(record, given, identity, weight, at)
+        taken = self._fields.take(record)
+        if self.pending is not None and taken.id is not None:
+            self._take_later(record, given, taken, at)
             return
         if self._records.labels_only:
             raise RecordError(f"a label needs the id of its event, {self._fields.id!r}")
-        self._add(record, given, self._label(record, given), identity, weight, at)
+        self._add(record, given, self._label(record, given), taken, at)
 
-    def _take_later(self, record: dict[str, Any], given: Any, identity: Any, weight: float, at: int) -> None:
+    def _take_later(self, record: dict[str, Any], given: Any, taken: Taken, at: int) -> None:
         """Add an event that may wait, or the label of one that does."""
         pending, labels_only = self.pending, self._records.labels_only
         assert pending is not None
-        key = orjson.dumps(identity)
+        key = orjson.dumps(taken.id)
         now = self._records.time(at) if self._records.time else time.time()
         waiting = self._gathered.waiting
         if waiting and (key in waiting or not is_missing(given) or pending.seconds is not None):
@@ -206,7 +207,7 @@ class Loop:
             if labels_only:
                 raise RecordError(f"a label record without {self._fields.target!r}")
             early = pending.label_of(key)
-            self._add(record, early, self._label(record, early), identity, weight, at)
+            self._add(record, early, self._label(record, early), taken, at)
             if is_missing(early):
                 observed = record if is_flat(record) else flatten(record)
                 kept = {name: value for name, value in observed.items() if not is_missing(value)}
@@ -217,24 +218,24 @@ class Loop:
         event = pending.event_of(key)
         if event is not None:
             label = self._label(event.record, given)
-            self._add(event.record, given, label, identity, event.weight, at, event.made)
+            self._add(event.record, given, label, taken._replace(weight=event.weight), at, event.made)
             pending.settle(key)
         elif labels_only or all(map(is_missing, record.values())):
             self._label({}, given)
             pending.keep_label(key, given, now)
         else:
-            self._add(record, given, self._label(record, given), identity, weight, at)
+            self._add(record, given, self._label(record, given), taken, at)
 
-    def _add(self, record: dict[str, Any], given: Any, label: Label | None, identity: Any,
-             weight: float, at: int, made: Made | None = None) -> None:  # fmt: skip
-        learned = self._learn and label is not None and weight > 0.0
+    def _add(self, record: dict[str, Any], given: Any, label: Label | None, taken: Taken, at: int,
+             made: Made | None = None) -> None:  # fmt: skip
+        learned = self._learn and label is not None and taken.weight > 0.0
         try:
             self._gathered.batch.append(record, learned)
         except RecordError:
             if is_flat(record):
                 raise
             self._gathered.batch.append(flatten(record), learned)
-        self._gathered.append(given, label, weight, identity, at, made)
+        self._gathered.append(given, label, taken, at, made)
 
     def _put_beside(self, record: dict[str, Any], at: int) -> None:
         """Add the attributes that came beside the value of a record."""
@@ -270,7 +271,7 @@ class Loop:
             return
         weights = g.weights if self._learn else [0.0] * len(g.weights)
         printed = self._output.predictions is not None
-        judged = self.judge.run(g.batch, g.labels, weights, printed or bool(g.waiting), g.made)
+        judged = self.judge.run(g.batch, g.labels, weights, printed or bool(g.waiting), g.made, g.full)
         if self.pending is not None:
             for key, (t, record, then) in g.waiting.items():
                 made = Made(judged.row(t), judged.scores[t].tolist(), int(judged.known[t]))

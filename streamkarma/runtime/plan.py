@@ -47,6 +47,12 @@ class Plan(NamedTuple):
         Longest wait.
     pending_default
         ``pending``, where neither it nor a model file says anything.
+    regret
+        Baselines to compare with, as a user names them.
+    regret_memory
+        Most events kept for that; None for what the model file says, or 20,000.
+    regret_seconds
+        What one baseline may take at a time.
     """
 
     input: str = "-"
@@ -67,3 +73,6 @@ class Plan(NamedTuple):
     pending: int | None = None
     pending_seconds: float | None = None
     pending_default: int = 0
+    regret: str = "none"
+    regret_memory: int | None = None
+    regret_seconds: float = 60.0

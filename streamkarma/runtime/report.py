@@ -4,20 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamkarma.runtime.live import Standing
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Letter
 
 
-def progress(events: int, seconds: float, loss: float | None, metrics: dict[str, float],
-             model: dict[str, Any]) -> str:  # fmt: skip
+def standing(loop: Loop, seconds: float) -> Standing:
+    """Where a run stands."""
+    judge, model = loop.judge, loop.tasked.model.summary()
+    metrics = judge.result()
+    errors = next(((name, metrics[name]) for name in ("error_rate", "mae") if name in metrics), None)
+    regret = {}
+    if judge.comparing is not None:
+        rows = judge.comparing.summary()
+        regret = {name: row["regret_per_event"] for name, row in rows.items() if "problem" not in row}
+    return Standing(loop.counters.events, seconds, judge.mean_loss, loop.tasked.model.loss, errors,
+                    int(model["support_vectors"] or 0), model["budget"], regret)  # fmt: skip
+
+
+def progress(now: Standing) -> str:
     """One line on how far the run is and how well it does."""
-    parts = [f"{events:,} events", f"{events / max(seconds, 1e-9):,.0f}/s"]
-    if loss is not None:
-        parts.append(f"loss {loss:.4f}")
-    for name in ("error_rate", "mae"):
-        if name in metrics:
-            parts.append(f"{name} {metrics[name]:.4f}")
-    parts.append(f"{model['support_vectors']} support vectors")
+    parts = [f"{now.events:,} events", f"{now.events / max(now.seconds, 1e-9):,.0f}/s"]
+    if now.loss is not None:
+        parts.append(f"loss {now.loss:.4f}")
+    if now.errors is not None:
+        parts.append(f"{now.errors[0]} {now.errors[1]:.4f}")
+    parts.append(f"{now.support_vectors} support vectors")
+    if now.regret:
+        # Hardest to beat is the one that would have suffered least.
+        best, worst = max(now.regret, key=now.regret.__getitem__), min(now.regret, key=now.regret.__getitem__)
+        shown = [best] if best == worst else [best, worst]
+        parts.append("regret " + ", ".join(f"{now.regret[name]:.4f} ({name})" for name in shown))
     return "  ".join(parts)
 
 
@@ -34,8 +51,10 @@ def summarise(loop: Loop, ignored_before: int, seconds: float) -> dict[str, Any]
         "loss": {"name": model.loss, "mean": judge.mean_loss, "total": judge.counted.loss_total},
         "metrics": judge.result(),
         "model": model.summary(),
-        "regret": {},
+        "regret": judge.comparing.summary() if judge.comparing is not None else {},
     }
+    if judge.comparing is not None and (bound := judge.comparing.bound()) is not None:
+        summary["bound"] = bound
     if loop.pending is not None:
         summary["pending"] = loop.pending.summary()
     return summary
@@ -67,4 +86,60 @@ def table(summary: dict[str, Any]) -> str:
         ("support vectors", f"{model['support_vectors']:,} of {model['budget'] or 'any number'}"),
     ]
     width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {value:>12}" for name, value in rows)
+    lines = [f"{name:<{width}}  {value:>12}" for name, value in rows]
+    return "\n".join([*lines, *regret_table(summary["regret"]), *bound_lines(summary.get("bound"))])
+
+
+_EXPLAINED = (
+    "Loss per event, over the same events: what the learner suffered, what a baseline would have (in",
+    "hindsight: fitted on these very events; held out: 5-fold), and the regret, the first less the second.",
+)
+
+
+def regret_table(regret: dict[str, dict[str, Any]]) -> list[str]:
+    """The comparison with baselines, a line each, the best first."""
+    done = {name: row for name, row in regret.items() if "problem" not in row}
+    lines = []
+    if done:
+        lines += ["", *_EXPLAINED]
+        head = (
+            f"{'baseline':<20}{'events':>10}{'learner':>10}{'in hindsight':>14}{'held out':>10}{'regret':>10}"
+        )
+        lines.append(f"{head}{'± s.e.':>9}{'error':>8}{'held out':>10}")
+    for name, row in sorted(done.items(), key=lambda item: item[1]["baseline_loss"] / item[1]["events"]):
+        n = row["events"]
+        held, error = row["held_out_loss"], row["held_out_error"]
+        lines.append(
+            f"{name:<20}{n:>10,}{row['learner_loss'] / n:>10.4f}{row['baseline_loss'] / n:>14.4f}"
+            f"{_or_dash(held and held / n, 10)}{row['regret_per_event']:>10.4f}"
+            f"{_or_dash(None if row['exact'] else row['standard_error'] / n, 9)}"
+            f"{_or_dash(row['error'], 8)}{_or_dash(error, 10)}"
+        )
+    lines += [f"{name}: {row['problem']}" for name, row in regret.items() if "problem" in row]
+    return lines
+
+
+def bound_lines(bound: dict[str, Any] | None) -> list[str]:
+    """The bound of the theorem, for reading: its terms, and what they come to."""
+    if bound is None:
+        return []
+    terms = {"L": "L", "reach": "X²Γ", "rho": "ρ", "B": "B", "lam": "λ", "gamma": "γ", "w_norm": "‖w‖",
+             "x_norm": "X", "T": "T"}  # fmt: skip
+    shown = [f"{sign} {bound[name]:.4g}" for name, sign in terms.items() if bound.get(name) is not None]
+    lines = ["", f"bound [Hazan et al. 2015, Thm 3]: {', '.join(shown)}"]
+    if "total" in bound:
+        parts = ("estimation", "regularisation", "approximation")
+        each = {name: f"{bound[name] / bound['T']:.4g}" for name in (*parts, "total", "regret")}
+        summed = " + ".join(f"{name} {each[name]}" for name in parts)
+        lines.append(f"per event: {summed} = {each['total']}; regret {each['regret']}")
+        if bound["x_norm"] == 1.0:
+            lines.append("with the normalised kernel it speaks of f_{w,Q*}/‖φ‖; see --no-normalize")
+    else:
+        lines.append(bound["unknown"])
+    if bound["strays"]:
+        lines.append(f"the run is not covered by it: {bound['strays']}")
+    return lines
+
+
+def _or_dash(value: float | None, width: int) -> str:
+    return f"{'-':>{width}}" if value is None else f"{value:>{width}.4f}"

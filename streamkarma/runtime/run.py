@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 import zlib
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from streamkarma.errors import RunError
 from streamkarma.estimators.store import load_with_run
 from streamkarma.runtime import report
+from streamkarma.runtime.live import Live
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
@@ -42,9 +42,10 @@ class Run:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._session = Session(plan, plan.model, self._say)
+        self._progress = Progress(plan)
+        #: The model and what goes with it.
+        self.session = Session(plan, plan.model, self._progress.say)
         self._stop = StopSignal()
-        self._progress = Progress(plan, self._say)
         self._next_checkpoint = plan.checkpoint_every
 
     def execute(self) -> int:
@@ -59,15 +60,19 @@ class Run:
         StreamkarmaError
             If the run cannot go on. What was learned is saved first.
         """
-        plan, session = self._plan, self._session
+        plan, session = self._plan, self.session
         with ExitStack() as stack:
             loop = session.new_loop(open_output(plan, stack))
             stack.enter_context(self._stop.installed())
             try:
                 self._read_all(stack, loop)
+                session.save()
+                self._progress.over()
+                session.compare(lambda: self._stop.number is not None)
             except BrokenPipeError:
                 leave_stdout()
             finally:
+                session.leave()
                 session.save()
                 self._progress.close(session, stack)
         return 0 if self._stop.number is None else 128 + self._stop.number
@@ -95,12 +100,8 @@ class Run:
     def _after_block(self, loop: Loop) -> None:
         if loop.counters.events >= self._next_checkpoint:
             self._next_checkpoint = loop.counters.events + self._plan.checkpoint_every
-            self._session.save()
+            self.session.save()
         self._progress.tell(loop)
-
-    def _say(self, line: str) -> None:
-        if not self._plan.quiet:
-            print(line, file=sys.stderr, flush=True)
 
 
 class Progress:
@@ -110,35 +111,53 @@ class Progress:
     ----------
     plan
         How much of that is wanted.
-    say
-        Takes a line.
     """
 
-    def __init__(self, plan: Plan, say: Callable[[str], None]) -> None:
+    def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._say = say
         self._begin = time.perf_counter()
+        self._end: float | None = None
         self._next_report = plan.report_every
+        # Rows and a table on one terminal would write over each other.
+        apart = plan.predictions != "-" or not sys.stdout.isatty()
+        self._live = Live.of(sys.stderr) if apart and not plan.quiet else None
 
     def tell(self, loop: Loop) -> None:
         """Say how far the run is, if it is time to."""
+        now = time.perf_counter()
+        if self._live is not None:
+            if self._live.due(now):
+                self._live.show(report.standing(loop, now - self._begin), now)
+            return
         events = loop.counters.events
         if self._plan.report_every and events >= self._next_report:
             self._next_report = events + self._plan.report_every
-            seconds = time.perf_counter() - self._begin
-            model = loop.tasked.model.summary()
-            self._say(report.progress(events, seconds, loop.judge.mean_loss, loop.judge.result(), model))
+            self.say(report.progress(report.standing(loop, now - self._begin)))
+
+    def say(self, line: str) -> None:
+        """Say something else, without hurting the table."""
+        if self._live is not None:
+            self._live.clear()
+        if not self._plan.quiet:
+            print(line, file=sys.stderr, flush=True)
+
+    def over(self) -> None:
+        """The stream has ended; what still comes is not counted in its time."""
+        self._end = time.perf_counter()
 
     def close(self, session: Session, stack: ExitStack, **more: Any) -> None:
         """Write the summary, and what stands in ``more`` beside it."""
         loop = session.loop
-        seconds = time.perf_counter() - self._begin
+        if self._live is not None:
+            self._live.clear()
+            self._live.close()
+        seconds = (self._end or time.perf_counter()) - self._begin
         summary = report.summarise(loop, session.ignored_before, seconds) | more
         if sink := open_sink(self._plan.summary, stack):
             sink.write([summary])
-        self._say(report.table(summary))
+        self.say(report.table(summary))
         if loop.first_rejected and not loop.failure and self._plan.dead_letters is None:
-            self._say(f"first rejected: {loop.first_rejected} (--dead-letters keeps them all)")
+            self.say(f"first rejected: {loop.first_rejected} (--dead-letters keeps them all)")
 
 
 def describe(path: str) -> dict[str, Any]:
@@ -149,7 +168,7 @@ def describe(path: str) -> dict[str, Any]:
     ModelFileError
         If it is not a model.
     """
-    model, kept = load_with_run(path)
+    model, kept, _ = load_with_run(path)
     learned, _ = model.state()
     result = {
         "path": path,

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from streamkarma.core.support import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.store import Model, load_with_run, save
+from streamkarma.runtime.comparing import opened
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Output
@@ -41,6 +43,7 @@ class Session:
         self._path = path
         #: What was kept beside the model, by name; sections nobody asks for are kept as they are.
         self.kept: dict[str, Any] = {}
+        self._arrays: Arrays = {}
         if path is not None and (not plan.learn or Path(path).exists()):
             self._resume(path, say)
         else:
@@ -49,6 +52,9 @@ class Session:
             self.tasked = Tasked(plan.task or "auto", dict(plan.options), plan.positive, say)
         self.fields = Fields(**{**self.kept.get("fields", {}), **plan.fields})
         self.pending = self._open_pending()
+        state = self.kept.pop("regret", None)
+        full = self.fields.full is not None
+        self.comparing = opened(plan, self.tasked, full, state, self._arrays, path)
         self.ignored_before = self.tasked.model.ignored
         first = (int(self.kept.get("events", 0)) if plan.learn else 0) + 1
         #: To begin with a loop that nobody listens to, and that no bad record stops.
@@ -62,7 +68,9 @@ class Session:
         return self.loop
 
     def _loop_from(self, first: int, output: Output, fail: bool) -> Loop:
-        return Loop(self.tasked, self.fields, self._plan.learn, output, fail, first, self.pending)
+        return Loop(
+            self.tasked, self.fields, self._plan.learn, output, fail, first, self.pending, self.comparing
+        )
 
     def save(self, **more: Any) -> None:
         """Write the model and what goes with it, if it is to be kept at all."""
@@ -76,11 +84,24 @@ class Session:
         }
         if self.pending is not None:
             self.kept["pending"] = self.pending.state()
-        save(self.tasked.model, self._path, self.kept)
+        arrays = None
+        if self.comparing is not None:
+            self.kept["regret"], arrays = self.comparing.tracker.state()
+        save(self.tasked.model, self._path, self.kept, arrays)
+
+    def compare(self, stopped: Callable[[], bool]) -> None:
+        """Compare with the baselines a last time, unless or until that is stopped."""
+        if self.comparing is not None:
+            self.comparing.finish(stopped)
+
+    def leave(self) -> None:
+        """Give up what is on its way beside the stream."""
+        if self.comparing is not None:
+            self.comparing.tracker.close()
 
     def _resume(self, path: str, say: Callable[[str], None]) -> None:
         plan = self._plan
-        model, self.kept = load_with_run(path)
+        model, self.kept, self._arrays = load_with_run(path)
         for name, value in plan.options.items():
             made = getattr(model, name)
             if value != made:
@@ -101,6 +122,8 @@ class Session:
         if not plan.learn or not (wanted or (plan.pending is None and state)):
             self.kept.pop("pending", None)
             return None
+        if self.fields.full is not None:
+            raise UsageError("--full has no meaning for labels that come later (--pending)")
         if self.fields.id is None:
             raise UsageError("labels that come later need --id NAME, by which they find their event")
         try:

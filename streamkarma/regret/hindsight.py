@@ -1,0 +1,249 @@
+"""What a baseline would have suffered on a table of events: in hindsight, and held out.
+
+*In hindsight* it is fitted on the very rows it is scored on: the regret of the theory, and
+generous to whatever can learn its past by heart. *Held out* it is fitted on four fifths of the
+rows and scored on the last, five times: what somebody would get who collects first and trains
+then.
+
+A baseline whose machine minimises the loss of the comparison itself is taken as it is, nearly
+unregularised: the best of its class. Another one's scores go through the affine map (one per
+column) that makes the best of them in that loss, found on the rows it was fitted on: a support
+vector machine is not punished for having no probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.baselines.machines import Decided, Linear, Machine
+from streamkarma.baselines.registry import Entry, named
+from streamkarma.regret.losses import STRENGTH, suffered, wrong
+from streamkarma.regret.memory import ERROR, LOSS, TARGET, WEIGHT, Snapshot
+from streamkarma.regret.oracle import LIPSCHITZ, REGULARITY, Learner, bounded, subspace, with_constant
+
+Floats = NDArray[np.float64]
+
+FOLDS = 5
+
+#: The machine that minimises a loss itself.
+MACHINES = {"logistic": "logistic", "hinge": "svm", "squared": "ridge"}
+
+
+#: A fitted baseline: from rows to scores of shape (n, m).
+Scores = Callable[[Floats], Floats]
+
+#: The score of a class that a fit saw no row of.
+NEVER = -1e3
+
+
+class Table(NamedTuple):
+    """The events of a snapshot as a baseline takes them.
+
+    Attributes
+    ----------
+    X, attributes
+        Rows with NaN for what is missing, and the attribute of each column.
+    facts
+        As of ``Snapshot``.
+    full
+        Complete rows, or none.
+    whole
+        The same for the columns of X and in their order, or none.
+    events
+        How many events the rows stand for.
+    """
+
+    X: Floats
+    attributes: NDArray[np.int64]
+    facts: Floats
+    full: Floats | None
+    whole: Floats | None
+    events: int
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Table:
+        """From a snapshot; ValueError if that is too large."""
+        X, attributes, coordinates = snapshot.table()
+        full = snapshot.full
+        if full.shape[1] == 0 or np.isnan(full).any():
+            return cls(X, attributes, snapshot.facts, None, None, snapshot.events)
+        place = {int(coordinate): column for column, coordinate in enumerate(snapshot.places)}
+        columns = [place.get(int(coordinate), -1) for coordinate in coordinates]
+        whole = full[:, columns] if -1 not in columns else None
+        return cls(X, attributes, snapshot.facts, full, whole, snapshot.events)
+
+
+def judged(name: str, table: Table, task: str, loss: str, learner: Learner | None = None) -> dict[str, Any]:
+    """One baseline against the learner, on the same rows in the same loss.
+
+    Parameters
+    ----------
+    name
+        Of the registry.
+    table
+        The events, with what the learner suffered on each.
+    task, loss
+        ``"binary"``, ``"multiclass"`` or ``"regression"``, and one of its ``LOSSES``.
+    learner
+        Whose bound on the regret is wanted too, where there is one: ``bound`` in the row of
+        ``projection-full``, its terms spelled out.
+
+    Returns
+    -------
+    A row of the report: ``events``, ``learner_loss``, ``baseline_loss`` and ``regret`` (sums over
+    all events, estimated where the rows are a sample), ``regret_per_event``, ``exact``,
+    ``standard_error`` (of the regret), ``learner_error``, ``error``, ``held_out_loss`` (a sum)
+    and ``held_out_error``.
+
+    Raises
+    ------
+    ValueError
+        If the baseline cannot be had for these events; the message says why.
+    """
+    entry = named(name)
+    if entry.oracle and table.full is None:
+        raise ValueError("needs complete vectors (--full NAME)")
+    y, weights = table.facts[:, TARGET], table.facts[:, WEIGHT]
+    fit = Fit(entry, task, loss, table.attributes, int(y.max()) + 1 if task == "multiclass" else 1)
+    X = table.full if entry.oracle and table.full is not None else table.X
+    if entry.name == "projection-full":
+        if table.whole is None:
+            raise ValueError("needs complete vectors of the very attributes that events have, all numbers")
+        X, Q = with_constant(table.X), subspace(table.X, table.whole)
+        fit.settings |= {"subspace": Q, "regularity": REGULARITY, "scale": False}
+    scores = fit.hindsight(X, y)
+    w, b = fit.linear()
+    losses = weights * suffered(loss, scores, y)
+    held = fit.held_out(X, y)
+    row = compared(table, losses)
+    row["error"] = float(wrong(task, scores, y).mean())
+    if entry.name == "projection-full" and learner is not None and loss in LIPSCHITZ and w is not None:
+        row["bound"] = bounded(X, Q, w, b, weights, table.events, learner)
+    if held is not None:
+        row["held_out_loss"] = float((weights * suffered(loss, held, y)).mean() * table.events)
+        row["held_out_error"] = float(wrong(task, held, y).mean())
+    return row
+
+
+def compared(table: Table, losses: Floats) -> dict[str, Any]:
+    """The sums over all events, from weighted losses of the rows that are kept."""
+    n, N = len(losses), table.events
+    own = table.facts[:, LOSS]
+    differences = own - losses
+    # Of a mean over n of N events drawn without replacement.
+    share = np.sqrt(max(0.0, 1.0 - n / N) / n) if n else 0.0
+    spread = float(differences.std(ddof=1)) if n > 1 else 0.0
+    return {
+        "events": N,
+        "learner_loss": float(own.mean() * N),
+        "baseline_loss": float(losses.mean() * N),
+        "regret": float(differences.mean() * N),
+        "regret_per_event": float(differences.mean()),
+        "exact": n == N,
+        "standard_error": float(N * spread * share),
+        "learner_error": float(table.facts[:, ERROR].mean()),
+        "error": None,
+        "held_out_loss": None,
+        "held_out_error": None,
+    }
+
+
+class Fit:
+    """One baseline, fitted for a loss: see the head of this module.
+
+    Parameters
+    ----------
+    entry
+        Of the registry.
+    task, loss
+        As of ``judged``.
+    attributes
+        The attribute of each column.
+    columns
+        Scores per row.
+    """
+
+    def __init__(self, entry: Entry, task: str, loss: str, attributes: NDArray[np.int64],
+                 columns: int) -> None:  # fmt: skip
+        self.entry, self.task, self.loss, self.columns = entry, task, loss, columns
+        known = entry.make(task).get_params()
+        self.matched = "machine" in known and loss in MACHINES
+        self.settings: dict[str, Any] = {}
+        if "scale" in known:
+            # Events are in the units that the learner saw, complete vectors as they come.
+            self.settings["scale"] = entry.oracle
+        if "attributes" in known:
+            self.settings["attributes"] = attributes
+        if self.matched:
+            # A deletion sees part of the rows only: there is no best of its class on all of them.
+            self.settings |= {"machine": MACHINES[loss], "C": None if entry.stem == "Deleted" else STRENGTH}
+
+    def hindsight(self, X: Floats, y: Floats) -> Floats:
+        """Scores of the rows that it is fitted on."""
+        raw = self._raw(X, y)(X)
+        return self._link(raw, y)(raw)
+
+    def linear(self) -> tuple[Floats | None, float]:
+        """Weights and intercept of the last fit, for two classes and a linear machine; else None."""
+        scorers = self.model.machine_.columns if self.matched and self.task == "binary" else [None]
+        match scorers[0]:
+            case Linear(w, b):
+                return w, b
+            case Decided(classifier):
+                return classifier.coef_[0], float(classifier.intercept_[0])
+        return None, 0.0
+
+    def held_out(self, X: Floats, y: Floats) -> Floats | None:
+        """Scores of each row from a fit without its fifth; None with too few rows for that."""
+        if len(y) < 2 * FOLDS:
+            return None
+        fold = np.random.RandomState(0).permutation(len(y)) % FOLDS
+        raw = np.empty((len(y), self.columns))
+        for number in range(FOLDS):
+            rest, part = fold != number, fold == number
+            raw[part] = self._raw(X[rest], y[rest])(X[part])
+        held = np.empty_like(raw)
+        for number in range(FOLDS):
+            # From scores that were held out themselves: what a fit says of its own rows is
+            # too good to learn from.
+            rest, part = fold != number, fold == number
+            held[part] = self._link(raw[rest], y[rest])(raw[part])
+        return held
+
+    def _raw(self, X: Floats, y: Floats) -> Scores:
+        """The baseline's own scores, after a fit."""
+        self.model = model = self.entry.make(self.task, **self.settings)
+        if self.task == "regression":
+            model.fit(X, y)
+            return lambda rows: np.asarray(model.predict(rows))[:, np.newaxis]
+        model.fit(X, y.astype(np.int64))
+        return lambda rows: self._by_class(np.asarray(model.decision_function(rows)), model.classes_)
+
+    def _by_class(self, scores: Floats, classes: NDArray[Any]) -> Floats:
+        """Scores in the order of all classes, those without a row far below the others."""
+        if self.task == "binary":
+            if len(classes) == 2:
+                return scores[:, np.newaxis]
+            return np.full((len(scores), 1), 1.0 if classes[0] == 1 else -1.0)
+        if scores.ndim == 1:
+            two = np.column_stack([-scores / 2, scores / 2])
+            scores = two if len(classes) == 2 else scores[:, np.newaxis]
+        every = np.full((len(scores), self.columns), NEVER)
+        every[:, classes] = scores
+        return every
+
+    def _link(self, scores: Floats, y: Floats) -> Scores:
+        """The affine map of scores that is best in the loss, one slope and shift per column."""
+        classes = self.loss in ("logistic", "hinge")
+        if self.matched or not classes or (self.columns > 1 and self.loss == "hinge"):
+            return lambda rows: rows
+        if self.columns == 1:
+            targets = np.where(y == 1, 1.0, -1.0)[:, np.newaxis]
+        else:
+            targets = np.where(y[:, np.newaxis] == np.arange(self.columns), 1.0, -1.0)
+        machine: Scores = Machine(MACHINES[self.loss], STRENGTH).fit(scores, targets).scores
+        return machine

@@ -1,0 +1,233 @@
+"""Events as they were seen, every one or a uniform sample, with what the learner suffered."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.events.block import Block
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Arrays = dict[str, NDArray[Any]]
+
+#: Columns of what is kept of an event beside its items.
+TARGET, WEIGHT, LOSS, ERROR = range(4)
+
+#: Numbers in a dense table: 400 MB. A wider one is not made; whoever needs it hears of it.
+MOST_CELLS = 50_000_000
+
+
+class Snapshot(NamedTuple):
+    """What a comparison needs of the events so far.
+
+    Attributes
+    ----------
+    events
+        How many there were, of which the rest is all or a sample.
+    starts, attributes, coordinates, values
+        As of a ``Block``: the items of the kept events, without the constant.
+    facts
+        Shape (kept, 4): target, weight, the learner's loss and its error.
+    full
+        Shape (kept, names): complete vectors, NaN where an event had none; no columns if
+        none has.
+    places
+        Shape (names,): the coordinate of each of these names, -1 where it has none.
+    """
+
+    events: int
+    starts: Ints
+    attributes: NDArray[np.int32]
+    coordinates: NDArray[np.int32]
+    values: Floats
+    facts: Floats
+    full: Floats
+    places: Ints
+
+    @property
+    def exact(self) -> bool:
+        """Whether every event is there."""
+        return len(self.facts) == self.events
+
+    def table(self) -> tuple[Floats, Ints, Ints]:
+        """The events as rows with NaN for what is missing; attribute and coordinate of each column.
+
+        An observed category is 1 in its column and 0 in those of its siblings. Columns are
+        the coordinates that occur.
+
+        Raises
+        ------
+        ValueError
+            If the table would be larger than ``MOST_CELLS``.
+        """
+        names, column = np.unique(self.coordinates, return_inverse=True)
+        n = len(self.facts)
+        if n * len(names) > MOST_CELLS:
+            raise ValueError(f"a table of {n:,} rows and {len(names):,} columns is too large")
+        owners = np.zeros(len(names), np.int64)
+        owners[column] = self.attributes
+        groups, group = np.unique(owners, return_inverse=True)
+        rows = np.repeat(np.arange(n), np.diff(self.starts))
+        observed = np.zeros((n, len(groups)), np.bool_)
+        observed[rows, group[column]] = True
+        X = np.where(observed[:, group], 0.0, np.nan)
+        X[rows, column] = self.values
+        return X, owners, names.astype(np.int64)
+
+
+class Memory:
+    """The labelled events so far: all of them up to a limit, then a uniform sample.
+
+    Whether event t replaces another, and which, follows from t and the seed alone (Vitter's
+    Algorithm R with a hash for its dice): how events were cut into blocks never shows, and
+    there is no state of a generator to keep.
+
+    Parameters
+    ----------
+    limit
+        Most events kept, 1 or more.
+    seed
+        Of the sample.
+    """
+
+    def __init__(self, limit: int, seed: int = 0) -> None:
+        self.limit = limit
+        self.seed = seed
+        #: Events so far.
+        self.events = 0
+        self._items: list[tuple[NDArray[np.int32], NDArray[np.int32], Floats]] = []
+        self._facts = np.zeros((0, 4))
+        self._full: list[dict[str, float] | None] = []
+        #: The coordinate of each name that is a number's, where complete vectors are to be understood.
+        self.places: Mapping[Hashable, int] = {}
+
+    def take(self, block: Block, rows: NDArray[np.intp], facts: Floats,
+             full: list[dict[str, float] | None] | None = None) -> None:  # fmt: skip
+        """Add events.
+
+        Parameters
+        ----------
+        block
+            Encoded events, with or without the constant (attribute 0).
+        rows
+            Which of them: those with a label.
+        facts
+            Shape (rows, 4), see ``Snapshot``.
+        full
+            Complete vectors of these rows, where there are any.
+        """
+        slots = self._slots(len(rows))
+        self.events += len(rows)
+        wanted = np.flatnonzero(slots < self.limit)
+        room = int(slots[wanted].max(initial=-1)) + 1
+        if room > len(self._facts):
+            # Doubled, so that a stream of single events does not copy each time.
+            size = min(self.limit, max(room, 2 * len(self._facts)))
+            self._facts = np.concatenate([self._facts, np.zeros((size - len(self._facts), 4))])
+        for i in wanted.tolist():
+            first, last = block.starts[rows[i]], block.starts[rows[i] + 1]
+            if first < last and block.attributes[first] == 0:
+                first += 1
+            items = (
+                block.attributes[first:last].copy(),
+                block.coordinates[first:last].copy(),
+                block.values[first:last].copy(),
+            )
+            slot = int(slots[i])
+            vector = full[i] if full is not None else None
+            if slot == len(self._items):
+                self._items.append(items)
+                self._full.append(vector)
+            else:
+                self._items[slot], self._full[slot] = items, vector
+            self._facts[slot] = facts[i]
+
+    def forget(self) -> None:
+        """Begin again."""
+        self.events = 0
+        self._items, self._facts, self._full = [], np.zeros((0, 4)), []
+
+    def _slots(self, count: int) -> Ints:
+        """Where the next events would go; past the limit means nowhere."""
+        t = np.arange(self.events, self.events + count, dtype=np.int64)
+        drawn = (uniform(t, self.seed) * (t + 1)).astype(np.int64)
+        return np.where(t < self.limit, t, drawn)
+
+    def snapshot(self) -> Snapshot:
+        """The events kept, in arrays of their own."""
+        sizes = [len(values) for _, _, values in self._items]
+        starts = np.zeros(len(sizes) + 1, np.int64)
+        np.cumsum(sizes, out=starts[1:])
+        attributes, coordinates, values = (
+            np.concatenate([items[part] for items in self._items]) if self._items else np.zeros(0, kind)
+            for part, kind in enumerate((np.int32, np.int32, np.float64))
+        )
+        facts = self._facts[: len(self._items)].copy()
+        names = sorted({name for vector in self._full if vector for name in vector})
+        places = np.array([self.places.get(name, -1) for name in names], np.int64)
+        full = self._full_table(names)
+        return Snapshot(self.events, starts, attributes, coordinates, values, facts, full, places)
+
+    def _full_table(self, names: list[str]) -> Floats:
+        rows = [[vector.get(name, np.nan) for name in names] if vector else [np.nan] * len(names)
+                for vector in self._full]  # fmt: skip
+        return np.array(rows, np.float64).reshape(len(self._full), len(names))
+
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything, as JSON and arrays."""
+        s = self.snapshot()
+        header = {"limit": self.limit, "seed": self.seed, "events": self.events,
+                  "full": self._full if any(self._full) else None}  # fmt: skip
+        return header, {"starts": s.starts, "attributes": s.attributes, "coordinates": s.coordinates,
+                        "values": s.values, "facts": s.facts}  # fmt: skip
+
+    @classmethod
+    def restored(cls, header: dict[str, Any], arrays: Arrays) -> Memory:
+        """From a ``state``.
+
+        Raises
+        ------
+        ValueError
+            If its parts contradict each other.
+        """
+        memory = cls(int(header["limit"]), int(header["seed"]))
+        memory.events = int(header["events"])
+        starts, facts = arrays["starts"], arrays["facts"]
+        kept = min(memory.limit, memory.events)
+        items = (arrays["attributes"], arrays["coordinates"], arrays["values"])
+        fits = (
+            memory.limit >= 1
+            and facts.shape == (kept, 4)
+            and starts.shape == (kept + 1,)
+            and starts[0] == 0
+            and bool((np.diff(starts) >= 0).all())
+            and all(array.shape == (starts[-1],) for array in items)
+        )
+        full = header["full"] or [None] * kept
+        if not fits or len(full) != kept:
+            raise ValueError("the events kept for the regret contradict each other")
+        pairs = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+        memory._items = [(items[0][a:b].copy(), items[1][a:b].copy(), items[2][a:b].copy()) for a, b in pairs]
+        memory._facts = np.array(facts)
+        memory._full = list(full)
+        return memory
+
+
+def uniform(t: Ints, seed: int) -> Floats:
+    """A number in [0, 1) for each t: always the same one (Steele et al. 2014, SplitMix64).
+
+    Examples
+    --------
+    >>> uniform(np.arange(3), 0).round(3).tolist() == uniform(np.arange(3), 0).round(3).tolist()
+    True
+    """
+    with np.errstate(over="ignore"):
+        z = (t.astype(np.uint64) + np.uint64(1 + 2 * seed)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> np.uint64(31))
+    return (z >> np.uint64(11)).astype(np.float64) * 2.0**-53

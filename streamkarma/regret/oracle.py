@@ -1,0 +1,105 @@
+"""The rival of the theorem: f_{w,Q*} with the true subspace, and the bound on the regret against it.
+
+Complete vectors say what the subspace is. They come in units of their own, and the learner saw events
+standardised as it went, by a mean and a spread per attribute; so each column of the complete vectors
+is first put into the learner's units by the line that fits best where the attribute was observed
+(without standardisation: exactly). The constant, which every event has, is a coordinate like the
+others: what lies in an affine subspace lies in a linear one with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.regret import bound as theory
+
+Floats = NDArray[np.float64]
+
+#: Singular values of the complete vectors below this part of the largest are rounding: streams carry
+#: some six digits.
+ROUNDING = 1e-4
+
+#: Eigenvalues of Q_oo below are not inverted: there events would be magnified a hundred times.
+REGULARITY = 1e-2
+
+#: The losses that the theorem is about have slopes of 1 at most.
+LIPSCHITZ = ("logistic", "hinge")
+
+
+class Learner(NamedTuple):
+    """What the bound has to know of the learner.
+
+    Attributes
+    ----------
+    gamma, rho, normalize
+        Of its kernel and its steps.
+    strays
+        Where it leaves Algorithm 1, so that the bound does not speak of it; empty for nowhere.
+    """
+
+    gamma: int
+    rho: float
+    normalize: bool
+    strays: str
+
+
+def with_constant(X: Floats) -> Floats:
+    """``X`` with a last column of ones."""
+    return np.column_stack([X, np.ones(len(X))])
+
+
+def subspace(X: Floats, full: Floats) -> Floats:
+    """Q* for events with the constant, shape (d + 1, d + 1).
+
+    Parameters
+    ----------
+    X
+        Events as the learner saw them, NaN for what is missing.
+    full
+        Their complete vectors, the same columns in the same order.
+    """
+    put = np.empty_like(full)
+    for j, (seen, whole) in enumerate(zip(X.T, full.T, strict=True)):
+        there = ~np.isnan(seen)
+        line = np.column_stack([np.ones(there.sum()), whole[there]])
+        start, slope = np.linalg.lstsq(line, seen[there], rcond=None)[0]
+        put[:, j] = start + slope * whole
+    return theory.subspace(with_constant(put), ROUNDING)
+
+
+def bounded(X: Floats, Q: Floats, w: Floats, b: float, weights: Floats, events: int,
+            learner: Learner) -> dict[str, Any]:  # fmt: skip
+    """The bound on the regret against ``f_{w,Q} + b``, its terms spelled out.
+
+    Parameters
+    ----------
+    X
+        Events with the constant.
+    Q, w, b
+        The rival. b counts as part of w: f_{Qe,Q} is 1 on the subspace, e being the constant.
+    weights
+        Of the events.
+    events
+        How many the rows stand for.
+    learner
+        Whose regret.
+    """
+    observed = ~np.isnan(X)
+    values = np.where(observed, X, 0.0)
+    rival = w + b * Q[:, -1]
+    norms = np.sqrt((values**2).sum(axis=1))
+    found = theory.Bound(
+        L=float(weights.max()),
+        reach=theory.reach(values, observed, learner.gamma, learner.normalize),
+        rho=learner.rho,
+        B=theory.embedding(rival, Q, learner.gamma),
+        lam=theory.regularity(Q, observed, ROUNDING),
+        gamma=learner.gamma,
+        w_norm=float(np.linalg.norm(rival)),
+        x_norm=1.0 if learner.normalize else float(norms.max()),
+        T=events,
+    )
+    return {**found.spelled(), "strays": learner.strays}

@@ -1,0 +1,162 @@
+"""The best linear predictor in hindsight from sums alone, for the squared loss.
+
+With u = (1, z, o) for an event (z the values, 0 where one is missing; o what is observed), the
+sums of u u', u y and y² say, at every moment and in memory that does not grow, how well the best
+linear predictor over imputed events would have done: 0-imputation sees z; mean imputation sees
+z + m∘(1 - o), which is linear in u once the means m are known, and these are in the sums as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.core.sums import add_products
+from streamkarma.events.block import Block
+from streamkarma.regret.losses import STRENGTH
+from streamkarma.regret.memory import ERROR, LOSS, TARGET, WEIGHT
+
+Floats = NDArray[np.float64]
+Arrays = dict[str, NDArray[Any]]
+
+#: The baselines this answers for.
+NAMES = ("zero", "mean")
+
+#: More coordinates than this are not summed: their sums alone would take 130 MB.
+MOST = 2000
+
+
+def added(total: float, values: Floats) -> float:
+    """``total`` with the values added one after another, so that blocks never show."""
+    return float(np.cumsum(np.append(total, values))[-1])
+
+
+class Sums:
+    """Sums over events, by coordinate; new coordinates may come at any time.
+
+    Attributes
+    ----------
+    owners
+        Shape (k,): the attribute of each coordinate, -1 where none was seen.
+    matrix
+        Shape (2k + 2, 2k + 2): sums of w v v' with v = (1, y, z_1, o_1, z_2, o_2, …).
+    learner
+        What the learner suffered.
+    events
+        How many events were summed.
+    closed
+        Whether there were more coordinates than are summed: there is no answer then.
+    """
+
+    def __init__(self) -> None:
+        self.matrix = np.zeros((2, 2))
+        self.owners = np.zeros(0, np.int32)
+        self.learner = 0.0
+        self.error = 0.0
+        self.events = 0
+        self.closed = False
+
+    def take(self, block: Block, rows: NDArray[np.intp], facts: Floats) -> None:
+        """Add events; as ``Memory.take``."""
+        self.events += len(rows)
+        self.learner = added(self.learner, facts[:, LOSS])
+        self.error = added(self.error, facts[:, ERROR])
+        if self.closed:
+            return
+        sizes = np.diff(block.starts)[rows]
+        items = np.concatenate([np.arange(block.starts[r], block.starts[r + 1]) for r in rows])
+        self._grow(block.coordinates[items], block.attributes[items])
+        if self.closed:
+            return
+        V = np.zeros((len(rows), len(self.matrix)))
+        V[:, 0], V[:, 1] = 1.0, facts[:, TARGET]
+        at = np.repeat(np.arange(len(rows)), sizes)
+        # A category is observed, as 0, in the columns of its siblings too.
+        groups = np.zeros((len(rows), int(self.owners.max(initial=0)) + 2), np.bool_)
+        groups[at, block.attributes[items]] = True
+        V[:, 3::2] = groups[:, self.owners]
+        V[at, 2 + 2 * block.coordinates[items]] = block.values[items]
+        # The constant of the learners is the 1 that stands first.
+        V[:, 2:4] = 0.0
+        add_products(self.matrix, V, np.ascontiguousarray(facts[:, WEIGHT]))
+
+    def _grow(self, coordinates: NDArray[np.int32], attributes: NDArray[np.int32]) -> None:
+        known = len(self.owners)
+        needed = int(coordinates.max(initial=-1)) + 1
+        if needed > MOST:
+            self.closed = True
+            self.matrix = np.zeros((2, 2))
+            return
+        if needed > known:
+            larger = np.zeros((2 + 2 * needed, 2 + 2 * needed))
+            larger[: len(self.matrix), : len(self.matrix)] = self.matrix
+            # -1: not seen yet, and so never observed.
+            owners = np.full(needed, -1, np.int32)
+            owners[:known] = self.owners
+            self.matrix, self.owners = larger, owners
+        self.owners[coordinates] = attributes
+
+    def best(self, name: str) -> float:
+        """The least sum of w (y - f)² over linear f on the events as imputed.
+
+        To be exact, its squared loss at the minimum of ``½‖w‖² + C Σ w (y - f)²`` with C so
+        large that it does not show.
+        """
+        u = np.delete(self.matrix, 1, axis=0)
+        G = np.delete(u, 1, axis=1)
+        cross, total = u[:, 1], float(self.matrix[1, 1])
+        k = len(self.owners)
+        # From u = (1, z_1, o_1, …) to (1, Z_1, …): Z = z, or z + m - m o.
+        T = np.zeros((k + 1, 2 * k + 1))
+        T[0, 0] = 1.0
+        T[np.arange(1, k + 1), np.arange(1, 2 * k + 1, 2)] = 1.0
+        if name == "mean":
+            seen = G[0, 2::2]
+            means = np.where(seen > 0, G[0, 1::2] / np.where(seen > 0, seen, 1.0), 0.0)
+            T[1:, 0] = means
+            T[np.arange(1, k + 1), np.arange(2, 2 * k + 1, 2)] = -means
+        A, c = T @ G @ T.T, T @ cross
+        penalty = np.full(k + 1, 0.5 / STRENGTH)
+        penalty[0] = 0.0
+        if A[0, 0] == 0:
+            return 0.0
+        # Columns that are never used have nothing but their penalty.
+        w = np.linalg.solve(A + np.diag(penalty), c)
+        return max(0.0, total - 2 * float(w @ c) + float(w @ A @ w))
+
+    def row(self, name: str) -> dict[str, Any]:
+        """A row of the report, see ``hindsight.judged``; without what needs the events themselves."""
+        least = self.best(name)
+        regret = self.learner - least
+        return {
+            "events": self.events,
+            "learner_loss": self.learner,
+            "baseline_loss": least,
+            "regret": regret,
+            "regret_per_event": regret / max(self.events, 1),
+            "exact": True,
+            "standard_error": 0.0,
+            "learner_error": self.error / max(self.events, 1),
+            "error": None,
+            "held_out_loss": None,
+            "held_out_error": None,
+        }
+
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything, as JSON and arrays."""
+        header = {"learner": self.learner, "error": self.error, "events": self.events, "closed": self.closed}
+        return header, {"matrix": self.matrix, "owners": self.owners}
+
+    @classmethod
+    def restored(cls, header: dict[str, Any], arrays: Arrays) -> Sums:
+        """From a ``state``; ValueError if its parts contradict each other."""
+        sums = cls()
+        sums.learner, sums.error = float(header["learner"]), float(header["error"])
+        sums.events, sums.closed = int(header["events"]), bool(header["closed"])
+        sums.matrix, sums.owners = np.array(arrays["matrix"]), np.array(arrays["owners"])
+        size = 2 + 2 * len(sums.owners)
+        if sums.matrix.shape != ((2, 2) if sums.closed else (size, size)):
+            raise ValueError("the sums kept for the regret contradict each other")
+        return sums

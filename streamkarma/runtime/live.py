@@ -1,0 +1,198 @@
+"""A small table on a terminal that shows how a run goes, redrawn in place."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple, TextIO
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_HUGE = 1e300  # values are drawn as if not beyond it, so that their differences stay finite
+_PAUSE = 0.2  # seconds between two redraws
+_WINDOW = 5.0  # seconds the rate is taken over
+_POINTS = 240  # most a history has; even, since they are merged in pairs
+_MARGIN = 30  # columns of a line's name, value and gaps, without its sparkline and note
+
+
+class Standing(NamedTuple):
+    """How a run stands: loss and errors are means so far, the regret is per event, by baseline."""
+
+    events: int
+    seconds: float
+    loss: float | None
+    loss_name: str
+    errors: tuple[str, float] | None
+    support_vectors: int
+    budget: int | None
+    regret: dict[str, float]
+
+
+def sparkline(values: Sequence[float], width: int) -> str:
+    """Draw values as blocks of eight heights, from the lowest value to the highest.
+
+    Parameters
+    ----------
+    values
+        What to draw. If all are equal they are drawn low.
+    width
+        Most characters. More values than that are put into as many bins, and their means drawn.
+    """
+    clipped = [max(-_HUGE, min(_HUGE, value)) for value in values]
+    n, bins = len(clipped), min(len(clipped), max(width, 0))
+    means = [_mean(clipped[i * n // bins : (i + 1) * n // bins]) for i in range(bins)]
+    low, high = min(means, default=0.0), max(means, default=0.0)
+    if low == high:
+        return _BLOCKS[0] * bins
+    return "".join(_BLOCKS[min(7, int((mean - low) / (high - low) * 8))] for mean in means)
+
+
+class Live:
+    """A table on a terminal, to be cleared before anything else is printed there.
+
+    It stands right above the cursor. Once the terminal cannot be written to, it is left alone.
+
+    Parameters
+    ----------
+    stream
+        The terminal.
+    columns
+        Gives its present width.
+    """
+
+    def __init__(self, stream: TextIO, columns: Callable[[], int]) -> None:
+        self._stream = stream
+        self._columns = columns
+        # Blocks that are written as escapes would be longer than the line they are in.
+        self._has_blocks = b"?" not in _BLOCKS.encode(stream.encoding or "utf-8", "replace")
+        self._open = True
+        self._height = 0  # lines of the table on the screen
+        self._drawn = 0.0
+        self._held: tuple[Standing, float] | None = None  # what came too early to be drawn
+        self._marks: deque[tuple[float, int]] = deque()
+        self._loss, self._errors = _History(), _History()
+
+    @classmethod
+    def of(cls, stream: TextIO | None, columns: Callable[[], int] | None = None) -> Live | None:
+        """Make one for a stream; None if that is no terminal, or one that cannot move its cursor."""
+        with suppress(OSError, ValueError):
+            if stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb":
+                return cls(stream, columns or (lambda: _columns_of(stream)))
+        return None
+
+    def due(self, now: float) -> bool:
+        """Whether `show` would draw now; if not, what it shows need not be gathered."""
+        return self._open and (not self._height or now - self._drawn >= _PAUSE)
+
+    def show(self, standing: Standing, now: float) -> None:
+        """Draw the table anew, unless that was done less than a fifth of a second before ``now``."""
+        if self.due(now):
+            self._draw(standing, now)
+        elif self._open:
+            self._held = standing, now
+
+    def clear(self) -> None:
+        """Take the table off the screen. The next `show` puts it back."""
+        if self._open and self._height:
+            self._write("\r" + "\x1b[A" * self._height + "\x1b[J")
+            self._height, self._held = 0, None
+
+    def close(self) -> None:
+        """Leave the table where it is, with the last that was to be shown, and draw no more."""
+        if self._open and self._held is not None:
+            self._draw(*self._held)
+        self._open = False
+
+    def _draw(self, standing: Standing, now: float) -> None:
+        self._held, self._drawn = None, now
+        if standing.loss is not None:
+            self._loss.add(standing.loss)
+        if standing.errors is not None:
+            self._errors.add(standing.errors[1])
+        # Some terminals break a line already when its last column is filled.
+        width = max(self._columns() - 1, 0)
+        lines = [line[:width].rstrip() for line in self._lines(standing, self._rate(standing, now), width)]
+        # The table before is erased behind each line and below the last: all of it first would flicker.
+        self._write("\r" + "\x1b[A" * self._height + "\x1b[K\n".join(lines) + "\x1b[J\n")
+        self._height = len(lines)
+
+    def _lines(self, standing: Standing, rate: float, width: int) -> list[str]:
+        note = f"{standing.loss_name}, mean so far"
+        room = max(8, min(40, width - _MARGIN - len(note))) if self._has_blocks else 0
+        rows = [("events", f"{standing.events:,}", f"{rate:,.0f}/s")]
+        if standing.loss is not None:
+            drawn = sparkline(self._loss.points, room)
+            rows.append(("loss", _number(standing.loss), f"{drawn:<{room}}   {note}"))
+        if standing.errors is not None:
+            name, error = standing.errors
+            rows.append((name, _number(error), sparkline(self._errors.points, room)))
+        limit = f" of {standing.budget:,}" if standing.budget else ""
+        rows.append(("vectors", f"{standing.support_vectors:,}{limit}", ""))
+        lines = [f"{name:<10}  {value:>12}   {more}" for name, value, more in rows]
+        if standing.regret:
+            lines.append(f"{'regret':<10}  {_regret(standing.regret)}")
+        return lines
+
+    def _rate(self, standing: Standing, now: float) -> float:
+        # Every drawing leaves a mark. The rate is that since the newest mark of _WINDOW seconds ago
+        # or before, or else the first one; at the first one, it is the rate since the start.
+        self._marks.append((now, standing.events))
+        while len(self._marks) > 1 and self._marks[1][0] <= now - _WINDOW:
+            self._marks.popleft()
+        then, events = self._marks[0]
+        if now > then:
+            return (standing.events - events) / (now - then)
+        return standing.events / max(standing.seconds, 1e-9)
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):
+            self._open = False  # the run is worth more than its display
+
+
+class _History:
+    """Values over time. When there are too many points, each two become their mean."""
+
+    def __init__(self) -> None:
+        self.points: list[float] = []
+        self._stride = 1  # values in a point
+        self._count, self._mean = 0, 0.0  # those of the next one
+
+    def add(self, value: float) -> None:
+        self._count += 1
+        self._mean += (value - self._mean) / self._count
+        if self._count == self._stride:
+            self.points.append(self._mean)
+            self._count, self._mean = 0, 0.0
+        if len(self.points) == _POINTS:
+            self.points = [_mean(self.points[i : i + 2]) for i in range(0, _POINTS, 2)]
+            self._stride *= 2
+
+
+def _mean(values: Sequence[float]) -> float:
+    # That of equal values is exact; a rounded sum would show as noise on a flat line.
+    mean = 0.0
+    for n, value in enumerate(values, 1):
+        mean += (value - mean) / n
+    return mean
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if abs(value) < 1e6 else f"{value:.4g}"
+
+
+def _regret(regret: dict[str, float]) -> str:
+    names = sorted(regret, key=lambda name: -regret[name])
+    said = [f"{_number(regret[name])} against {name}" for name in names]
+    ends = [f"best {said[0]}", f"worst {said[-1]}"] if len(said) > 1 else said
+    return "   ".join([*ends, "(per event)"])
+
+
+def _columns_of(stream: TextIO) -> int:
+    # Not shutil's function: it asks about standard output, which may be a file.
+    with suppress(OSError, ValueError):
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    return 80

@@ -1,0 +1,258 @@
+"""The picture of a regret report: everything in it is said, and can be read."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import pytest
+
+from streamkarma.errors import RunError, UsageError
+from streamkarma.regret.picture import check_ending, draw, figure
+
+NAMES = ["full", "zero", *(f"baseline-{number}" for number in range(22))]
+LONG = [f"nearest-neighbours-imputation-with-{k}-neighbours-and-distance-weights" for k in (5, 7, 9)]
+
+
+def report(names: list[str], points: int = 7, level: float = 0.4, **more: Any) -> dict[str, Any]:
+    """A report in which the learner's mean loss falls to 0.5, and a baseline's rises to the level or more."""
+    events = [256 * 2**number for number in range(points)]
+    regret = {name: [row(n, level + 0.02 * rank) for n in events] for rank, name in enumerate(names)}
+    curve = {"events": events, "mean_loss": [learned(n) for n in events], "error": [0.13 for _ in events]}
+    learners = {"karma": {"curve": curve, "regret": regret}}
+    found = {"input": "weather.jsonl", "task": "binary", "loss": "logistic", "events": events[-1]}
+    return {**found, "learners": learners, **more}
+
+
+def row(events: int, level: float) -> dict[str, Any]:
+    suffered, best = events * learned(events), events * level * (1 - 1 / math.sqrt(events))
+    return {
+        "events": events, "learner_loss": suffered, "baseline_loss": best, "regret": suffered - best,
+        "regret_per_event": (suffered - best) / events, "exact": events < 2000, "error": 0.11,
+        "standard_error": 0.0 if events < 2000 else 0.02 * events, "learner_error": 0.13,
+        "held_out_loss": 1.1 * best, "held_out_error": None, "seconds": 0.3,
+    }  # fmt: skip
+
+
+def learned(events: int) -> float:
+    return 0.5 + 2 / math.sqrt(events)
+
+
+def problem(events: int) -> dict[str, Any]:
+    return {"events": events, "problem": "ran out of its 60 seconds"}
+
+
+def rows(made: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = made["learners"]["karma"]["regret"][name]
+    return found
+
+
+def bound(total: float) -> dict[str, Any]:
+    return {"events": [256, 16384], "total": [total / 8, total]}
+
+
+def with_two_learners() -> dict[str, Any]:
+    made = report(NAMES[:7], bound=bound(3000.0))
+    made["learners"]["another learner"] = made["learners"]["karma"]
+    return made
+
+
+def with_an_outlier() -> dict[str, Any]:
+    made = report(NAMES[:4], task="regression", loss="squared")
+    for each in rows(made, "zero"):
+        each.update(baseline_loss=1e7 * each["events"], regret=-1e7 * each["events"], regret_per_event=-1e7)
+    return made
+
+
+def with_problems() -> dict[str, Any]:
+    made = report(NAMES[:9])
+    rows(made, "full")[3:] = [problem(4096)]
+    rows(made, "zero")[:] = [problem(256), problem(512)]
+    return made
+
+
+def texts(path: Path) -> list[str]:
+    return [each.text or "" for each in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+
+
+@pytest.mark.parametrize("number", [1, 3, 8, 24])
+def test_every_baseline_is_named(number: int, tmp_path: Path) -> None:
+    draw(report(NAMES[:number]), str(tmp_path / "p.svg"))
+    found = texts(tmp_path / "p.svg")
+    assert {"karma", *NAMES[:number]} <= set(found)
+    # In (a), (b) and (c); of many those in the middle are grey, and together in (a) and (b).
+    grey = {1: 0, 3: 0, 8: 2, 24: 18}[number]
+    assert found.count(f"{grey} more, grey") == (2 if grey else 0)
+    assert [found.count(name) for name in NAMES[:number]].count(1) == grey
+
+
+CASES = {
+    "one": report(NAMES[:1]),
+    "seven": report(NAMES[:7], bound=bound(900.0)),
+    "many": report(NAMES, points=12),
+    "negative": report(NAMES[:8], level=0.9),
+    "long": report([*LONG, "MissForest with 500 TREES and a WEIGHT"], input="/a/long/path" * 9),
+    "ten times": report(NAMES[:5], points=4),
+    "single": report(NAMES[:5], points=1, bound=bound(30.0)),
+    "two points": report(NAMES[:5], points=2),
+    "two learners": with_two_learners(),
+    "outlier": with_an_outlier(),
+    "problems": with_problems(),
+    "small": report(NAMES[:5], level=1e-7),
+}
+
+
+@pytest.mark.parametrize("made", CASES.values(), ids=CASES)
+def test_no_text_is_on_another_or_cut_off(made: dict[str, Any]) -> None:
+    sheet = figure(made)
+    sheet.draw_without_rendering()
+    written = list(sheet.texts)
+    for axes in sheet.axes:
+        written += [*axes.texts, axes.xaxis.label, axes.yaxis.label]
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            written += [tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+    boxes = {each: each.get_window_extent() for each in written if each.get_text()}
+    for box in boxes.values():
+        assert sheet.bbox.x0 <= box.x0
+        assert box.x1 <= sheet.bbox.x1
+        assert sheet.bbox.y0 <= box.y0
+        assert box.y1 <= sheet.bbox.y1
+    over = [(a.get_text(), b.get_text()) for a, b in combinations(boxes, 2) if boxes[a].overlaps(boxes[b])]
+    assert over == []
+
+
+def test_long_names_are_told_apart_and_given_in_full(tmp_path: Path) -> None:
+    draw(report(LONG), str(tmp_path / "p.svg"))
+    found = texts(tmp_path / "p.svg")
+    whole = "".join(found)
+    assert all(name in whole for name in LONG)
+    labels = [text for text in found if "…" in text and " is " not in text]
+    assert len(labels) == 3 * len(set(labels)) == 9
+
+
+def test_a_bound_far_above_is_said_and_squashes_nothing() -> None:
+    given: list[dict[str, Any]] = [{"bound": bound(3e3)}, {"bound": bound(3e7)}, {}]
+    near, far, without = (figure(report(NAMES[:3]) | more).axes[0] for more in given)
+    assert near.get_ylim()[1] > 3e3
+    assert far.get_ylim() == without.get_ylim()
+    assert "bound" in [text.get_text() for text in near.texts]
+    assert "bound ↑30M" in [text.get_text() for text in far.texts]
+
+
+def test_a_baseline_far_off_is_said_and_squashes_nothing() -> None:
+    regret, mean, final = figure(with_an_outlier()).axes
+    assert regret.get_ylim()[0] > -1e5
+    assert "zero ↓−163.8G" not in [text.get_text() for text in regret.texts]
+    assert "zero ↓−164G" in [text.get_text() for text in regret.texts]
+    assert "zero ↑10M" in [text.get_text() for text in mean.texts]
+    assert "→10M" in [text.get_text() for text in final.texts]
+
+
+def test_negative_regrets_and_zero_are_in_sight() -> None:
+    low, high = figure(report(NAMES[:3], level=0.9)).axes[0].get_ylim()
+    worst = rows(report(NAMES[:3], level=0.9), NAMES[2])[-1]["regret"]
+    assert low < worst < 0 < high
+
+
+def test_what_was_long_before_the_first_comparison_takes_no_room() -> None:
+    made = report(NAMES[:3])
+    curve = made["learners"]["karma"]["curve"]
+    for name, values in (("events", [1, 2, 200]), ("mean_loss", [9.0, 8.0, 0.6]), ("error", [1.0, 1.0, 0.3])):
+        curve[name] = values + curve[name]
+    _, mean, _ = figure(made).axes
+    assert 150 < mean.get_xlim()[0] < 200
+    assert mean.get_ylim()[1] < 1
+
+
+def test_problems_are_no_points(tmp_path: Path) -> None:
+    draw(with_problems(), str(tmp_path / "p.svg"))
+    found = " ".join(texts(tmp_path / "p.svg"))
+    assert "Ended early: full at 1,024 events." in found
+    assert "No result: zero." in found
+
+
+def test_nothing_but_problems(tmp_path: Path) -> None:
+    made = report(["zero", "full"])
+    for name in ("zero", "full"):
+        rows(made, name)[:] = [problem(256)]
+    draw(made, str(tmp_path / "p.svg"))
+    found = texts(tmp_path / "p.svg")
+    assert "No result: zero, full." in " ".join(found)
+    assert "nothing to show" in found
+    draw(made, str(tmp_path / "p.html"))
+    assert (tmp_path / "p.html").read_text().count("at 256 events: ran out of its 60 seconds") == 2
+
+
+def test_what_is_not_finite_is_left_out(tmp_path: Path) -> None:
+    made = report(["zero", "full"], bound={"events": [256, 512], "total": [math.inf, math.nan]})
+    rows(made, "zero")[-1].update(regret=-math.inf, baseline_loss=math.inf, held_out_loss=math.nan)
+    made["learners"]["karma"]["curve"]["mean_loss"][0] = math.inf
+    draw(made, str(tmp_path / "p.svg"))
+    assert "Ended early: zero at 8,192 events." in " ".join(texts(tmp_path / "p.svg"))
+    draw(made, str(tmp_path / "p.html"))
+    page = (tmp_path / "p.html").read_text()
+    assert not any(word in page for word in ("inf<", "nan<", "None<"))
+
+
+def test_a_page_is_escaped_and_by_itself(tmp_path: Path) -> None:
+    draw(report(["<b>", "a&b"], input="<i>$x$.jsonl"), str(tmp_path / "p.html"))
+    page = (tmp_path / "p.html").read_text()
+    assert "<b>" not in page
+    assert "<i>" not in page
+    assert page.count("<td>&lt;b&gt;</td>") == page.count("<td>a&amp;b</td>") == 1
+    assert "<h1>Regret on &lt;i&gt;$x$.jsonl</h1>" in page
+    assert page.count("<svg") == page.count("</svg>") == 1
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.count("<!DOCTYPE") == 1
+    assert not any(word in page for word in ("<?xml", "src=", "<script", "<link"))
+
+
+def test_names_that_the_font_or_xml_cannot_hold(tmp_path: Path) -> None:
+    made = report(["天气", "a\x00b\nc", "\udcff"], input="\udcff.jsonl")
+    for ending in ("svg", "html"):
+        draw(made, str(tmp_path / f"p.{ending}"))
+    assert {"天气", "a b c"} <= set(texts(tmp_path / "p.svg"))
+
+
+def test_a_png_is_a_column_wide(tmp_path: Path) -> None:
+    draw(report(NAMES[:3]), str(tmp_path / "P.PNG"))
+    content = (tmp_path / "P.PNG").read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert int.from_bytes(content[16:20], "big") == round(3.4 * 300)
+
+
+@pytest.mark.parametrize("ending", ["png", "html"])
+def test_equal_reports_give_equal_files(ending: str, tmp_path: Path) -> None:
+    before = dict(matplotlib.rcParams)
+    for name in ("one", "two"):
+        draw(report(NAMES[:3]), str(tmp_path / f"{name}.{ending}"))
+    assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
+    assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize("name", ["p.pdf", "p", "png", "p.svg.gz"])
+def test_another_ending(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^[^\n]*\.png, \.svg or \.html$"):
+        draw(report(NAMES[:1]), str(tmp_path / name))
+    with pytest.raises(UsageError):
+        check_ending(name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere" / "p.svg"
+    with pytest.raises(RunError) as caught:
+        draw(report(NAMES[:1]), str(path))
+    assert str(caught.value) == f"cannot write {path}: No such file or directory"
+
+
+def test_importing_it_does_not_import_matplotlib() -> None:
+    code = "import sys, streamkarma.regret.picture; sys.exit('matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

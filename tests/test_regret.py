@@ -1,0 +1,477 @@
+"""What was suffered against what baselines would have suffered: sums, samples, fits, processes."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from sklearn.linear_model import Ridge
+
+from streamkarma.baselines.registry import named
+from streamkarma.core.loss import CLASSIFICATION, losses, multiclass_loss_and_slopes
+from streamkarma.errors import UsageError
+from streamkarma.events.block import Block
+from streamkarma.regret.hindsight import Fit, Table, compared, judged
+from streamkarma.regret.losses import STRENGTH, suffered, wrong
+from streamkarma.regret.memory import Memory, Snapshot, uniform
+from streamkarma.regret.oracle import Learner
+from streamkarma.regret.refit import Refit
+from streamkarma.regret.statistics import Sums
+from streamkarma.regret.tracker import FIRST, Tracker, chosen
+
+Array = NDArray[np.float64]
+
+
+def block_of(X: Array) -> Block:
+    """Rows with NaN as encoded events, the constant in front; column j is attribute j + 1."""
+    starts, items = [0], []
+    for row in X:
+        items.append((0, 1.0))
+        items += [(j + 1, value) for j, value in enumerate(row) if not np.isnan(value)]
+        starts.append(len(items))
+    names = np.array([j for j, _ in items], np.int32)
+    return Block(np.array(starts), names, names.copy(), np.array([value for _, value in items]))
+
+
+def gappy(n: int, d: int, seed: int) -> Array:
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random((n, d)) < 0.6, rng.standard_normal((n, d)), np.nan)
+
+
+def facts_of(y: Array, own: Array | None = None, weights: Array | None = None) -> Array:
+    """What goes with events: a learner that suffers 1 each, unless said otherwise."""
+    n = len(y)
+    return np.column_stack([y, np.ones(n) if weights is None else weights,
+                            np.ones(n) if own is None else own, np.zeros(n)])  # fmt: skip
+
+
+def table_of(X: Array, y: Array, own: Array | None = None) -> Table:
+    memory = Memory(len(X))
+    memory.take(block_of(X), np.arange(len(X)), facts_of(y, own))
+    return Table.of(memory.snapshot())
+
+
+class TestLosses:
+    @given(st.integers(0, 2**32 - 1), st.sampled_from(["logistic", "hinge"]))
+    def test_they_are_the_learners(self, seed: int, loss: str) -> None:
+        rng = np.random.default_rng(seed)
+        one, y = 5 * rng.standard_normal((8, 1)), rng.integers(0, 2, 8).astype(float)
+        expected = losses(CLASSIFICATION[loss].code, one[:, 0], 2.0 * y - 1.0)
+        assert suffered(loss, one, y) == pytest.approx(expected)
+        many, of = 5 * rng.standard_normal((8, 4)), rng.integers(0, 4, 8)
+        several = [multiclass_loss_and_slopes(CLASSIFICATION[loss].code, row, int(c), np.empty(4))
+                   for row, c in zip(many, of, strict=True)]  # fmt: skip
+        assert suffered(loss, many, of.astype(float)) == pytest.approx(several)
+        assert wrong("multiclass", many, of.astype(float)).tolist() == (many.argmax(1) != of).tolist()
+
+
+class TestMemory:
+    @settings(max_examples=30, deadline=None)
+    @given(
+        st.integers(0, 2**32 - 1), st.integers(1, 40), st.lists(st.integers(1, 15), min_size=1, max_size=8)
+    )
+    def test_how_events_are_cut_never_shows(self, seed: int, limit: int, sizes: list[int]) -> None:
+        X = gappy(sum(sizes), 3, seed)
+        block, facts = block_of(X), facts_of(np.arange(len(X), dtype=float))
+        whole, cut = Memory(limit, seed % 7), Memory(limit, seed % 7)
+        whole.take(block, np.arange(len(X)), facts)
+        for begin, end in itertools.pairwise(np.cumsum([0, *sizes]).tolist()):
+            rows = np.arange(begin, end)
+            cut.take(block, rows, facts[rows])
+            # Being written and read in between does not show either.
+            cut = Memory.restored(*cut.state())
+        for one, other in zip(whole.snapshot(), cut.snapshot(), strict=True):
+            assert np.array_equal(one, other)
+        kept = whole.snapshot()
+        assert kept.exact == (len(X) <= limit)
+        # What is kept of an event is the event.
+        for row, first, last in zip(kept.facts[:, 0].astype(int), kept.starts, kept.starts[1:], strict=False):
+            seen = np.flatnonzero(~np.isnan(X[row]))
+            assert kept.coordinates[first:last].tolist() == (seen + 1).tolist()
+            assert kept.values[first:last].tolist() == X[row, seen].tolist()
+
+    def test_the_sample_is_uniform(self) -> None:
+        counts = np.zeros(50)
+        for seed in range(2000):
+            memory = Memory(10, seed)
+            memory.take(block_of(np.zeros((50, 1))), np.arange(50), facts_of(np.arange(50.0)))
+            counts[memory.snapshot().facts[:, 0].astype(int)] += 1
+        # 400 each, standard deviation 17.9.
+        assert np.abs(counts - 400).max() < 4.5 * 17.9
+        assert uniform(np.arange(10_000), 3).mean() == pytest.approx(0.5, abs=0.02)
+
+    def test_a_category_is_observed_in_the_columns_of_its_siblings(self) -> None:
+        # Attribute 1 has the coordinates 1 and 2 (categories), attribute 2 the coordinate 3.
+        block = Block(np.array([0, 2, 3, 4]), np.int32([1, 2, 1, 2]), np.int32([1, 3, 2, 3]),
+                      np.array([1.0, 0.5, 1.0, -1.0]))  # fmt: skip
+        memory = Memory(10)
+        memory.take(block, np.arange(3), facts_of(np.zeros(3)))
+        X, attributes, coordinates = memory.snapshot().table()
+        assert attributes.tolist() == [1, 1, 2]
+        assert coordinates.tolist() == [1, 2, 3]
+        assert np.array_equal(X, [[1, 0, 0.5], [0, 1, np.nan], [np.nan, np.nan, -1]], equal_nan=True)
+
+    def test_what_contradicts_itself_is_refused(self) -> None:
+        memory = Memory(10)
+        memory.take(block_of(gappy(5, 2, 0)), np.arange(5), facts_of(np.zeros(5)))
+        header, arrays = memory.state()
+        for name in ("starts", "facts", "values"):
+            with pytest.raises(ValueError, match="contradict"):
+                Memory.restored(header, {**arrays, name: arrays[name][:-1]})
+
+
+def brute_force(Z: Array, y: Array, loss: str) -> float:
+    """The loss at the minimum of ``loss + ‖w‖² / (2 STRENGTH)``, by a general solver."""
+    n, d = Z.shape
+    target = (y if loss == "squared" else np.where(y == 1, 1.0, -1.0)).astype(float)
+
+    def scores(p: Array) -> Array:
+        return Z @ p[:d] + p[d]
+
+    if loss == "hinge":
+        # With slacks it is smooth, and a quadratic programme.
+        found = minimize(
+            lambda p: p[:d] @ p[:d] / (2 * STRENGTH) + p[d + 1 :].sum(),
+            np.concatenate([np.zeros(d + 1), np.ones(n)]),
+            jac=lambda p: np.concatenate([p[:d] / STRENGTH, [0.0], np.ones(n)]),
+            constraints={"type": "ineq", "fun": lambda p: target * scores(p) - 1 + p[d + 1 :]},
+            bounds=[(None, None)] * (d + 1) + [(0, None)] * n,
+            method="SLSQP", options={"ftol": 1e-13, "maxiter": 2000},
+        )  # fmt: skip
+        return float(np.maximum(0, 1 - target * scores(found.x)).sum())
+
+    def total(p: Array) -> float:
+        f = scores(p)
+        each = (f - target) ** 2 if loss == "squared" else np.logaddexp(0, -target * f)
+        return float(each.sum() + p[:d] @ p[:d] / (2 * STRENGTH))
+
+    best = minimize(total, np.zeros(d + 1), method="BFGS", options={"gtol": 1e-9}).x
+    return total(best) - float(best[:d] @ best[:d] / (2 * STRENGTH))
+
+
+class TestHindsight:
+    @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+    @pytest.mark.parametrize("name", ["zero", "mean", "median"])
+    def test_it_is_the_minimum(self, name: str, loss: str) -> None:
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            X = gappy(30, 3, seed)
+            lean = np.nan_to_num(X) @ [1.0, -1.0, 0.5] + 1.5 * rng.standard_normal(30)
+            y = lean if loss == "squared" else (lean > 0).astype(float)
+            task = "regression" if loss == "squared" else "binary"
+            fill = {"zero": np.zeros(3), "mean": np.nanmean(X, 0), "median": np.nanmedian(X, 0)}[name]
+            row = judged(name, table_of(X, y), task, loss)
+            expected = brute_force(np.where(np.isnan(X), fill, X), y, loss)
+            assert row["baseline_loss"] == pytest.approx(expected, rel=1e-6)
+            assert row["exact"]
+            assert row["standard_error"] == 0.0
+            assert row["regret"] == pytest.approx(30 - expected)
+
+    def test_a_learner_that_is_the_baseline_has_no_regret(self) -> None:
+        X = gappy(60, 3, 1)
+        y = (np.nan_to_num(X).sum(axis=1) + np.random.default_rng(0).standard_normal(60) > 0).astype(float)
+        scores = Fit(named("zero"), "binary", "logistic", np.arange(3), 1).hindsight(X, y)
+        own = suffered("logistic", scores, y)
+        assert judged("zero", table_of(X, y, own), "binary", "logistic")["regret"] == pytest.approx(
+            0, abs=1e-9
+        )
+
+    def test_a_learner_that_is_always_wrong_regrets_linearly(self) -> None:
+        X = gappy(400, 3, 2)
+        X[:, 0] = np.random.default_rng(0).standard_normal(400)
+        y = (X[:, 0] > 0).astype(float)
+        regrets = []
+        for n in (100, 200, 400):
+            own = suffered("hinge", np.where(y[:n] == 1, -1.0, 1.0)[:, None], y[:n])
+            regrets.append(judged("zero", table_of(X[:n], y[:n], own), "binary", "hinge")["regret"])
+        assert np.array(regrets) / [100, 200, 400] == pytest.approx(2.0, abs=0.02)
+
+    def test_held_out_is_no_fit_of_the_past(self) -> None:
+        rng = np.random.default_rng(3)
+        X, y = rng.standard_normal((200, 5)), (rng.random(200) < 0.5).astype(float)
+        row = judged("trees", table_of(X, y), "binary", "logistic")
+        assert row["error"] == 0.0
+        assert row["baseline_loss"] < 1.0
+        assert row["held_out_error"] > 0.35
+        # Scores that were too sure have been set right: about what knowing nothing costs.
+        assert row["held_out_loss"] == pytest.approx(200 * np.log(2), rel=0.1)
+
+    @pytest.mark.parametrize("name", ["zero", "karma-batch", "knn", "trees", "svd"])
+    @pytest.mark.parametrize("loss", ["logistic", "hinge"])
+    def test_several_classes(self, name: str, loss: str) -> None:
+        X = gappy(90, 3, 4)
+        y = np.digitize(np.nan_to_num(X).sum(axis=1), [-0.7, 0.7]).astype(float)
+        row = judged(name, table_of(X, y, np.full(90, np.log(3))), "multiclass", loss)
+        assert row["error"] < 0.45
+        assert 0 <= row["baseline_loss"] < 90 * np.log(3)
+        assert row["held_out_loss"] > 0
+
+    def test_a_class_that_a_fold_has_not_seen(self) -> None:
+        X, y = gappy(40, 2, 5), np.r_[np.zeros(20), np.ones(19), 2.0]
+        for name in ("zero", "knn", "geom"):
+            assert np.isfinite(judged(name, table_of(X, y), "multiclass", "logistic")["held_out_loss"])
+
+    def test_the_oracle_needs_complete_vectors(self) -> None:
+        X = gappy(50, 2, 6)
+        y = (np.arange(50) % 2).astype(float)
+        with pytest.raises(ValueError, match=r"complete vectors \(--full NAME\)"):
+            judged("full", table_of(X, y), "binary", "logistic")
+        memory = Memory(50)
+        vectors: list[Any] = [{"a": 5.0 * label, "b": 1.0} for label in y]
+        memory.take(block_of(X), np.arange(50), facts_of(y), vectors)
+        assert judged("full", Table.of(memory.snapshot()), "binary", "logistic")["baseline_loss"] < 0.5
+
+    def test_too_wide_a_table_is_not_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("streamkarma.regret.memory.MOST_CELLS", 100)
+        with pytest.raises(ValueError, match=r"50 rows and 3 columns is too large"):
+            table_of(gappy(50, 3, 0), np.zeros(50))
+
+    def test_estimates_from_a_sample_are_as_good_as_they_say(self) -> None:
+        X = gappy(1500, 3, 7)
+        rng = np.random.default_rng(1)
+        y = (np.nan_to_num(X) @ [1.0, -1.0, 1.0] + rng.standard_normal(1500) > 0).astype(float)
+        block, own = block_of(X), rng.exponential(0.6, 1500)
+        exact = judged("zero", table_of(X, y, own), "binary", "logistic")["regret"]
+        near = 0
+        for seed in range(100):
+            memory = Memory(300, seed)
+            memory.take(block, np.arange(1500), facts_of(y, own))
+            table = Table.of(memory.snapshot())
+            fit = Fit(named("zero"), "binary", "logistic", table.attributes, 1)
+            scores = fit.hindsight(table.X, table.facts[:, 0])
+            row = compared(table, suffered("logistic", scores, table.facts[:, 0]))
+            assert not row["exact"]
+            near += abs(row["regret"] - exact) <= 2 * row["standard_error"]
+        assert near >= 90
+
+
+def whole_stream(n: int, d: int, rank: int, seed: int) -> tuple[Array, Array, Array]:
+    """Complete rows of a subspace, half of each observed, and labels linear in the complete rows."""
+    rng = np.random.default_rng(seed)
+    whole = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, d))
+    w = rng.standard_normal(d)
+    return whole, np.where(rng.random((n, d)) < 0.6, whole, np.nan), (whole @ w > 0).astype(float)
+
+
+class TestOracle:
+    def snapshot(self, X: Array, whole: Array, y: Array) -> Snapshot:
+        d = X.shape[1]
+        memory = Memory(len(X))
+        memory.places = {f"x{j}": j + 1 for j in range(d)}
+        vectors: list[Any] = [{f"x{j}": float(v) for j, v in enumerate(row)} for row in whole]
+        memory.take(block_of(X), np.arange(len(X)), facts_of(y), vectors)
+        return memory.snapshot()
+
+    def test_complete_vectors_in_other_units_and_another_order(self) -> None:
+        whole, X, y = whole_stream(200, 12, 2, 0)
+        plain = judged("projection-full", Table.of(self.snapshot(X, whole, y)), "binary", "logistic")
+        shift, spread = np.arange(12.0), np.linspace(0.5, 2, 12)
+        moved = judged(
+            "projection-full", Table.of(self.snapshot((X - shift) / spread, whole, y)), "binary", "logistic"
+        )
+        assert plain["error"] <= 0.03
+        # The subspace is another one then, and so is the least ‖w‖; what can be told apart is not.
+        assert moved["error"] <= 0.03
+
+    def test_the_bound_is_that_of_the_rival(self) -> None:
+        whole, X, y = whole_stream(150, 6, 2, 1)
+        learner = Learner(2, 0.1, False, "")
+        row = judged("projection-full", Table.of(self.snapshot(X, whole, y)), "binary", "hinge", learner)
+        bound = row["bound"]
+        assert bound["total"] == pytest.approx(
+            bound["estimation"] + bound["regularisation"] + bound["approximation"]
+        )
+        assert (bound["T"], bound["rho"], bound["gamma"], bound["L"]) == (150, 0.1, 2, 1.0)
+        assert bound["w_norm"] ** 2 <= bound["B"] <= 2 * bound["w_norm"] ** 2
+        assert 0 < bound["lam"] <= 1
+        assert row["regret"] <= bound["total"]
+        assert "bound" not in judged("projection-full", Table.of(self.snapshot(X, whole, y)), "regression",
+                                     "squared", learner)  # fmt: skip
+
+    def test_vectors_of_other_attributes_will_not_do(self) -> None:
+        whole, X, y = whole_stream(40, 4, 2, 2)
+        snapshot = self.snapshot(X, whole, y)._replace(places=np.array([1, 2, 3, -1]))
+        with pytest.raises(ValueError, match="the very attributes"):
+            judged("projection-full", Table.of(snapshot), "binary", "logistic")
+
+
+class TestSums:
+    @settings(max_examples=25, deadline=None)
+    @given(st.integers(0, 2**32 - 1), st.integers(6, 40), st.sampled_from(["zero", "mean"]))
+    def test_they_know_the_best_predictor_at_every_event(self, seed: int, n: int, name: str) -> None:
+        rng = np.random.default_rng(seed)
+        X = gappy(n, 4, seed)
+        X[: n // 2, 3] = np.nan  # an attribute that comes later
+        y, weights = 100 + 10 * rng.standard_normal(n), rng.choice([1.0, 2.0], n)
+        block, sums = block_of(X), Sums()
+        for end in range(n):
+            sums.take(block, np.array([end]), facts_of(y[[end]], weights=weights[[end]]))
+        seen = ~np.isnan(X).all(axis=0)
+        Z = X[:, seen]
+        fill = np.zeros(Z.shape[1])
+        if name == "mean":
+            fill = (weights @ np.nan_to_num(Z)) / (weights @ ~np.isnan(Z))
+        Z = np.where(np.isnan(Z), fill, Z)
+        model = Ridge(alpha=0.5 / STRENGTH).fit(Z, y, sample_weight=weights)
+        expected = float(weights @ (y - model.predict(Z)) ** 2)
+        assert sums.best(name) == pytest.approx(expected, rel=1e-5, abs=1e-5)
+        again = Sums.restored(*sums.state())
+        assert again.best(name) == sums.best(name)
+
+    def test_they_agree_with_the_stored_events(self) -> None:
+        # Means over what is observed, categories and their siblings included.
+        block = Block(np.arange(0, 41, 2), np.int32([1, 2] * 20), np.int32([1, 3, 2, 3] * 10),
+                      np.random.default_rng(0).standard_normal(40))  # fmt: skip
+        y = np.random.default_rng(1).standard_normal(20)
+        sums, memory = Sums(), Memory(100)
+        for taker in (sums, memory):
+            taker.take(block, np.arange(20), facts_of(y))
+        table = Table.of(memory.snapshot())
+        for name in ("zero", "mean"):
+            row = judged(name, table, "regression", "squared")
+            assert sums.row(name)["baseline_loss"] == pytest.approx(row["baseline_loss"], rel=1e-6)
+            assert sums.row(name)["learner_loss"] == row["learner_loss"]
+
+    def test_too_many_coordinates_are_not_summed(self) -> None:
+        sums = Sums()
+        block = Block(np.array([0, 1]), np.int32([1]), np.int32([5000]), np.array([1.0]))
+        sums.take(block, np.array([0]), facts_of(np.zeros(1)))
+        assert sums.closed
+        assert Sums.restored(*sums.state()).closed
+
+
+def fed(tracker: Tracker, n: int, cut: int, d: int = 3, task: str = "binary") -> None:
+    """A stream in blocks of ``cut`` events."""
+    X = gappy(n, d, 0)
+    lean = np.nan_to_num(X).sum(axis=1) + np.random.default_rng(1).standard_normal(n)
+    y = lean if task == "regression" else (lean > 0).astype(float)
+    block, facts = block_of(X), facts_of(y)
+    loss = "squared" if task == "regression" else "logistic"
+    for begin in range(0, n, cut):
+        rows = np.arange(begin, min(begin + cut, n))
+        tracker.take(block, rows, facts[rows], task, loss)
+
+
+class TestTracker:
+    def test_it_asks_at_256_times_powers_of_two_and_at_the_end(self) -> None:
+        whole, cut = Tracker(["zero"], patient=True), Tracker(["zero"], patient=True)
+        fed(whole, 700, 700)
+        fed(cut, 700, 33)
+        whole.finish("binary", "logistic")
+        cut.finish("binary", "logistic")
+        rows = [{**row, "seconds": None} for row in whole.rows["zero"]]
+        assert [row["events"] for row in rows] == [FIRST, 2 * FIRST, 700]
+        assert rows == [{**row, "seconds": None} for row in cut.rows["zero"]]
+        assert whole.course == cut.course
+        assert [at for at, _, _ in whole.course][:4] == [1, 2, 3, 4]
+
+    def test_state_is_all_there_is(self) -> None:
+        straight, broken = Tracker(["zero"], memory=100, patient=True), Tracker([], memory=100)
+        fed(straight, 600, 50)
+        X = gappy(600, 3, 0)
+        lean = np.nan_to_num(X).sum(axis=1) + np.random.default_rng(1).standard_normal(600)
+        for begin in range(0, 600, 50):
+            rows = np.arange(begin, begin + 50)
+            broken.take(block_of(X), rows, facts_of((lean > 0).astype(float))[rows], "binary", "logistic")
+            broken = Tracker.restored(*broken.state())
+        header, arrays = straight.state()
+        again, more = broken.state()
+        assert header == again
+        assert all(np.array_equal(arrays[name], more[name]) for name in arrays)
+        broken.ask_for(["zero"], 60.0)
+        broken.finish("binary", "logistic")
+        straight.finish("binary", "logistic")
+        assert broken.latest()["zero"]["regret"] == straight.latest()["zero"]["regret"]
+
+    def test_beyond_the_memory_squared_losses_stay_exact(self) -> None:
+        tracker = Tracker(["zero", "mean", "median"], memory=200, patient=True)
+        fed(tracker, 900, 90, task="regression")
+        tracker.finish("regression", "squared")
+        last = tracker.latest()
+        assert last["zero"]["exact"]
+        assert last["mean"]["exact"]
+        assert not last["median"]["exact"]
+        all_of_it = Tracker(["zero", "mean"], memory=900, patient=True)
+        fed(all_of_it, 900, 90, task="regression")
+        all_of_it.finish("regression", "squared")
+        for name in ("zero", "mean"):
+            assert last[name]["regret"] == pytest.approx(all_of_it.latest()[name]["regret"], rel=1e-6)
+
+    def test_while_one_is_on_its_way_no_other_begins(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        started = []
+
+        class Slow:
+            done = False
+
+            def __init__(self, snapshot: Snapshot, *_: Any) -> None:
+                started.append(snapshot.events)
+
+            def poll(self) -> list[Any]:
+                return []
+
+            def close(self) -> None:
+                pass
+
+        monkeypatch.setattr("streamkarma.regret.tracker.Refit", Slow)
+        tracker = Tracker(["zero"])
+        fed(tracker, 2100, 100)
+        assert started == [256]
+        tracker.finish("binary", "logistic", stopped=iter([False, True, True]).__next__)
+        assert started == [256, 2100]
+
+    def test_labels_that_turn_out_to_be_numbers(self) -> None:
+        tracker = Tracker([])
+        fed(tracker, 20, 20)
+        fed(tracker, 30, 30, task="regression")
+        assert tracker.memory.events == 30
+
+    def test_names(self) -> None:
+        assert chosen("all") == list(dict.fromkeys(chosen("all,fast,zero")))
+        assert set(chosen("all", full=True)) - set(chosen("all")) == {"full", "projection-full"}
+        assert chosen("none", full=True) == []
+        with pytest.raises(UsageError, match="--regret nought: no such baseline; there are all, fast"):
+            chosen("zero, nought")
+
+
+class TestRefit:
+    def snapshot(self) -> Snapshot:
+        memory = Memory(300)
+        X = gappy(300, 3, 0)
+        memory.take(block_of(X), np.arange(300), facts_of((X[:, 0] > 0).astype(float)))
+        return memory.snapshot()
+
+    def everything(self, running: Refit) -> dict[str, dict[str, Any]]:
+        found: list[tuple[str, dict[str, Any]]] = []
+        while not running.done:
+            found += running.poll()
+        running.close()
+        return dict(found)
+
+    def test_what_cannot_be_had_is_said_and_stops_nothing(self) -> None:
+        found = self.everything(
+            Refit(self.snapshot(), ["feature-deletion", "full", "zero"], "binary", "logistic", 60)
+        )
+        assert "is complete" in found["feature-deletion"]["problem"]
+        assert "complete vectors" in found["full"]["problem"]
+        assert found["zero"]["events"] == 300
+
+    def test_what_takes_too_long_is_left_for_the_next(self) -> None:
+        found = self.everything(Refit(self.snapshot(), ["wii-meanfeat", "zero"], "binary", "logistic", 0.9))
+        assert found["wii-meanfeat"]["problem"] == "ran out of its 0.9 seconds"
+        assert found["zero"]["events"] == 300
+
+    def test_a_process_that_dies_takes_one_baseline_with_it(self) -> None:
+        running = Refit(self.snapshot(), ["mcb", "zero"], "binary", "logistic", 60)
+        assert running._process is not None
+        os.kill(running._process.pid, signal.SIGKILL)
+        found = self.everything(running)
+        assert found["mcb"]["problem"] == "its process ended with status -9"
+        assert found["zero"]["events"] == 300

@@ -1,0 +1,221 @@
+"""--regret in learn, and the command regret, as users call them; and the tracker beside river models."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from river import datasets, evaluate, linear_model, preprocessing
+
+from streamkarma import KARMAClassifier, KARMARegressor
+from streamkarma.errors import UsageError
+from streamkarma.regret import RegretTracker
+from streamkarma.synthetic import Plan, records
+from tests.conftest import Program
+
+EVENTS = list(records(Plan(attributes=6, rank=2, noise=0.1), 600, full=True))
+KEYS = {"events", "learner_loss", "baseline_loss", "regret", "regret_per_event", "exact", "standard_error"}
+
+
+def summary(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "s.json").read_text())
+
+
+def test_the_summary_has_what_the_contract_says(streamkarma: Program, tmp_path: Path) -> None:
+    done = streamkarma("learn", "--no-predictions", "--regret", "zero,feature-deletion",
+                       "--full", "full", "--summary", "s.json", records=EVENTS)  # fmt: skip
+    assert done.code == 0
+    said = summary(tmp_path)
+    assert set(said["regret"]) == {"zero", "feature-deletion", "full", "projection-full"}
+    for name in ("zero", "full", "projection-full"):
+        row = said["regret"][name]
+        assert set(row) >= KEYS
+        assert row["events"] == 600
+        assert row["exact"] is True
+        # The learner's own sum, to rounding.
+        assert row["learner_loss"] == pytest.approx(said["loss"]["total"])
+        assert row["regret"] == pytest.approx(row["learner_loss"] - row["baseline_loss"])
+        assert row["learner_error"] == pytest.approx(said["metrics"]["error_rate"])
+    assert said["regret"]["full"]["baseline_loss"] < said["regret"]["zero"]["baseline_loss"]
+    assert "x0" in EVENTS[0]["full"]
+    assert said["model"]["attributes"] == 6
+    assert "feature-deletion: none of the 6 columns is complete" in done.stderr
+    assert "in hindsight" in done.stderr
+
+
+@pytest.mark.parametrize("task", ["multiclass", "regression"])
+def test_every_task(streamkarma: Program, tmp_path: Path, task: str) -> None:
+    events = list(records(Plan(attributes=5, rank=2, task=task), 400))
+    done = streamkarma("learn", "--no-predictions", "--regret", "mean,geom", "--summary", "s.json",
+                       "--task", task, records=events)  # fmt: skip
+    assert done.code == 0
+    said = summary(tmp_path)
+    assert said["regret"]["mean"]["learner_loss"] == pytest.approx(said["loss"]["total"], rel=1e-6)
+    assert ("problem" in said["regret"]["geom"]) == (task == "regression")
+
+
+def test_the_bound_is_shown_as_far_as_it_is_known(streamkarma: Program, tmp_path: Path) -> None:
+    paper = (
+        "learn",
+        "--no-predictions",
+        "--regret",
+        "zero",
+        "--rho",
+        "0.1",
+        "--budget",
+        "0",
+        "--summary",
+        "s.json",
+    )
+    done = streamkarma(*paper, "--full", "full", "--no-normalize", records=EVENTS[:200])
+    bound = summary(tmp_path)["bound"]
+    assert bound["strays"] == ""
+    assert bound["total"] >= bound["regret"] == summary(tmp_path)["regret"]["projection-full"]["regret"]
+    assert "estimation" in done.stderr
+    done = streamkarma(*paper, "--ignore", "full", records=EVENTS[:200])
+    bound = summary(tmp_path)["bound"]
+    assert bound["reach"] == 1.0
+    assert "need complete vectors" in bound["unknown"]
+    streamkarma("learn", "--no-predictions", "--regret", "zero", "--ignore", "full", "--summary", "s.json",
+                records=EVENTS[:200])  # fmt: skip
+    assert "not 1/(ρt)" in summary(tmp_path)["bound"]["strays"]
+
+
+def test_a_loss_that_is_not_compared_in_is_replaced(streamkarma: Program, tmp_path: Path) -> None:
+    streamkarma("learn", "--no-predictions", "--regret", "zero", "--loss", "squared_hinge", "--summary",
+                "s.json", records=EVENTS[:300])  # fmt: skip
+    said = summary(tmp_path)
+    assert said["loss"]["name"] == "squared_hinge"
+    assert said["regret"]["zero"]["learner_loss"] != pytest.approx(said["loss"]["total"])
+
+
+@pytest.mark.parametrize("more", [(), ("--task", "regression")])
+def test_resuming_is_never_having_stopped(
+    streamkarma: Program, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    def learn(model: str, events: list[dict[str, Any]]) -> None:
+        done = streamkarma("learn", "--model", model, "--no-predictions", "--summary", "s.json",
+                           "--full", "full", "--regret", "zero", "--regret-memory", "100", *more,
+                           records=events)  # fmt: skip
+        assert done.code == 0, done.stderr
+
+    learn("whole", EVENTS)
+    whole = summary(tmp_path)["regret"]["zero"]
+    learn("parts", EVENTS[:151])
+    learn("parts", EVENTS[151:430])
+    learn("parts", EVENTS[430:])
+    parts = summary(tmp_path)["regret"]["zero"]
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "parts").read_bytes()
+    assert {**whole, "seconds": 0} == {**parts, "seconds": 0}
+    assert whole["events"] == 600
+    assert whole["exact"] is (more != ())
+    assert (whole["standard_error"] > 0) is (more == ())
+
+
+def test_the_sample_belongs_to_the_model(streamkarma: Program, tmp_path: Path) -> None:
+    first = ("learn", "--model", "m", "--no-predictions", "--summary", "s.json", "--ignore", "full")
+    streamkarma(*first, "--regret", "zero", "--regret-memory", "50", records=EVENTS[:100])
+    refused = streamkarma(*first, "--regret", "zero", "--regret-memory", "60", records=EVENTS[100:200])
+    assert refused.code == 2
+    assert "keeps a sample of 50 events" in refused.stderr
+    # Other baselines may be asked from now on.
+    streamkarma(*first, "--regret", "mean", records=EVENTS[100:200])
+    assert summary(tmp_path)["regret"]["mean"]["events"] == 200
+    # Without --regret the sample ends; later it begins again with the events from there on.
+    streamkarma(*first, records=EVENTS[200:300])
+    assert summary(tmp_path)["regret"] == {}
+    streamkarma(*first, "--regret", "mean", records=EVENTS[300:400])
+    assert summary(tmp_path)["regret"]["mean"]["events"] == 100
+
+
+def test_complete_vectors_are_checked_and_never_learned(streamkarma: Program, tmp_path: Path) -> None:
+    plain = [{k: v for k, v in event.items() if k != "full"} for event in EVENTS[:200]]
+    streamkarma("learn", "--model", "a", "--no-predictions", records=plain)
+    done = streamkarma("learn", "--model", "b", "--predictions", "p", "--full", "full", "--dead-letters", "d",
+                       records=[*EVENTS[:200], {"x0": 1.0, "y": 1, "full": {"x0": None}}])  # fmt: skip
+    assert done.code == 0
+    assert "complete vector is an object of numbers" in (tmp_path / "d").read_text()
+    one, other = streamkarma("inspect", "a", "--json"), streamkarma("inspect", "b", "--json")
+    assert one.rows[0]["model"] == other.rows[0]["model"]
+    assert other.rows[0]["fields"]["full"] == "full"
+
+
+def test_the_command_regret(streamkarma: Program, tmp_path: Path) -> None:
+    done = streamkarma("regret", "--baselines", "zero,full,nought", records=EVENTS[:3])
+    assert done.code == 2
+    done = streamkarma("regret", "--baselines", "zero,full", "--full", "full", "--json", "r.json",
+                       "--plot", "r.svg", records=EVENTS)  # fmt: skip
+    assert done.code == 0, done.stderr
+    assert b"in hindsight" in done.stdout
+    report = json.loads((tmp_path / "r.json").read_text())
+    rows = report["learners"]["karma"]["regret"]["zero"]
+    assert [row["events"] for row in rows] == [256, 512, 600]
+    assert (report["task"], report["loss"], report["events"]) == ("binary", "logistic", 600)
+    curve = report["learners"]["karma"]["curve"]
+    assert len(curve["events"]) == len(curve["mean_loss"]) == len(curve["error"])
+    assert "zero" in (tmp_path / "r.svg").read_text()
+    printed = streamkarma("regret", "--baselines", "zero", "--json", "--quiet", "--ignore", "full",
+                          records=EVENTS[:100])  # fmt: skip
+    assert printed.rows[0]["learners"]["karma"]["regret"]["zero"][0]["events"] == 100
+
+
+class TestBesideRiver:
+    def test_it_is_what_the_command_line_says(self) -> None:
+        model, tracker = KARMAClassifier(), RegretTracker(baselines="zero,mean", seconds=30)
+        total = 0.0
+        for event in EVENTS[:300]:
+            x = {name: value for name, value in event.items() if name not in ("y", "full")}
+            said = model.predict_proba_one(x)
+            total -= math.log(said.get(event["y"], 0.5))
+            tracker.update(x, event["y"], said)
+            model.learn_one(x, event["y"])
+        found = tracker.finish()
+        assert found["zero"]["learner_loss"] == pytest.approx(total)
+        assert found["zero"]["exact"]
+        assert found["mean"]["events"] == 300
+
+    def test_a_river_metric_reports_it(self) -> None:
+        tracker = RegretTracker(baselines="mean")
+        model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+        data, metric = datasets.Phishing(), tracker.metric("mean")
+        steps = list(evaluate.iter_progressive_val_score(data, tracker.beside(model), metric, step=500))
+        tracker.finish()
+        assert len(steps) == 3
+        row = tracker.summary()["mean"]
+        assert row["events"] == 1250
+        assert tracker.metric("mean").get() == row["regret_per_event"]
+        assert 0 < tracker.metric().get() < 0.3
+
+    def test_numbers(self) -> None:
+        tracker = RegretTracker("regression", baselines="mean")
+        evaluate.progressive_val_score(
+            datasets.TrumpApproval(), tracker.beside(KARMARegressor()), tracker.metric()
+        )
+        row = tracker.finish()["mean"]
+        assert row["events"] == 1001
+        assert row["learner_error"] == pytest.approx(0.323329, abs=1e-4)  # its mean absolute error
+
+    def test_raw_scores_and_classes(self) -> None:
+        tracker = RegretTracker(loss="hinge", baselines="zero")
+        for t in range(60):
+            tracker.update({"a": t % 5 - 2.0}, t % 5 > 2, 3.0 * (t % 5 - 2.5))
+        assert tracker.finish()["zero"]["learner_loss"] == 0.0
+        several = RegretTracker(baselines="zero")
+        for t in range(90):
+            several.update({"a": t % 3 - 1.0, "b": None}, "abc"[t % 3], {"a": 0.5, "b": 0.25, "c": 0.25})
+        assert several.finish()["zero"]["learner_loss"] == pytest.approx(30 * math.log(2 * 4 * 4))
+
+    def test_wrong_use(self) -> None:
+        for arguments, message in (
+            ({"task": "ranking"}, "task is classification or regression"),
+            ({"loss": "squared"}, "loss is one of logistic, hinge"),
+            ({"memory": 0}, "memory is 1 or more"),
+            ({"baselines": "nought"}, "no such baseline"),
+        ):
+            with pytest.raises(UsageError, match=message):
+                RegretTracker(**arguments)
+        with pytest.raises(UsageError, match="raw score is for two classes"):
+            RegretTracker().update({"a": 1.0}, "spam", 0.3)
