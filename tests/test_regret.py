@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import select
 import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +32,7 @@ from streamkarma.regret.statistics import Sums
 from streamkarma.regret.tracker import FIRST, Tracker, chosen
 
 Array = NDArray[np.float64]
+ROOT = Path(__file__).parents[1]
 
 
 def block_of(X: Array) -> Block:
@@ -475,3 +480,18 @@ class TestRefit:
         found = self.everything(running)
         assert found["mcb"]["problem"] == "its process ended with status -9"
         assert found["zero"]["events"] == 300
+
+    def test_a_worker_does_not_outlive_who_asked(self) -> None:
+        # Killed outright, nobody is there to end it.
+        code = (
+            "import sys, time, tests.test_regret as t; from streamkarma.regret.refit import Refit;"
+            "r = Refit(t.TestRefit().snapshot(), ['wii-meanfeat'], 'binary', 'logistic', 600);"
+            "print(r._process.pid, flush=True); time.sleep(600)"
+        )
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=ROOT) as asker:
+            assert asker.stdout is not None
+            worker = os.pidfd_open(int(asker.stdout.readline()))
+            asker.kill()
+        ended, _, _ = select.select([worker], [], [], 60)
+        assert ended
+        os.close(worker)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -129,8 +130,9 @@ def _talk(process: subprocess.Popen[bytes], said: bytes, lines: SimpleQueue[byte
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(said)
-        process.stdin.close()
+        # Left open afterwards: when it ends, whoever asked has gone, and so does the worker.
+        process.stdin.write(len(said).to_bytes(8, "little") + said)
+        process.stdin.flush()
         for line in process.stdout:
             lines.put(line)
     except (OSError, ValueError):
@@ -138,4 +140,6 @@ def _talk(process: subprocess.Popen[bytes], said: bytes, lines: SimpleQueue[byte
         pass
     finally:
         process.stdout.close()
+        with suppress(OSError):
+            process.stdin.close()
         lines.put(None)

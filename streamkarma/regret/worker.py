@@ -1,8 +1,8 @@
 """The process that fits baselines while the stream goes on: ``python -m streamkarma.regret.worker``.
 
-It reads one request from standard input (arrays as ``numpy.savez`` writes them, nothing pickled)
-and prints a line of JSON when it is ready to begin, and one for every baseline as soon as it is
-done.
+It reads one request from standard input (its length, then arrays as ``numpy.savez`` writes them,
+nothing pickled). It prints a line of JSON when it is ready to begin, and one for every baseline as
+soon as that is done. When standard input ends, so does the process.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import io
 import json
 import os
 import sys
+import threading
 import time
 import warnings
 from typing import Any
@@ -61,7 +62,16 @@ def main() -> None:
     def say(answer: dict[str, Any]) -> None:
         print(json.dumps(answer), flush=True)
 
-    answers(sys.stdin.buffer.read(), say)
+    size = int.from_bytes(sys.stdin.buffer.read(8), "little")
+    said = sys.stdin.buffer.read(size)
+    threading.Thread(target=_end_with_the_asker, daemon=True).start()
+    answers(said, say)
+
+
+def _end_with_the_asker() -> None:
+    """Nobody is left to hear the answer once standard input has ended, however it came to that."""
+    sys.stdin.buffer.read(1)
+    os._exit(1)
 
 
 if __name__ == "__main__":
