@@ -43,6 +43,19 @@ def test_predictions_on_stdout(cluster: Cluster) -> None:
     assert [json.loads(line) for line in printed.splitlines()] == cluster.learn(lines(given))
 
 
+def test_regret_on_a_topic_goes_on_where_it_was(cluster: Cluster) -> None:
+    given, source = events(700), cluster.topic("in")
+    cluster.put(source, given)
+    more = ("--model", "m", "--regret", "zero", "--regret-memory", "300", "--ignore", "id")
+    cluster.attach(source, "--max-events", "450", *more)
+    cluster.attach(source, "--until-end", "--summary", "s.json", *more)
+    row = json.loads((cluster.folder / "s.json").read_text())["regret"]["zero"]
+    assert row["events"] == 700
+    assert not row["exact"]
+    cluster.learn(lines(given), *more[2:], "--ignore", "id", "--summary", "t.json")
+    assert json.loads((cluster.folder / "t.json").read_text())["regret"]["zero"]["regret"] == row["regret"]
+
+
 def test_several_topics_and_partitions_are_learned_in_the_order_of_n(cluster: Cluster) -> None:
     given = events(2000)
     first, second = cluster.topic("first", 3), cluster.topic("second", 2)

@@ -429,7 +429,8 @@ class TestTracker:
         tracker = Tracker(["zero"])
         fed(tracker, 2100, 100)
         assert started == [256]
-        tracker.finish("binary", "logistic", stopped=iter([False, True, True]).__next__)
+        tracker.stopped = iter([False, True]).__next__
+        tracker.finish("binary", "logistic")
         assert started == [256, 2100]
 
     def test_labels_that_turn_out_to_be_numbers(self) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +163,18 @@ def test_the_command_regret(streamkarma: Program, tmp_path: Path) -> None:
     printed = streamkarma("regret", "--baselines", "zero", "--json", "--quiet", "--ignore", "full",
                           records=EVENTS[:100])  # fmt: skip
     assert printed.rows[0]["learners"]["karma"]["regret"]["zero"][0]["events"] == 100
+
+
+def test_a_signal_does_not_wait_for_baselines(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "streamkarma", "regret", "--regret", "wii-meanfeat", "--ignore", "full"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(b"".join(json.dumps(event).encode() + b"\n" for event in EVENTS[:300]))
+        process.stdin.flush()
+        assert b"256 events: comparing with wii-meanfeat" in process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 143
 
 
 class TestBesideRiver:

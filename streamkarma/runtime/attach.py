@@ -79,7 +79,8 @@ class Attach:
             try:
                 self._work(job)
                 job.progress.over()
-                self._worker.session.compare(job.stopped)
+                self._worker.session.wait_until(job.stopped)
+                self._worker.session.compare()
             except InterruptedError:
                 pass
             finally:

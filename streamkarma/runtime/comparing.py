@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -90,9 +90,9 @@ class Comparing:
         rho = model.rho if model.rho is not None else DEFAULT_RHO
         return Learner(model.gamma, float(rho), model.normalize, "; ".join(strays))
 
-    def finish(self, stopped: Callable[[], bool]) -> None:
-        """Compare once more, unless or until that is stopped."""
-        self.tracker.finish(self.task, self.loss, stopped)
+    def finish(self) -> None:
+        """Compare once more."""
+        self.tracker.finish(self.task, self.loss)
 
     def summary(self) -> dict[str, dict[str, Any]]:
         """The last row of each baseline."""

@@ -64,11 +64,12 @@ class Run:
         with ExitStack() as stack:
             loop = session.new_loop(open_output(plan, stack))
             stack.enter_context(self._stop.installed())
+            session.wait_until(lambda: self._stop.number is not None)
             try:
                 self._read_all(stack, loop)
                 session.save()
                 self._progress.over()
-                session.compare(lambda: self._stop.number is not None)
+                session.compare()
             except BrokenPipeError:
                 leave_stdout()
             finally:

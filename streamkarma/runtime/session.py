@@ -89,10 +89,15 @@ class Session:
             self.kept["regret"], arrays = self.comparing.tracker.state()
         save(self.tasked.model, self._path, self.kept, arrays)
 
-    def compare(self, stopped: Callable[[], bool]) -> None:
-        """Compare with the baselines a last time, unless or until that is stopped."""
+    def wait_until(self, stopped: Callable[[], bool]) -> None:
+        """Who compares waits for nothing once that is so."""
         if self.comparing is not None:
-            self.comparing.finish(stopped)
+            self.comparing.tracker.stopped = stopped
+
+    def compare(self) -> None:
+        """Compare with the baselines a last time."""
+        if self.comparing is not None:
+            self.comparing.finish()
 
     def leave(self) -> None:
         """Give up what is on its way beside the stream."""
