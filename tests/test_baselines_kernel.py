@@ -154,6 +154,14 @@ class TestMeanFeat:
         assert is_psd(prior.between(X, X))
 
 
+def test_quantiles_stand_for_many_values() -> None:
+    X = np.random.default_rng(0).standard_normal((3000, 2))
+    X[0] = np.nan
+    few, at = MeanFeat(X, 0.5), np.array([[0.3, -1.0]])
+    expected = np.prod(np.exp(-0.5 * (at - X[1:]) ** 2).mean(axis=0))
+    assert few.kernel(X[:1], at)[0, 0] == pytest.approx(expected, abs=2e-3)
+
+
 def search(X: Array, y: Array, prior: str, squared: bool, gamma: float = 1.0, C: float = 1.0) -> Search:
     made = prior_named(prior, X, 0.3, 0)
     rng = np.random.RandomState(0)

@@ -15,6 +15,10 @@ from sklearn.utils import check_random_state
 from streamkarma.baselines.imputers import GaussImputer, MixtureImputer
 from streamkarma.baselines.tables import Floats, moments, zero_filled
 
+#: Means over a column's values are taken this often in a search that moves every missing value; so
+#: many evenly spaced quantiles say as much.
+MOST_DRAWN = 256
+
 #: What ``prior_named`` knows.
 PRIORS = ("mean", "gauss", "gmm", "meanfeat")
 
@@ -63,16 +67,15 @@ class Points:
 class MeanFeat:
     """The mean in feature space: φ̂ is the mean of φ with what is missing drawn at random.
 
-    Each missing value is drawn from the observed values of its column, independently. For the
-    RBF kernel, a product over columns, all scalar products have closed forms.
+    Each missing value is drawn from the observed values of its column, independently; where there
+    are more than ``MOST_DRAWN``, from so many of their quantiles. For the RBF kernel, a product
+    over columns, all scalar products have closed forms.
     """
 
     def __init__(self, X: Floats, width: float) -> None:
         self.mean = moments(X)[0]
         self.width = width
-        # A column without observed values is as good as constant.
-        self.drawn = [column[~np.isnan(column)] if (~np.isnan(column)).any() else np.zeros(1)
-                      for column in X.T]  # fmt: skip
+        self.drawn = [_drawn_from(column[~np.isnan(column)]) for column in X.T]
         self.both_drawn = np.array([self._factor(values, values).mean() for values in self.drawn])
 
     def points(self, X: Floats) -> Floats:
@@ -118,6 +121,15 @@ class MeanFeat:
         """The mean over ``values`` of ``exp(-w (at - value)²)``."""
         means: Floats = np.exp(-self.width * (at[:, np.newaxis] - values) ** 2).mean(axis=1)
         return means
+
+
+def _drawn_from(values: Floats) -> Floats:
+    """The values that stand for a column; one without any is as good as constant."""
+    if not len(values):
+        return np.zeros(1)
+    if len(values) <= MOST_DRAWN:
+        return values
+    return np.asarray(np.quantile(values, (np.arange(MOST_DRAWN) + 0.5) / MOST_DRAWN))
 
 
 def prior_named(name: str, X: Floats, width: float, random_state: object) -> Prior:
