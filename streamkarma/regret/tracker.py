@@ -123,6 +123,7 @@ class Tracker:
         if (task == "regression") != self._numbers:
             # The labels turned out to be numbers: what they were taken for before is no target.
             self._numbers = not self._numbers
+            self.close()
             self.memory.forget()
             self.course, self._totals, self._next = [], np.zeros(2), FIRST
         self._follow(facts)

@@ -99,8 +99,8 @@ class Comparing:
         return self.tracker.latest()
 
     def bound(self) -> dict[str, Any] | None:
-        """The bound on the regret against f_{w,Q*}, or what of it is known; None for other losses."""
-        if self.task != "binary" or self.loss not in LIPSCHITZ:
+        """The bound on the regret against f_{w,Q*}, or what of it is known; None for other losses, and without events."""
+        if self.task != "binary" or self.loss not in LIPSCHITZ or not self.tracker.memory.events:
             return None
         row = self.tracker.latest().get("projection-full", {})
         if "bound" in row:

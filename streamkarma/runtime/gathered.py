@@ -74,8 +74,9 @@ class Gathered:
         if not self.batch.extend_plain(records):
             learned = [learn and y is not None and w > 0.0 for y, w in zip(given, weights, strict=True)]
             added = self.batch.extend(records, learned)
-        if any(full):
-            self.full += [None] * (len(self.labels) - len(self.full)) + full[:added]
+        if self.full or any(vector is not None for vector in full):
+            self.full += [None] * (len(self.labels) - len(self.full))
+            self.full += full[:added] or [None] * added
         self.labels += given[:added]
         self.weights += weights[:added]
         self.targets += given[:added]
