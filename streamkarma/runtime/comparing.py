@@ -99,7 +99,10 @@ class Comparing:
         return self.tracker.latest()
 
     def bound(self) -> dict[str, Any] | None:
-        """The bound on the regret against f_{w,Q*}, or what of it is known; None for other losses, and without events."""
+        """The bound on the regret against f_{w,Q*}, or what of it is known.
+
+        None for losses that the theorem does not speak of, and without events.
+        """
         if self.task != "binary" or self.loss not in LIPSCHITZ or not self.tracker.memory.events:
             return None
         row = self.tracker.latest().get("projection-full", {})
