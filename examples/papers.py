@@ -14,12 +14,12 @@ from typing import Any
 
 import click
 import numpy as np
-import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tables import read
 
-from streamkarma.baselines import BatchKARMAClassifier, EventCoder, ImputedClassifier
+from streamkarma.baselines import BatchKARMAClassifier, ImputedClassifier
 
 #: Hazan, Livni, Mansour 2015, Table 1: error of KARMA and of 0-imputation.
 PUBLISHED = {"mammographic": (0.17, 0.17), "wisconsin": (0.03, 0.03)}
@@ -37,9 +37,7 @@ def main(folder: Path) -> None:
     """Print errors beside the paper's; FOLDER holds the tables, labels in the last column."""
     worst = 0.0
     for table, published in PUBLISHED.items():
-        frame = pd.read_csv(folder / f"{table}.csv")
-        events = frame.iloc[:, :-1].to_dict("records")
-        X, y = EventCoder().fit(events).transform(events), frame.iloc[:, -1].to_numpy()
+        X, y = read(folder / f"{table}.csv")
         for (name, model), paper in zip(SYSTEMS.items(), published, strict=True):
             errors = [
                 1.0 - model.fit(X[rest], y[rest]).score(X[fold], y[fold])
