@@ -35,6 +35,9 @@ SYSTEMS: dict[str, Any] = {
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def main(folder: Path) -> None:
     """Print errors beside the paper's; FOLDER holds the tables, labels in the last column."""
+    for table in PUBLISHED:
+        if not (folder / f"{table}.csv").is_file():
+            raise click.UsageError(f"there is no {table}.csv in {folder}")
     worst = 0.0
     for table, published in PUBLISHED.items():
         X, y = read(folder / f"{table}.csv")
