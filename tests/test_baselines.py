@@ -184,6 +184,14 @@ def test_wrong_settings_are_named(name: str, settings: dict[str, Any], message: 
         named(name).make("binary", **settings).fit(X, along > 0)
 
 
+def test_a_machine_for_classes_is_none_for_numbers() -> None:
+    X, along = table()
+    with pytest.raises(ValueError, match=r"ridge, rbf-ridge \(for numbers\), not 'svm'"):
+        named("mean").make("regression", machine="svm").fit(X, along)
+    with pytest.raises(ValueError, match=r"for classes\), not 'ridge'"):
+        named("mice").make("binary", machine="ridge").fit(X, along > 0)
+
+
 def test_the_registry_knows_what_is_there_and_says_what_is_not() -> None:
     with pytest.raises(ValueError, match=r"no baseline is called 'nought'; there are zero, mean"):
         named("nought")

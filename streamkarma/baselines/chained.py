@@ -11,7 +11,7 @@ from sklearn.impute import IterativeImputer
 from sklearn.utils import check_random_state
 
 from streamkarma.baselines.base import Baseline, BaselineClassifier, BaselineRegressor
-from streamkarma.baselines.machines import Machine, fit_features
+from streamkarma.baselines.machines import Machine, fit_features, kind_of
 from streamkarma.baselines.tables import Floats, Scaler
 
 
@@ -33,7 +33,7 @@ class _Chained(Baseline):
         rng = self._rng()
         self._scaler = Scaler.of(X, scale=self.scale)
         rows = self._scaler(X)
-        kind = self.machine or ("ridge" if self._squared else "svm")
+        kind = kind_of(self.machine, self._squared)
         self.n_iter_ = self.max_iter
         self._seeds = rng.randint(2**31 - 1, size=self.imputations)
         self._imputers: list[Any] = []

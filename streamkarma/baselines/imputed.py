@@ -10,7 +10,7 @@ from sklearn.impute import SimpleImputer
 
 from streamkarma.baselines.base import Baseline, BaselineClassifier, BaselineRegressor
 from streamkarma.baselines.imputers import GaussImputer, MixtureImputer, RegressionImputer, SVDImputer
-from streamkarma.baselines.machines import Machine, fit_features
+from streamkarma.baselines.machines import Machine, fit_features, kind_of
 from streamkarma.baselines.tables import Floats, Scaler
 
 
@@ -49,7 +49,7 @@ class _Imputed(Baseline):
         completed = self.imputer_.fit_transform(X)
         # After imputing, so that 0 is 0 of what was measured and not the mean.
         self._scaler = Scaler.of(completed, scale=self.scale)
-        kind = self.machine or ("ridge" if self._squared else "svm")
+        kind = kind_of(self.machine, self._squared)
         self.machine_ = fit_features(kind, self._scaler(completed), Y, self.C, self._rng())
 
     def _scores(self, X: Floats) -> Floats:
@@ -133,7 +133,7 @@ class _Deleted(Baseline):
         kept = X[np.ix_(rows, self.columns_)]
         self._mean = kept.mean(axis=0)
         self._scaler = Scaler.of(kept, scale=self.scale)
-        kind = self.machine or ("ridge" if self._squared else "svm")
+        kind = kind_of(self.machine, self._squared)
         self.machine_ = fit_features(kind, self._scaler(kept), Y[rows], self.C, self._rng())
 
     def _scores(self, X: Floats) -> Floats:
@@ -194,7 +194,7 @@ class _FullData(Baseline):
 
     def _learn(self, X: Floats, Y: Floats) -> None:
         self._scaler = Scaler.of(X, scale=self.scale)
-        kind = self.machine or ("ridge" if self._squared else "svm")
+        kind = kind_of(self.machine, self._squared)
         self.machine_: Machine = fit_features(kind, self._scaler(X), Y, self.C, self._rng())
 
     def _scores(self, X: Floats) -> Floats:

@@ -194,6 +194,21 @@ class Machine:
                 return KernelRidge(alpha=alpha, kernel="precomputed")
 
 
+def kind_of(machine: str | None, squared: bool) -> str:
+    """The kind of machine on features that was asked for, or the linear one of the task.
+
+    Raises
+    ------
+    ValueError
+        For a machine that is none, or for another task.
+    """
+    kinds = ("ridge", "rbf-ridge") if squared else ("svm", "rbf-svm", "logistic")
+    if machine is not None and machine not in kinds:
+        task = "numbers" if squared else "classes"
+        raise ValueError(f"machine is one of {', '.join(kinds)} (for {task}), not {machine!r}")
+    return machine or kinds[0]
+
+
 def error(scores: Floats, Y: Floats, squared: bool) -> float:
     """Share of wrong classes, or the mean squared error."""
     if squared:

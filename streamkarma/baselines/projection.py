@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from streamkarma.baselines.base import Baseline, BaselineClassifier, BaselineRegressor
 from streamkarma.baselines.imputers import iterated
-from streamkarma.baselines.machines import Machine, chosen, grid
+from streamkarma.baselines.machines import Machine, chosen, grid, kind_of
 from streamkarma.baselines.tables import Floats, Scaler, patterns
 
 #: Ranks up to this are tried, besides the full one.
@@ -64,7 +64,7 @@ class _Projection(Baseline):
         rows = self._scaler(X)
         projections = self._projections(rows)
         features = [projected(rows, Q, self.regularity) for Q in projections]
-        kind = self.machine or ("ridge" if self._squared else "svm")
+        kind = kind_of(self.machine, self._squared)
 
         def trial(setting: tuple[int, float], rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:
             Z = features[setting[0]]
