@@ -271,6 +271,15 @@ class TestCompletion:
             assert (np.diff(course[:-1]) <= slack * np.abs(course[:-2])).all()
             assert course[-1] <= course[0] * (1 + slack)
 
+    def test_a_norm_that_weighs_more_than_the_matrix_is_taken_as_said(self) -> None:
+        whole, X = low_rank(30, 6, 2, 0.6, 0)
+        labels = np.where(whole[:, :1] > 0, 1.0, -1.0)
+        path = complete(Problem(labels, X, False, False), 1.0, 1e3, 1e-5, 200)
+        assert [at.mu for at in path] == [1e3]
+        assert not path[-1].Z.any()
+        model = named("mcb").make("binary", mu=1e3).fit(X, labels[:, 0])
+        assert model.mu_ == 1e3
+
     @pytest.mark.parametrize("ones", [False, True])
     def test_a_noiseless_matrix_of_rank_two_is_found(self, ones: bool) -> None:
         whole, X = low_rank(100, 30, 2, 0.6, 1)

@@ -410,6 +410,16 @@ class TestTracker:
         for name in ("zero", "mean"):
             assert last[name]["regret"] == pytest.approx(all_of_it.latest()[name]["regret"], rel=1e-6)
 
+    def test_sums_that_missed_the_beginning_are_not_begun(self) -> None:
+        tracker = Tracker(["median"], memory=50, patient=True)
+        fed(tracker, 100, 100, task="regression")
+        tracker = Tracker.restored(*tracker.state())
+        tracker.ask_for(["zero"], 60.0)
+        fed(tracker, 100, 100, task="regression")
+        tracker.finish("regression", "squared")
+        assert tracker.latest()["zero"]["events"] == 200
+        assert not tracker.latest()["zero"]["exact"]
+
     def test_while_one_is_on_its_way_no_other_begins(self, monkeypatch: pytest.MonkeyPatch) -> None:
         started = []
 

@@ -107,7 +107,7 @@ def complete(problem: Problem, weight: float, mu: float, tol: float, max_iter: i
     step = min(0.95 * labels / (weight * curvature), features)
     step_b = 0.0 if ones else labels / (weight * curvature * n)
     Z, b = _rank_one(problem), np.zeros(Y.shape[1])
-    path = [DECAY * float(np.linalg.norm(Z, 2))]
+    path = [max(DECAY * float(np.linalg.norm(Z, 2)), mu)]
     while path[-1] > mu:
         path.append(max(path[-1] * DECAY, mu))
     done = []

@@ -93,7 +93,7 @@ class GenRBFClassifier(BaselineClassifier):
     ----------
     width
         Of the kernel, ``exp(-width ‖x - x'‖²)`` for points; None to choose 0.1 / d or 1 / d on
-        a random quarter held out, together with C.
+        random quarters held out, together with C.
     C
         As of ``ImputedClassifier``.
     whiten
@@ -102,7 +102,7 @@ class GenRBFClassifier(BaselineClassifier):
     scale
         Standardise each column by its observed values first.
     random_state
-        Seed of the held-out quarter.
+        Seed of the held-out quarters.
     verbose
         Print the steps on standard error.
 

@@ -37,7 +37,7 @@ class GeometricMarginClassifier(BaselineClassifier):
     scale
         Standardise each column by its observed values first.
     random_state
-        Seed of the held-out quarter.
+        Seed of the held-out quarters.
 
     Attributes
     ----------

@@ -69,11 +69,12 @@ class ImputedClassifier(_Imputed, BaselineClassifier):
         ``"svm"`` (linear, hinge; the default), ``"rbf-svm"`` or ``"logistic"``.
     C
         Weight of the losses against ½‖w‖², above 0; None, the default, to choose one of
-        0.01 … 100 on a random quarter held out, as [H] does. Then all rows are learned.
+        0.01 … 100 on quarters of the rows held out at random (three of them; [H] holds
+        out once). Then all rows are learned.
     scale
         Standardise each column after imputing, so that 0 means 0 of what was measured.
     random_state
-        Seed of the held-out quarter and of what the imputer draws.
+        Seed of the held-out quarters and of what the imputer draws.
 
     Notes
     -----

@@ -113,7 +113,7 @@ class BatchKARMAClassifier(_BatchKARMA, BaselineClassifier):
     ----------
     gamma
         Order of the kernel, 1 or more (1 is 0-imputation); None, the default, for the best
-        of 1, 2, 3, 4 on a held-out quarter, together with C, as in [H].
+        of 1, 2, 3, 4 on held-out quarters, together with C, as in [H].
     C
         As of ``ImputedClassifier``.
     normalize
@@ -126,7 +126,7 @@ class BatchKARMAClassifier(_BatchKARMA, BaselineClassifier):
     scale
         Standardise each column by its observed values first.
     random_state
-        Seed of the held-out quarter.
+        Seed of the held-out quarters.
 
     Attributes
     ----------

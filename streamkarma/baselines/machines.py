@@ -278,7 +278,7 @@ def grid(C: float | None) -> Sequence[float]:
 
 
 def fit_features(kind: str, Z: Floats, Y: Floats, C: float | None, rng: np.random.RandomState) -> Machine:
-    """A machine on features, with C as given or chosen on a held-out quarter."""
+    """A machine on features, with C as given or chosen on held-out quarters."""
     squared = kind.endswith("ridge")
 
     def trial(value: float, rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:
@@ -288,7 +288,7 @@ def fit_features(kind: str, Z: Floats, Y: Floats, C: float | None, rng: np.rando
 
 
 def fit_gram(squared: bool, K: Floats, Y: Floats, C: float | None, rng: np.random.RandomState) -> Machine:
-    """A machine on a kernel matrix, with C as given or chosen on a held-out quarter."""
+    """A machine on a kernel matrix, with C as given or chosen on held-out quarters."""
     kind = "gram-ridge" if squared else "gram-svm"
 
     def trial(value: float, rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:

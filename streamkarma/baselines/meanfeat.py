@@ -45,7 +45,7 @@ class MeanFeatClassifier(_MeanFeat, BaselineClassifier):
     scale
         Standardise each column by its observed values first.
     random_state
-        Seed of the held-out quarter.
+        Seed of the held-out quarters.
 
     Notes
     -----

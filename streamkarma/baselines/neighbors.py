@@ -78,11 +78,11 @@ class PairwiseNeighborsClassifier(_Neighbors, BaselineClassifier):
     Parameters
     ----------
     neighbors
-        k, 1 or more; None for the best of 25, 15, 9, 5, 3, 1 on a random quarter held out.
+        k, 1 or more; None for the best of 25, 15, 9, 5, 3, 1 on random quarters held out.
     scale
         Standardise each column by its observed values first.
     random_state
-        Seed of the held-out quarter.
+        Seed of the held-out quarters.
 
     Attributes
     ----------

@@ -86,7 +86,7 @@ class _Projection(Baseline):
             bases = [vectors[:, sizes > 1e-10 * sizes.max()]]
         else:
             ranks = [*range(1, min(d, MOST_RANKS) + 1), d] if self.rank is None else [self.rank]
-            bases = [iterated(rows, rank)[1].T for rank in sorted(set(ranks))]
+            bases = [iterated(rows, rank).components.T for rank in sorted(set(ranks))]
         return [V @ V.T for V in bases]
 
     def _scores(self, X: Floats) -> Floats:

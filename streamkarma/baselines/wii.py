@@ -258,7 +258,7 @@ class InfiniteImputationsClassifier(_WII, BaselineClassifier):
         ``"mean"`` (MeanInput), ``"gauss"`` (a Gaussian by EM), ``"gmm"`` (ten spherical ones) or
         ``"meanfeat"`` (the mean in feature space).
     C
-        Weight of losses and Q, above 0; None to choose one of 0.01 … 100 on a random quarter
+        Weight of losses and Q, above 0; None to choose one of 0.01 … 100 on random quarters
         held out, for the machine on the prior's completion.
     gamma
         Weight of Q against the losses, 0 or more. As it grows, the prior is all that is left.

@@ -127,14 +127,16 @@ class Tracker:
             self.memory.forget()
             self.course, self._totals, self._next = [], np.zeros(2), FIRST
         self._follow(facts)
+        if loss == "squared" and not self.memory.events and not set(NAMES).isdisjoint(self.names):
+            # From the first event or not at all: what was missed could not be told from the sums.
+            self._sums = Sums()
         begin = 0
         while begin < len(rows):
             # A comparison comes after exactly so many events, however they were cut.
             end = min(len(rows), begin + self._next - self.memory.events)
             part = slice(begin, end)
             self.memory.take(block, rows[part], facts[part], full[part] if full else None)
-            if loss == "squared":
-                self._sums = self._sums or Sums()
+            if self._sums is not None:
                 self._sums.take(block, rows[part], facts[part])
             begin = end
             if self.memory.events == self._next:
