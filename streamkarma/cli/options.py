@@ -27,6 +27,12 @@ def together(*decorators: Decorator) -> Decorator:
 
 above_zero = click.FloatRange(min=0, min_open=True)
 
+
+def or_auto(kind: click.IntRange | click.FloatRange) -> Callable[[Any], Any]:
+    """A type for what another one takes, or the word auto."""
+    return lambda value: value if value == "auto" else kind.convert(value, None, None)
+
+
 fields = together(
     click.option("--target", metavar="NAME", help="Attribute that is the label.  [default: y]"),
     click.option("--id", metavar="NAME", help="Attribute copied to the output."),
@@ -41,13 +47,28 @@ learner = together(
     ),
     click.option(
         "--gamma",
-        type=click.IntRange(min=1),
+        metavar="INT|auto",
+        type=or_auto(click.IntRange(min=1)),
         help="Order of the kernel; 1 is 0-imputation.  [default: 2]",
     ),
     click.option(
         "--rho",
-        type=above_zero,
-        help="Regularisation: steps of exactly 1/(rho t).  [default: 0.001, and no long first steps]",
+        metavar="FLOAT|auto",
+        type=or_auto(above_zero),
+        help="Regularisation: steps of exactly 1/(rho t); auto: by the regret bound.  "
+        "[default: 0.001, and no long first steps]",
+    ),
+    click.option(
+        "--horizon",
+        metavar="T",
+        type=click.IntRange(min=1),
+        help="With --rho auto: events to come.  [default: unknown, start afresh after 1, 3, 7, … events]",
+    ),
+    click.option(
+        "--regularity",
+        metavar="LAMBDA",
+        type=click.FloatRange(min=0, min_open=True, max=1),
+        help="With --gamma auto: the regularity to reckon with.  [default: 0.5]",
     ),
     click.option("--eta", type=above_zero, help="Constant step instead of a decreasing one."),
     click.option(
@@ -204,7 +225,7 @@ def learning(said: dict[str, Any]) -> dict[str, Any]:
 
 def compared(said: dict[str, Any]) -> dict[str, Any]:
     """What is learned and how it is compared, by the names of a plan."""
-    names = ("gamma", "rho", "eta", "loss", "pruning", "normalize", "scale")
+    names = ("gamma", "rho", "eta", "horizon", "regularity", "loss", "pruning", "normalize", "scale")
     options = {name: said[name] for name in names if said[name] is not None}
     if said["budget"] is not None:
         options["budget"] = said["budget"] or None

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -88,7 +90,7 @@ def gram(X: ArrayLike, Z: ArrayLike | None = None, *, gamma: int = 2, normalize:
     return result
 
 
-def check_gamma(gamma: int) -> int:
+def check_gamma(gamma: Any) -> int:
     """Return ``gamma`` if it is a positive integer, else raise UsageError."""
     if isinstance(gamma, bool) or not isinstance(gamma, (int, np.integer)) or gamma < 1:
         raise UsageError(f"gamma must be an integer of 1 or more, not {gamma!r}")

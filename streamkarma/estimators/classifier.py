@@ -15,7 +15,8 @@ from streamkarma.errors import UsageError
 from streamkarma.estimators.common import KARMABase
 from streamkarma.estimators.frames import records_of
 from streamkarma.estimators.judged import Judged, joined, probabilities
-from streamkarma.estimators.learner import Learner, make_rule
+from streamkarma.estimators.learner import Learner
+from streamkarma.estimators.settings import support_vectors
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import NEW, NONE, Label, Labels
 from streamkarma.events.vocabulary import Record
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: See ``make_rule``. From 13 tabular sets with half of the attributes withheld and two
+#: See ``settings.support_vectors``. From 13 tabular sets with half of the attributes withheld and two
 #: synthetic streams, none of them reported on.
 CAUTION = 1.0
 
@@ -46,11 +47,14 @@ class KARMAClassifier(KARMABase, base.MiniBatchClassifier):
     ----------
     gamma
         Order of the kernel, 1 or more. 1 is 0-imputation; 2 lets the weight of every
-        attribute depend on which others are there.
+        attribute depend on which others are there. ``"auto"``, with ``rho="auto"``: the best
+        by the theorem, which is 8 for long streams; in practice 2 is hard to beat.
     rho
         Strength of the regularisation, above 0. A number gives Algorithm 1 with step
         1 / (rho t) at event t. None, the default, gives rho = 0.001 and steps never longer
         than 1 / k(x, x), so that the first thousand events are not learned in leaps.
+        ``"auto"``: the rho of the theorem's bound for ``horizon`` events and rivals of norm 1, the
+        bound of a loss with slopes of at most 1 and of the normalised kernel.
     eta
         Constant step, above 0, with ``eta * rho < 1``. None for the decreasing step.
     loss
@@ -73,6 +77,12 @@ class KARMAClassifier(KARMABase, base.MiniBatchClassifier):
     scale
         Standardise numbers by their running mean and variance, the event itself included,
         cut at 5 standard deviations. river's own scalers take neither None nor NaN.
+    horizon
+        With ``rho="auto"``: how many events will be learned, 1 or more. None if nobody knows:
+        then the model starts afresh after 1, 3, 7, 15, … events, each time set for as many again
+        and one more (the doubling trick), and a prediction right after such a start says nothing.
+    regularity
+        With ``gamma="auto"``: λ of [H, Def. 3], above 0 and at most 1. None for 0.5.
     max_attributes, max_coordinates
         Most attributes, and most numbers and categories, that get a place. What is past
         a bound is ignored as if it were missing. Memory grows with their product with the
@@ -123,8 +133,8 @@ class KARMAClassifier(KARMABase, base.MiniBatchClassifier):
 
     def __init__(
         self,
-        gamma: int = 2,
-        rho: float | None = None,
+        gamma: int | str = 2,
+        rho: float | str | None = None,
         eta: float | None = None,
         loss: str = "logistic",
         budget: int | None = 512,
@@ -132,6 +142,8 @@ class KARMAClassifier(KARMABase, base.MiniBatchClassifier):
         normalize: bool = True,
         average: bool = False,
         scale: bool = True,
+        horizon: int | None = None,
+        regularity: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
         max_classes: int = 1000,
@@ -147,11 +159,13 @@ class KARMAClassifier(KARMABase, base.MiniBatchClassifier):
         self.normalize = normalize
         self.average = average
         self.scale = scale
+        self.horizon = horizon
+        self.regularity = regularity
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
         self.max_classes = max_classes
-        rule = make_rule(gamma, rho, eta, CLASSIFICATION[loss], budget, pruning, normalize, CAUTION)
-        self._learner = Learner(rule, average, scale, max_attributes, max_coordinates)
+        support = support_vectors(self, CLASSIFICATION[loss], CAUTION)
+        self._learner = Learner(support, scale, max_attributes, max_coordinates)
         self._labels = Labels(max_classes)
 
     @property

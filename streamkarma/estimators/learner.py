@@ -8,51 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.karma import Rule
-from streamkarma.core.kernel import check_gamma
-from streamkarma.core.loss import Loss
 from streamkarma.core.moments import encode
-from streamkarma.core.pruning import PRUNING
 from streamkarma.core.support import Arrays, SupportVectors
-from streamkarma.errors import RecordError, UsageError
+from streamkarma.errors import RecordError
 from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
 from streamkarma.events.vocabulary import PASSING, Record, Vocabulary
 
 Floats = NDArray[np.float64]
-
-#: Regularisation when none is given.
-DEFAULT_RHO = 1e-3
-
-
-def make_rule(gamma: int, rho: float | None, eta: float | None, loss: Loss, budget: int | None,
-              pruning: str, normalize: bool, caution: float) -> Rule:  # fmt: skip
-    """Check the parameters that the estimators share, and put them together.
-
-    ``caution`` says how far below 1 / (smoothness * k(x, x)) the steps are held when neither
-    rho nor eta is given; a loss of bounded slope counts as of smoothness 1.
-
-    Raises
-    ------
-    UsageError
-        If a parameter is out of its range, or two contradict each other.
-    """
-    check_gamma(gamma)
-    for name, value in (("rho", rho), ("eta", eta)):
-        if value is not None and not (0.0 < value < np.inf):
-            raise UsageError(f"{name} must be a number above 0, not {value!r}")
-    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 1):
-        raise UsageError(f"budget must be None or an integer of 1 or more, not {budget!r}")
-    if pruning not in PRUNING:
-        raise UsageError(f"pruning must be one of {', '.join(PRUNING)}, not {pruning!r}")
-    strength = DEFAULT_RHO if rho is None else float(rho)
-    if eta is not None and eta * strength >= 1.0:
-        raise UsageError(f"eta * rho must be below 1, or each step forgets all: {eta} * {strength}")
-    steepness = loss.smoothness
-    if rho is None and eta is None:
-        steepness = caution * max(steepness, 1.0)
-    return Rule(int(gamma), bool(normalize), strength, float(eta or 0.0), loss.code, steepness,
-                budget or 0, PRUNING[pruning])  # fmt: skip
 
 
 def check_weight(weight: Any) -> float:
@@ -91,17 +54,17 @@ class Learner:
 
     Parameters
     ----------
-    rule
-        How the support vectors step.
-    average, scale, max_attributes, max_coordinates
+    support
+        The support vectors.
+    scale, max_attributes, max_coordinates
         As in the estimators.
     """
 
-    def __init__(self, rule: Rule, average: bool, scale: bool, max_attributes: int,
+    def __init__(self, support: SupportVectors, scale: bool, max_attributes: int,
                  max_coordinates: int) -> None:  # fmt: skip
         self.scale = scale
+        self.support = support
         self.vocabulary = Vocabulary(max_attributes, max_coordinates)
-        self.support = SupportVectors(rule, average)
         self.moments = np.zeros((1, 3))
         #: The block that was encoded last.
         self.encoded: Block

@@ -16,7 +16,8 @@ from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.common import KARMABase
 from streamkarma.estimators.frames import records_of
-from streamkarma.estimators.learner import Learner, make_rule
+from streamkarma.estimators.learner import Learner
+from streamkarma.estimators.settings import support_vectors
 from streamkarma.events.batch import Batch
 from streamkarma.events.vocabulary import Record
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: See ``make_rule``. A step of a class label's size is too long for a noisy number; from
+#: See ``settings.support_vectors``. A step of a class label's size is too long for a noisy number; from
 #: three tabular sets with half of the attributes withheld and two synthetic streams.
 CAUTION = 3.0
 
@@ -60,12 +61,12 @@ class KARMARegressor(KARMABase, base.MiniBatchRegressor):
 
     Parameters
     ----------
-    gamma, eta, budget, pruning, normalize, average, max_attributes, max_coordinates
+    gamma, eta, budget, pruning, normalize, average, horizon, regularity
         As in ``KARMAClassifier``.
     rho
         Strength of the regularisation, above 0; a number gives steps of 1 / (rho t). None,
         the default, gives rho = 0.001 and steps never longer than 1 / (3 k(x, x)), half of
-        that for the squared loss.
+        that for the squared loss. ``"auto"`` as in ``KARMAClassifier``, not for the squared loss.
     loss
         ``"squared"``; ``"absolute"``; ``"huber"``, quadratic within one standard
         deviation of the target; ``"epsilon_insensitive"``, nothing within a tenth of one
@@ -73,6 +74,8 @@ class KARMARegressor(KARMABase, base.MiniBatchRegressor):
         on its slope: its steps are never longer than 1 / (2 k(x, x)), with any ``rho``.
     scale
         Standardise numbers and the target.
+    max_attributes, max_coordinates
+        As in ``KARMAClassifier``.
 
     Attributes
     ----------
@@ -98,8 +101,8 @@ class KARMARegressor(KARMABase, base.MiniBatchRegressor):
 
     def __init__(
         self,
-        gamma: int = 2,
-        rho: float | None = None,
+        gamma: int | str = 2,
+        rho: float | str | None = None,
         eta: float | None = None,
         loss: str = "squared",
         budget: int | None = 512,
@@ -107,6 +110,8 @@ class KARMARegressor(KARMABase, base.MiniBatchRegressor):
         normalize: bool = True,
         average: bool = False,
         scale: bool = True,
+        horizon: int | None = None,
+        regularity: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
     ) -> None:
@@ -121,10 +126,12 @@ class KARMARegressor(KARMABase, base.MiniBatchRegressor):
         self.normalize = normalize
         self.average = average
         self.scale = scale
+        self.horizon = horizon
+        self.regularity = regularity
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
-        rule = make_rule(gamma, rho, eta, REGRESSION[loss], budget, pruning, normalize, CAUTION)
-        self._learner = Learner(rule, average, scale, max_attributes, max_coordinates)
+        support = support_vectors(self, REGRESSION[loss], CAUTION)
+        self._learner = Learner(support, scale, max_attributes, max_coordinates)
         self._target = np.zeros(3)
 
     def predict_one(self, x: Record) -> float:

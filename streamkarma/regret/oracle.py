@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.regret import bound as theory
+from streamkarma.core.theory import DEFAULT_REGULARITY, Bound, Epoch, Pace
+from streamkarma.regret import bound as measured
 
 Floats = NDArray[np.float64]
 
@@ -34,16 +35,28 @@ class Learner(NamedTuple):
 
     Attributes
     ----------
-    gamma, rho, normalize
-        Of its kernel and its steps.
+    gamma, rho
+        Of its kernel and its steps; None where ``pace`` says it.
+    normalize
+        Of its kernel.
     strays
         Where it leaves Algorithm 1, so that the bound does not speak of it; empty for nowhere.
+    regularity, horizon
+        As of ``Pace``, for a learner of which ρ is None.
     """
 
-    gamma: int
-    rho: float
+    gamma: int | None
+    rho: float | None
     normalize: bool
     strays: str
+    regularity: float = DEFAULT_REGULARITY
+    horizon: int | None = None
+
+    def epochs(self, events: int) -> list[Epoch]:
+        """What so many events were learned in."""
+        if self.gamma is not None and self.rho is not None:
+            return [Epoch(self.gamma, self.rho, events)]
+        return Pace(self.gamma, self.regularity, self.horizon).epochs(events)
 
 
 def with_constant(X: Floats) -> Floats:
@@ -67,7 +80,7 @@ def subspace(X: Floats, full: Floats) -> Floats:
         line = np.column_stack([np.ones(there.sum()), whole[there]])
         start, slope = np.linalg.lstsq(line, seen[there], rcond=None)[0]
         put[:, j] = start + slope * whole
-    return theory.subspace(with_constant(put), ROUNDING)
+    return measured.subspace(with_constant(put), ROUNDING)
 
 
 def bounded(X: Floats, Q: Floats, w: Floats, b: float, weights: Floats, events: int,
@@ -91,15 +104,19 @@ def bounded(X: Floats, Q: Floats, w: Floats, b: float, weights: Floats, events: 
     values = np.where(observed, X, 0.0)
     rival = w + b * Q[:, -1]
     norms = np.sqrt((values**2).sum(axis=1))
-    found = theory.Bound(
-        L=float(weights.max()),
-        reach=theory.reach(values, observed, learner.gamma, learner.normalize),
-        rho=learner.rho,
-        B=theory.embedding(rival, Q, learner.gamma),
-        lam=theory.regularity(Q, observed, ROUNDING),
-        gamma=learner.gamma,
-        w_norm=float(np.linalg.norm(rival)),
-        x_norm=1.0 if learner.normalize else float(norms.max()),
-        T=events,
-    )
-    return {**found.spelled(), "strays": learner.strays}
+    lam = measured.regularity(Q, observed, ROUNDING)
+    bounds = [
+        Bound(
+            L=float(weights.max()),
+            reach=measured.reach(values, observed, epoch.gamma, learner.normalize),
+            rho=epoch.rho,
+            B=measured.embedding(rival, Q, epoch.gamma),
+            lam=lam,
+            gamma=epoch.gamma,
+            w_norm=float(np.linalg.norm(rival)),
+            x_norm=1.0 if learner.normalize else float(norms.max()),
+            T=epoch.events,
+        )
+        for epoch in learner.epochs(events)
+    ]
+    return {**measured.doubled(bounds), "strays": learner.strays}

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.core.theory import DEFAULT_REGULARITY
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.judged import Judged
-from streamkarma.estimators.learner import DEFAULT_RHO
+from streamkarma.estimators.settings import AUTO, DEFAULT_RHO
 from streamkarma.regret.losses import comparable, suffered
 from streamkarma.regret.memory import Arrays
 from streamkarma.regret.oracle import LIPSCHITZ, Learner
@@ -72,11 +73,11 @@ class Comparing:
             facts = np.column_stack([targets, weights[rows], weights[rows] * losses, errors])
             vectors = [full[row] for row in rows] if full else None
             self.tracker.memory.places = self._tasked.model.vocabulary.numeric
-            self.tracker.learner = self._learner()
+            self.tracker.learner = self._learner(self.tracker.memory.events + len(rows))
             self.tracker.take(self._tasked.model.encoded, rows, facts, self.task, self.loss, vectors)
 
-    def _learner(self) -> Learner:
-        """What the bound has to know."""
+    def _learner(self, events: int) -> Learner:
+        """What the bound has to know, once so many events were compared."""
         model = self._tasked.model
         strays = [
             what
@@ -84,11 +85,16 @@ class Comparing:
                 ("no --rho: steps are not 1/(ρt)", model.rho is None or model.eta is not None),
                 ("a --budget: support vectors are pruned", model.budget is not None),
                 ("predictions by the average of all iterates", model.average),
+                ("the model had learned before", model.steps != events),
             )
             if is_so
         ]
-        rho = model.rho if model.rho is not None else DEFAULT_RHO
-        return Learner(model.gamma, float(rho), model.normalize, "; ".join(strays))
+        if model.rho == AUTO:
+            gamma = None if model.gamma == AUTO else int(model.gamma)
+            lam = model.regularity or DEFAULT_REGULARITY
+            return Learner(gamma, None, model.normalize, "; ".join(strays), lam, model.horizon)
+        rho = DEFAULT_RHO if model.rho is None else float(model.rho)
+        return Learner(int(model.gamma), rho, model.normalize, "; ".join(strays))
 
     def finish(self) -> None:
         """Compare once more."""
@@ -108,9 +114,11 @@ class Comparing:
         row = self.tracker.latest().get("projection-full", {})
         if "bound" in row:
             return {**row["bound"], "regret": row["regret"]}
-        learner = self._learner()
-        known = {"L": 1.0, "rho": learner.rho, "gamma": learner.gamma, "T": self.tracker.memory.events,
-                 "reach": 1.0 if learner.normalize else None}  # fmt: skip
+        events = self.tracker.memory.events
+        learner = self._learner(events)
+        epochs = learner.epochs(events)
+        known = {"L": 1.0, "rho": epochs[-1].rho, "gamma": epochs[-1].gamma, "T": events,
+                 "epochs": len(epochs), "reach": 1.0 if learner.normalize else None}  # fmt: skip
         unknown = "B, λ, ‖w‖ and the subspace need complete vectors (--full NAME)"
         return {**known, "unknown": unknown, "strays": learner.strays}
 
