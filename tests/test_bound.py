@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from streamkarma.core.theory import GAMMAS, Bound, best_gamma, best_rho, horizon
 from streamkarma.regret.bound import doubled, embedding, reach, regularity, subspace
+from streamkarma.regret.oracle import Events, Learner, bounded
 from tests.reference import Array, algorithm_1, explicit_features
 
 # Loss and slope of scores with labels -1 and 1; both have the Lipschitz constant 1.
@@ -230,3 +231,28 @@ def test_everything_is_spelled_out_in_json() -> None:
     said = json.loads(json.dumps(bound.spelled()))
     assert said["total"] == said["estimation"] + said["regularisation"] + said["approximation"] == bound.total
     assert [said[name] for name in Bound._fields] == list(bound)
+
+
+@few
+@given(seeds, orders, st.booleans(), st.sampled_from(sorted(LOSSES)))
+def test_the_ceiling_is_that_of_the_best_multiple_of_v(
+    seed: int, gamma: int, normalize: bool, loss: str
+) -> None:
+    s = low_rank(seed)
+    X = np.column_stack([s.rows, np.ones(len(s.rows))])
+    Q = np.pad(s.Q, (0, 1))
+    Q[-1, -1] = 1.0
+    w = np.append(s.w, 0.3)
+    learner = Learner(gamma, 0.2, normalize, "")
+    events = Events(X, (s.labels > 0).astype(float), np.ones(40), loss, 40)
+    said = bounded(events, Q, w, 0.0, learner)
+    of, slope = LOSSES[loss]
+    v, phi = embedded(w, Q, gamma), features(X, gamma, normalize)
+    first_two = [
+        said["estimation"] + 0.1 * 40 * c**2 * float(v @ v) + of(phi @ (c * v), s.labels).sum()
+        for c in np.linspace(-2, 30, 400)
+    ]
+    assert said["ceiling"] <= min(first_two) + 1e-9
+    assert said["ceiling"] == pytest.approx(min(first_two), rel=0.02)
+    scores = algorithm_1(X, s.labels, gamma, normalize, 0.2, None, slope)
+    assert of(scores[:, 0], s.labels).sum() <= said["ceiling"]

@@ -119,7 +119,7 @@ def test_a_doubling_model_is_saved_and_goes_on(tmp_path: Path) -> None:
     save(model, path)
     again = load(path)
     assert again.steps == 40
-    assert again._learner.support.rule == model._learner.support.rule
+    assert again._learner.core.rule == model._learner.core.rule
     for t in range(40):
         assert again.predict_one({"a": t % 5}) == model.predict_one({"a": t % 5})
         again.learn_one({"a": t % 5}, 1.0)

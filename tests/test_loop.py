@@ -46,7 +46,7 @@ def lines_of(labels: list[Any], ordinary: bool) -> st.SearchStrategy[list[bytes]
 
 def fed(lines: list[bytes], cuts: list[int], printed: bool = True, **options: Any) -> Any:
     """Rows, what was set aside, counters and the model's state, after the lines in pieces."""
-    tasked = Tasked("auto", {"budget": 6, **options}, None, lambda _: None)
+    tasked = Tasked("auto", {"budget": 6, **options}, None, lambda _: None, "karma")
     loop = kept(tasked, printed)
     ends = sorted({0, len(lines), *(cut % (len(lines) + 1) for cut in cuts)})
     for begin, end in pairwise(ends):

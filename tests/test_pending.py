@@ -42,7 +42,7 @@ def without(record: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def a_loop(pending: Pending | None, task: str = "auto", printed: bool = True) -> Kept:
-    tasked = Tasked(task, {"budget": 20}, None, lambda _: None)
+    tasked = Tasked(task, {"budget": 20}, None, lambda _: None, "karma")
     return kept(tasked, printed, Fields(id="id"), pending)
 
 

@@ -14,7 +14,7 @@ from tests.loops import kept
 def learn(labels: list[Any], task: str = "auto", positive: str | None = None, **options: Any) -> Any:
     """Rows, dead letters, what was said, and the task's object after some labels."""
     said: list[str] = []
-    tasked = Tasked(task, options, positive, said.append)
+    tasked = Tasked(task, options, positive, said.append, "karma")
     loop = kept(tasked)
     lines = [json.dumps({"a": i % 5, "b": -i, "y": label}).encode() for i, label in enumerate(labels)]
     loop.feed(lines)
@@ -45,7 +45,7 @@ def test_the_task_shows_in_the_labels(labels: list[Any], task: str) -> None:
 
 
 def test_a_record_that_is_no_event_settles_nothing() -> None:
-    tasked = Tasked("auto", {}, None, lambda _: None)
+    tasked = Tasked("auto", {}, None, lambda _: None, "karma")
     loop = kept(tasked, printed=False)
     loop.feed([b'{"a": NaN, "b": {"c": [1e999]}, "y": 7.5}', b'{"a": Infinity, "y": 7.5}'])
     assert (tasked.settled, loop.loop.counters.rejected) == (False, 2)

@@ -42,9 +42,7 @@ fields = together(
 )
 
 learner = together(
-    click.option(
-        "--learner", type=click.Choice(["karma"]), default="karma", show_default=True, help="What learns."
-    ),
+    click.option("--learner", type=click.Choice(["karma"]), help="What learns.  [default: karma]"),
     click.option(
         "--gamma",
         metavar="INT|auto",
@@ -229,5 +227,5 @@ def compared(said: dict[str, Any]) -> dict[str, Any]:
     options = {name: said[name] for name in names if said[name] is not None}
     if said["budget"] is not None:
         options["budget"] = said["budget"] or None
-    shared = ("task", "positive", "regret_memory", "regret_seconds")
+    shared = ("task", "positive", "learner", "regret_memory", "regret_seconds")
     return {"options": options, **{name: said[name] for name in shared}}

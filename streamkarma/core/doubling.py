@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.karma import Rule
+from streamkarma.core.learning import Arrays
 from streamkarma.core.passes import Floats
-from streamkarma.core.support import Arrays, SupportVectors
+from streamkarma.core.support import SupportVectors
 from streamkarma.core.theory import Pace, horizon
 from streamkarma.core.vectors import ADDED, MERGED_CLOSEST, MERGED_EXACTLY, REMOVED, REPLACED, STEPS
 from streamkarma.events.block import Block

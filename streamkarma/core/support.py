@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from streamkarma.core.karma import Rule, run_block
 from streamkarma.core.kernel import growth
+from streamkarma.core.learning import Arrays
 from streamkarma.core.passes import Floats
 from streamkarma.core.vectors import (
     ADDED,
@@ -23,8 +24,6 @@ from streamkarma.core.vectors import (
     Vectors,
 )
 from streamkarma.events.block import Block
-
-Arrays = dict[str, NDArray[Any]]
 
 
 class SupportVectors:

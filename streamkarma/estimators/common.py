@@ -6,8 +6,9 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from streamkarma.core.learning import Core
 from streamkarma.estimators.frames import records_of
-from streamkarma.estimators.learner import Learner, SupportVector, check_weight
+from streamkarma.estimators.learner import Learner, check_weight
 from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
 from streamkarma.events.vocabulary import Record, Vocabulary
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
 class KARMABase:
     """A river model around a Learner."""
 
+    scale: bool
+    max_attributes: int
+    max_coordinates: int
     _learner: Learner
+
+    def _start(self, core: Core) -> None:
+        self._learner = Learner(core, self.scale, self.max_attributes, self.max_coordinates)
 
     @abstractmethod
     def run(self, batch: Batch, labels: Sequence[Any], weights: Sequence[float]) -> Any:
@@ -71,11 +78,6 @@ class KARMABase:
         self.run(batch, checked, checked_weights)
 
     @property
-    def support_vectors(self) -> list[SupportVector]:
-        """What the model is made of."""
-        return self._learner.support_vectors()
-
-    @property
     def vocabulary(self) -> Vocabulary:
         """Names and categories seen so far."""
         return self._learner.vocabulary
@@ -83,7 +85,7 @@ class KARMABase:
     @property
     def steps(self) -> int:
         """Events learned so far."""
-        return self._learner.support.steps
+        return self._learner.core.steps
 
     @property
     def ignored(self) -> int:
@@ -92,13 +94,13 @@ class KARMABase:
 
     @property
     def encoded(self) -> Block:
-        """The events of the last ``run`` as the support vectors saw them."""
+        """The events of the last ``run`` as the core learner saw them."""
         return self._learner.encoded
 
     def batch(self) -> Batch:
         """An empty batch to append records to."""
         return self._learner.batch()
 
-    def summary(self) -> dict[str, int | None]:
+    def summary(self) -> dict[str, Any]:
         """Sizes and counters of the model."""
         return self._learner.summary()

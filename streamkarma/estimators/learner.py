@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.moments import encode
-from streamkarma.core.support import Arrays, SupportVectors
 from streamkarma.errors import RecordError
 from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
@@ -29,41 +29,21 @@ def check_weight(weight: Any) -> float:
     return number
 
 
-class SupportVector(NamedTuple):
-    """One support vector of a model.
-
-    Attributes
-    ----------
-    observed
-        Names of the attributes in its observed set, the constant apart.
-    values
-        By (attribute, category), the category None for a number and both None for the
-        constant: the value in standardised units, one per class where there are three or
-        more, with norm 1 in feature space.
-    alpha
-        Its coefficient, 0 or more: its norm in the model. The sign lies in the values.
-    """
-
-    observed: frozenset[Hashable]
-    values: dict[tuple[Hashable, str | None], Floats]
-    alpha: float
-
-
 class Learner:
-    """Vocabulary, running statistics and support vectors, advanced together.
+    """Vocabulary, running statistics and a core learner, advanced together.
 
     Parameters
     ----------
-    support
-        The support vectors.
+    core
+        What learns.
     scale, max_attributes, max_coordinates
         As in the estimators.
     """
 
-    def __init__(self, support: SupportVectors, scale: bool, max_attributes: int,
+    def __init__(self, core: Core, scale: bool, max_attributes: int,
                  max_coordinates: int) -> None:  # fmt: skip
         self.scale = scale
-        self.support = support
+        self.core = core
         self.vocabulary = Vocabulary(max_attributes, max_coordinates)
         self.moments = np.zeros((1, 3))
         #: The block that was encoded last.
@@ -74,9 +54,9 @@ class Learner:
         return Batch(self.vocabulary, self.scale)
 
     def encode(self, batch: Batch, learned: NDArray[np.bool_]) -> Block:
-        """The batch as the support vectors see it; ``learned`` events count in the statistics."""
+        """The batch as the core learner sees it; ``learned`` events count in the statistics."""
         vocabulary = self.vocabulary
-        self.support.reserve(vocabulary.attribute_count, vocabulary.coordinate_count)
+        self.core.reserve(vocabulary.attribute_count, vocabulary.coordinate_count)
         missing = vocabulary.coordinate_count - len(self.moments)
         if missing > 0:
             # Twice what is needed, so that names coming one by one do not copy each time.
@@ -93,32 +73,21 @@ class Learner:
         batch = self.batch()
         for record in records:
             batch.append(record, learned=False)
-        return self.support.scores(self.encode(batch, np.zeros(len(batch), np.bool_)))
+        return self.core.scores(self.encode(batch, np.zeros(len(batch), np.bool_)))
 
-    def support_vectors(self) -> list[SupportVector]:
-        """What the model is made of, by name; see ``SupportVector``."""
-        names = {index: name for name, index in self.vocabulary.attributes.items()}
-        result = []
-        for slot in range(self.support.used):
-            attributes, vectors, alpha = self.support.members(slot)
-            observed = frozenset(names[a] for a in attributes if a)
-            values = {self.vocabulary.describe(k): vector for k, vector in vectors.items()}
-            result.append(SupportVector(observed, values, alpha))
-        return result
-
-    def summary(self) -> dict[str, int | None]:
+    def summary(self) -> dict[str, Any]:
         """Sizes and counters of the model."""
         return {
             "attributes": self.vocabulary.attribute_count - 1,
             "coordinates": self.vocabulary.coordinate_count - 1,
-            **self.support.summary(),
+            **self.core.summary(),
         }
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned: what goes into JSON, and arrays."""
         header = {"entries": self.vocabulary.entries(), "ignored": self.vocabulary.ignored}
         moments = self.moments[: self.vocabulary.coordinate_count]
-        return header, {"moments": moments, **self.support.arrays()}
+        return header, {"moments": moments, **self.core.arrays()}
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Take over a ``state``.
@@ -134,4 +103,4 @@ class Learner:
         if moments.shape != (self.vocabulary.coordinate_count, 3):
             raise ValueError("the running statistics do not fit the vocabulary")
         self.moments = np.array(moments)
-        self.support.restore(arrays, self.vocabulary.attribute_count, self.vocabulary.coordinate_count)
+        self.core.restore(arrays, self.vocabulary.attribute_count, self.vocabulary.coordinate_count)

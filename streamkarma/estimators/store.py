@@ -6,15 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from streamkarma import checkpoint
-from streamkarma.core.support import Arrays
+from streamkarma.core.learning import Arrays
 from streamkarma.errors import ModelFileError, UsageError
-from streamkarma.estimators.classifier import KARMAClassifier
-from streamkarma.estimators.regressor import KARMARegressor
+from streamkarma.estimators.learners import KINDS, Model
 
-Model = KARMAClassifier | KARMARegressor
 #: Begins the names of arrays that are not the model's own.
 _BESIDE = "run."
-_KINDS = {kind.__name__: kind for kind in (KARMAClassifier, KARMARegressor)}
 
 
 def save(model: Model, path: str | Path, run: dict[str, Any] | None = None,
@@ -24,7 +21,7 @@ def save(model: Model, path: str | Path, run: dict[str, Any] | None = None,
     Parameters
     ----------
     model
-        A KARMAClassifier or KARMARegressor.
+        A classifier or regressor of this package.
     path
         Where to; a file that is there is replaced in one step.
     run
@@ -52,8 +49,8 @@ def save(model: Model, path: str | Path, run: dict[str, Any] | None = None,
     (3, True)
     """
     kind = type(model).__name__
-    if _KINDS.get(kind) is not type(model):
-        raise UsageError(f"can save {' and '.join(_KINDS)}, not {kind}")
+    if KINDS.get(kind) is not type(model):
+        raise UsageError(f"can save {', '.join(KINDS)}, not {kind}")
     learned, own = model.state()
     header = {"kind": kind, "params": model._get_params(), "learned": learned, "run": run or {}}
     beside = {_BESIDE + name: array for name, array in (arrays or {}).items()}
@@ -76,7 +73,7 @@ def load_with_run(path: str | Path) -> tuple[Model, dict[str, Any], Arrays]:
     header, arrays = checkpoint.read(Path(path))
     beside = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_BESIDE)}
     try:
-        model: Model = _KINDS[header["kind"]](**header["params"])
+        model = KINDS[header["kind"]](**header["params"])
         model.restore(header["learned"], arrays)
         kept = {name.removeprefix(_BESIDE): array for name, array in beside.items()}
         return model, dict(header["run"]), kept

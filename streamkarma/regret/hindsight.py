@@ -23,7 +23,7 @@ from streamkarma.baselines.machines import Decided, Linear, Machine
 from streamkarma.baselines.registry import Entry, named
 from streamkarma.regret.losses import STRENGTH, suffered, wrong
 from streamkarma.regret.memory import ERROR, LOSS, TARGET, WEIGHT, Snapshot
-from streamkarma.regret.oracle import LIPSCHITZ, REGULARITY, Learner, bounded, subspace, with_constant
+from streamkarma.regret.oracle import LIPSCHITZ, REGULARITY, Events, Learner, bounded, subspace, with_constant
 
 Floats = NDArray[np.float64]
 
@@ -122,7 +122,7 @@ def judged(name: str, table: Table, task: str, loss: str, learner: Learner | Non
     row = compared(table, losses)
     row["error"] = float(wrong(task, scores, y).mean())
     if entry.name == "projection-full" and learner is not None and loss in LIPSCHITZ and w is not None:
-        row["bound"] = bounded(X, Q, w, b, weights, table.events, learner)
+        row["bound"] = bounded(Events(X, y, weights, loss, table.events), Q, w, b, learner)
     if held is not None:
         row["held_out_loss"] = float((weights * suffered(loss, held, y)).mean() * table.events)
         row["held_out_error"] = float(wrong(task, held, y).mean())

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from streamkarma.core.theory import DEFAULT_REGULARITY, Bound, Epoch, Pace
 from streamkarma.regret import bound as measured
+from streamkarma.regret.losses import suffered
 
 Floats = NDArray[np.float64]
 
@@ -83,31 +85,42 @@ def subspace(X: Floats, full: Floats) -> Floats:
     return measured.subspace(with_constant(put), ROUNDING)
 
 
-def bounded(X: Floats, Q: Floats, w: Floats, b: float, weights: Floats, events: int,
-            learner: Learner) -> dict[str, Any]:  # fmt: skip
-    """The bound on the regret against ``f_{w,Q} + b``, its terms spelled out.
+class Events(NamedTuple):
+    """Events with the constant that a bound is wanted for, n rows of d columns.
 
-    Parameters
+    Attributes
     ----------
     X
-        Events with the constant.
-    Q, w, b
-        The rival. b counts as part of w: f_{Qe,Q} is 1 on the subspace, e being the constant.
-    weights
-        Of the events.
-    events
-        How many the rows stand for.
-    learner
-        Whose regret.
+        As the learner saw them, NaN for what is missing.
+    y, weights
+        Shape (n,): class 0 or 1, and the weight.
+    loss
+        One of LIPSCHITZ.
+    stands_for
+        How many events the rows stand for.
     """
-    observed = ~np.isnan(X)
-    values = np.where(observed, X, 0.0)
+
+    X: Floats
+    y: Floats
+    weights: Floats
+    loss: str
+    stands_for: int
+
+
+def bounded(events: Events, Q: Floats, w: Floats, b: float, learner: Learner) -> dict[str, Any]:
+    """The bound on the regret against ``f_{w,Q} + b``, its terms spelled out.
+
+    b counts as part of w: f_{Qe,Q} is 1 on the subspace, e being the constant. ``ceiling`` is what
+    the learner's own loss can come to at most, see there; None for one that starts afresh.
+    """
+    observed = ~np.isnan(events.X)
+    values = np.where(observed, events.X, 0.0)
     rival = w + b * Q[:, -1]
     norms = np.sqrt((values**2).sum(axis=1))
     lam = measured.regularity(Q, observed, ROUNDING)
     bounds = [
         Bound(
-            L=float(weights.max()),
+            L=float(events.weights.max()),
             reach=measured.reach(values, observed, epoch.gamma, learner.normalize),
             rho=epoch.rho,
             B=measured.embedding(rival, Q, epoch.gamma),
@@ -117,6 +130,33 @@ def bounded(X: Floats, Q: Floats, w: Floats, b: float, weights: Floats, events: 
             x_norm=1.0 if learner.normalize else float(norms.max()),
             T=epoch.events,
         )
-        for epoch in learner.epochs(events)
+        for epoch in learner.epochs(events.stands_for)
     ]
-    return {**measured.doubled(bounds), "strays": learner.strays}
+    highest = ceiling(events, Q, rival, bounds[0], learner.normalize) if len(bounds) == 1 else None
+    return {**measured.doubled(bounds), "ceiling": highest, "strays": learner.strays}
+
+
+def ceiling(events: Events, Q: Floats, rival: Floats, bound: Bound, normalize: bool) -> float:
+    """What Algorithm 1 can suffer at most on these events, in the sum of losses.
+
+    The first two terms of the bound hold against every linear v on the features. So its loss is at
+    most theirs and that of v, which can be had from the events themselves: here v is the best multiple
+    of the series for ``rival``, cut off. It holds where λ is too small for the third term to say
+    anything, with the normalised kernel too, and less the loss of any rival it bounds the regret.
+    """
+    observed = ~np.isnan(events.X)
+    term = np.where(observed, events.X, 0.0)
+    scores = np.zeros(len(term))
+    for _ in range(bound.gamma):
+        scores += term @ rival
+        term = term - observed * (term @ Q)
+    if normalize:
+        values = np.where(observed, events.X, 0.0)
+        scores /= np.sqrt((values**2).sum(axis=1) * np.polyval(np.ones(bound.gamma), observed.sum(axis=1)))
+    each = events.stands_for / len(events.y)
+
+    def most(multiple: float) -> float:
+        losses = suffered(events.loss, multiple * scores[:, np.newaxis], events.y)
+        return bound.regularisation * multiple**2 + each * float(events.weights @ losses)
+
+    return bound.estimation + float(minimize_scalar(most).fun)

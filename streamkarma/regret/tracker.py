@@ -108,6 +108,7 @@ class Tracker:
         self._numbers = False
         self._running: Refit | None = None
         self._next = FIRST
+        self._asked = 0
 
     def take(self, block: Block, rows: NDArray[np.intp], facts: Floats, task: str, loss: str,
              full: list[dict[str, float] | None] | None = None) -> None:  # fmt: skip
@@ -125,7 +126,7 @@ class Tracker:
             self._numbers = not self._numbers
             self.close()
             self.memory.forget()
-            self.course, self._totals, self._next = [], np.zeros(2), FIRST
+            self.course, self._totals, self._next, self._asked = [], np.zeros(2), FIRST, 0
         self._follow(facts)
         if loss == "squared" and not self.memory.events and not set(NAMES).isdisjoint(self.names):
             # From the first event or not at all: what was missed could not be told from the sums.
@@ -170,9 +171,10 @@ class Tracker:
 
     def finish(self, task: str, loss: str) -> None:
         """Compare once more, with all events, and wait for it."""
-        self.close()
-        if self.memory.events and not self.stopped():
-            self._ask(task, loss)
+        if self._asked != self.memory.events:
+            self.close()
+            if not self.stopped():
+                self._ask(task, loss)
         while self._running is not None and not self.stopped():
             time.sleep(0.01)
             self._listen()
@@ -198,6 +200,7 @@ class Tracker:
         self._listen()
         if self._running is not None:
             return
+        self._asked = self.memory.events
         wanted = [name for name in self.names if task in REGISTRY[name].tasks]
         for name in set(self.names) - set(wanted):
             if not self.rows[name]:

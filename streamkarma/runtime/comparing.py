@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from streamkarma.core.theory import DEFAULT_REGULARITY
 from streamkarma.errors import ModelFileError, UsageError
+from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.judged import Judged
+from streamkarma.estimators.learners import Model
 from streamkarma.estimators.settings import AUTO, DEFAULT_RHO
 from streamkarma.regret.losses import comparable, suffered
 from streamkarma.regret.memory import Arrays
@@ -73,28 +75,8 @@ class Comparing:
             facts = np.column_stack([targets, weights[rows], weights[rows] * losses, errors])
             vectors = [full[row] for row in rows] if full else None
             self.tracker.memory.places = self._tasked.model.vocabulary.numeric
-            self.tracker.learner = self._learner(self.tracker.memory.events + len(rows))
+            self.tracker.learner = _of_bound(self._tasked.model, self.tracker.memory.events + len(rows))
             self.tracker.take(self._tasked.model.encoded, rows, facts, self.task, self.loss, vectors)
-
-    def _learner(self, events: int) -> Learner:
-        """What the bound has to know, once so many events were compared."""
-        model = self._tasked.model
-        strays = [
-            what
-            for what, is_so in (
-                ("no --rho: steps are not 1/(ρt)", model.rho is None or model.eta is not None),
-                ("a --budget: support vectors are pruned", model.budget is not None),
-                ("predictions by the average of all iterates", model.average),
-                ("the model had learned before", model.steps != events),
-            )
-            if is_so
-        ]
-        if model.rho == AUTO:
-            gamma = None if model.gamma == AUTO else int(model.gamma)
-            lam = model.regularity or DEFAULT_REGULARITY
-            return Learner(gamma, None, model.normalize, "; ".join(strays), lam, model.horizon)
-        rho = DEFAULT_RHO if model.rho is None else float(model.rho)
-        return Learner(int(model.gamma), rho, model.normalize, "; ".join(strays))
 
     def finish(self) -> None:
         """Compare once more."""
@@ -109,18 +91,40 @@ class Comparing:
 
         None for losses that the theorem does not speak of, and without events.
         """
-        if self.task != "binary" or self.loss not in LIPSCHITZ or not self.tracker.memory.events:
+        events = self.tracker.memory.events
+        learner = _of_bound(self._tasked.model, events)
+        if learner is None or self.task != "binary" or self.loss not in LIPSCHITZ or not events:
             return None
         row = self.tracker.latest().get("projection-full", {})
         if "bound" in row:
             return {**row["bound"], "regret": row["regret"]}
-        events = self.tracker.memory.events
-        learner = self._learner(events)
         epochs = learner.epochs(events)
         known = {"L": 1.0, "rho": epochs[-1].rho, "gamma": epochs[-1].gamma, "T": events,
                  "epochs": len(epochs), "reach": 1.0 if learner.normalize else None}  # fmt: skip
         unknown = "B, λ, ‖w‖ and the subspace need complete vectors (--full NAME)"
         return {**known, "unknown": unknown, "strays": learner.strays}
+
+
+def _of_bound(model: Model, events: int) -> Learner | None:
+    """What the bound has to know, once so many events were compared; None if it speaks of others."""
+    if not isinstance(model, KARMAClassifier):
+        return None
+    strays = [
+        what
+        for what, is_so in (
+            ("no --rho: steps are not 1/(ρt)", model.rho is None or model.eta is not None),
+            ("a --budget: support vectors are pruned", model.budget is not None),
+            ("predictions by the average of all iterates", model.average),
+            ("the model had learned before", model.steps != events),
+        )
+        if is_so
+    ]
+    if model.rho == AUTO:
+        gamma = None if model.gamma == AUTO else int(model.gamma)
+        lam = model.regularity or DEFAULT_REGULARITY
+        return Learner(gamma, None, model.normalize, "; ".join(strays), lam, model.horizon)
+    rho = DEFAULT_RHO if model.rho is None else float(model.rho)
+    return Learner(int(model.gamma), rho, model.normalize, "; ".join(strays))
 
 
 def opened(plan: Plan, tasked: Tasked, full: bool, state: Any, arrays: Arrays,

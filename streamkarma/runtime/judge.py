@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.estimators.classifier import KARMAClassifier
+from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.judged import Judged, joined, loss_of, probabilities
-from streamkarma.estimators.regressor import KARMARegressor
+from streamkarma.estimators.regression import CoreRegressor
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import NEW
 from streamkarma.runtime.comparing import Comparing, Full
@@ -90,7 +90,7 @@ class Judge:
             Complete vectors, where there are any.
         """
         model = self._tasked.model
-        if isinstance(model, KARMARegressor):
+        if isinstance(model, CoreRegressor):
             verdict, losses = self._run_regression(model, batch, labels, weights, rows, made, full)
         else:
             verdict, losses = self._run_classification(model, batch, labels, weights, rows, made, full)
@@ -101,7 +101,7 @@ class Judge:
             verdict.columns["loss"] = _finite(losses)
         return verdict
 
-    def _run_classification(self, model: KARMAClassifier, batch: Batch, labels: Sequence[Any],
+    def _run_classification(self, model: CoreClassifier, batch: Batch, labels: Sequence[Any],
                             weights: Sequence[float], rows: bool, made: Mapping[int, Made],
                             full: Full) -> tuple[Verdict, NDArray[np.float64]]:  # fmt: skip
         sign = self._tasked.sign()
@@ -133,7 +133,7 @@ class Judge:
 
     def result(self) -> dict[str, float]:
         """The metrics so far."""
-        if isinstance(self._tasked.model, KARMARegressor):
+        if isinstance(self._tasked.model, CoreRegressor):
             return self.counted.numbers.result()
         return self.counted.classes.result()
 
@@ -142,7 +142,7 @@ class Judge:
         self.counted.loss_total += float(suffered.sum())
         self.counted.loss_events += len(suffered)
 
-    def _chances(self, model: KARMAClassifier, judged: Judged) -> NDArray[np.float64] | None:
+    def _chances(self, model: CoreClassifier, judged: Judged) -> NDArray[np.float64] | None:
         """Probability of each class at each event; only the logistic loss has them."""
         if model.loss != "logistic" or len(model.classes) < 2:
             return None
@@ -154,7 +154,7 @@ class Judge:
 
     def _columns(
         self,
-        model: KARMAClassifier,
+        model: CoreClassifier,
         judged: Judged,
         predicted: NDArray[np.int64],
         chances: NDArray[np.float64] | None,
@@ -180,7 +180,7 @@ class Judge:
             shown["probability"] = _finite(np.where(known > 1, chosen, np.nan))
         return shown
 
-    def _run_regression(self, model: KARMARegressor, batch: Batch, labels: Sequence[Any],
+    def _run_regression(self, model: CoreRegressor, batch: Batch, labels: Sequence[Any],
                         weights: Sequence[float], rows: bool, made: Mapping[int, Made],
                         full: Full) -> tuple[Verdict, NDArray[np.float64]]:  # fmt: skip
         predictions, losses, spreads = model.run(batch, labels, weights)

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from streamkarma.errors import RecordError
-from streamkarma.estimators.regressor import LARGEST_TARGET
+from streamkarma.estimators.regression import LARGEST_TARGET
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import Label
 from streamkarma.events.vocabulary import is_missing, observed_in

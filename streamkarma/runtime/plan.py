@@ -25,7 +25,7 @@ class Plan(NamedTuple):
         False to score only.
     fields
         Names that are not attributes, by the names of ``Fields``.
-    task, positive
+    task, positive, learner
         See ``Tasked``.
     options
         Parameters of the estimator that were said.
@@ -61,6 +61,7 @@ class Plan(NamedTuple):
     fields: Mapping[str, Any] = NOTHING
     task: str | None = None
     positive: str | None = None
+    learner: str | None = None
     options: Mapping[str, Any] = NOTHING
     checkpoint_every: int = 10_000
     predictions: str | None = "-"

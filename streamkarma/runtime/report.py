@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamkarma.estimators.learners import learner_of
 from streamkarma.runtime.live import Standing
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Letter
@@ -47,7 +48,7 @@ def summarise(loop: Loop, ignored_before: int, seconds: float) -> dict[str, Any]
         "seconds": round(seconds, 6),
         "events_per_second": round(counters.events / max(seconds, 1e-9), 1),
         "task": loop.tasked.name,
-        "learner": "karma",
+        "learner": learner_of(model),
         "loss": {"name": model.loss, "mean": judge.mean_loss, "total": judge.counted.loss_total},
         "metrics": judge.result(),
         "model": model.summary(),
@@ -132,6 +133,11 @@ def bound_lines(bound: dict[str, Any] | None) -> list[str]:
         each = {name: f"{bound[name] / bound['T']:.4g}" for name in (*parts, "total", "regret")}
         summed = " + ".join(f"{name} {each[name]}" for name in parts)
         lines.append(f"per event: {summed} = {each['total']}; regret {each['regret']}")
+        if bound["ceiling"] is not None:
+            highest = bound["ceiling"] / bound["T"]
+            lines.append(
+                f"by the first two terms, and the loss of v itself, the learner's is at most {highest:.4g}"
+            )
         if bound["x_norm"] == 1.0:
             lines.append("with the normalised kernel it speaks of f_{w,Q*}/‖φ‖; see --no-normalize")
     else:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from streamkarma.errors import RunError
+from streamkarma.estimators.learners import learner_of
 from streamkarma.estimators.store import load_with_run
 from streamkarma.runtime import report
 from streamkarma.runtime.live import Live
@@ -175,7 +176,7 @@ def describe(path: str) -> dict[str, Any]:
         "path": path,
         "file_bytes": Path(path).stat().st_size,
         "kind": type(model).__name__,
-        "learner": "karma",
+        "learner": learner_of(model),
         "task": resumed(path, model, kept, lambda _: None).name,
         "events": kept.get("events"),
         "learned": model.steps,

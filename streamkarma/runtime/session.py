@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from streamkarma.core.support import Arrays
+from streamkarma.core.learning import Arrays
 from streamkarma.errors import ModelFileError, UsageError
-from streamkarma.estimators.store import Model, load_with_run, save
+from streamkarma.estimators.learners import Model, learner_of
+from streamkarma.estimators.store import load_with_run, save
 from streamkarma.runtime.comparing import opened
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.loop import Loop
@@ -49,7 +50,8 @@ class Session:
         else:
             if path is not None and not Path(path).absolute().parent.is_dir():
                 raise UsageError(f"the folder of --model {path} does not exist")
-            self.tasked = Tasked(plan.task or "auto", dict(plan.options), plan.positive, say)
+            learner = plan.learner or "karma"
+            self.tasked = Tasked(plan.task or "auto", dict(plan.options), plan.positive, say, learner)
         self.fields = Fields(**{**self.kept.get("fields", {}), **plan.fields})
         self.pending = self._open_pending()
         state = self.kept.pop("regret", None)
@@ -107,8 +109,9 @@ class Session:
     def _resume(self, path: str, say: Callable[[str], None]) -> None:
         plan = self._plan
         model, self.kept, self._arrays = load_with_run(path)
-        for name, value in plan.options.items():
-            made = getattr(model, name)
+        said = {"learner": plan.learner} if plan.learner else {}
+        for name, value in {**said, **plan.options}.items():
+            made = learner_of(model) if name == "learner" else getattr(model, name, None)
             if value != made:
                 raise UsageError(
                     f"{path} was made with {name} {_said(made)}, not {_said(value)}; "

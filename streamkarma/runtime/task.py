@@ -7,9 +7,9 @@ from typing import Any
 
 from streamkarma.core.loss import REGRESSION
 from streamkarma.errors import RecordError, RunError, UsageError
-from streamkarma.estimators.classifier import KARMAClassifier
-from streamkarma.estimators.regressor import KARMARegressor
-from streamkarma.estimators.store import Model
+from streamkarma.estimators.classification import CoreClassifier
+from streamkarma.estimators.learners import Model, learner_of, made
+from streamkarma.estimators.regression import CoreRegressor
 from streamkarma.events.labels import Label
 
 TASKS = ("auto", "binary", "multiclass", "regression")
@@ -34,10 +34,12 @@ class Tasked:
         Text of the positive class, or None for the greater of the two.
     announce
         Told in one line what was decided.
+    learner
+        One of LEARNERS.
     """
 
     def __init__(self, task: str, options: dict[str, Any], positive: str | None,
-                 announce: Callable[[str], None]) -> None:  # fmt: skip
+                 announce: Callable[[str], None], learner: str) -> None:  # fmt: skip
         if task not in TASKS:
             raise UsageError(f"task must be one of {', '.join(TASKS)}, not {task!r}")
         if positive is not None and task in ("multiclass", "regression"):
@@ -48,18 +50,15 @@ class Tasked:
         self._options = options
         self._announce = announce
         self.model: Model
-        if task == "regression":
-            self.model = KARMARegressor(**options)
-        elif task == "auto" and options.get("loss") in REGRESSION:
+        if task == "auto" and options.get("loss") in REGRESSION:
             # A loss for numbers says what the task is before any label does.
-            self.model, self.task, self.settled = KARMARegressor(**options), "regression", True
-        else:
-            self.model = KARMAClassifier(**options)
+            self.task, self.settled = "regression", True
+        self.model = made(learner, options, self.task == "regression")
 
     @property
     def name(self) -> str:
         """The task as it stands: binary, multiclass, regression or auto."""
-        if self.task == "auto" and isinstance(self.model, KARMAClassifier) and self.model.classes:
+        if self.task == "auto" and isinstance(self.model, CoreClassifier) and self.model.classes:
             return "multiclass" if len(self.model.classes) > 2 else "binary"
         return self.task
 
@@ -75,7 +74,7 @@ class Tasked:
             self._settle(label)
         model = self.model
         checked = model.check_label(label)
-        if self.task == "binary" and isinstance(model, KARMAClassifier):
+        if self.task == "binary" and isinstance(model, CoreClassifier):
             known = model.classes
             if len(known) >= 2 and checked not in known:
                 raise RecordError(
@@ -85,7 +84,7 @@ class Tasked:
         return checked
 
     def _settle(self, label: Any) -> None:
-        assert isinstance(self.model, KARMAClassifier)
+        assert isinstance(self.model, CoreClassifier)
         known = self.model.classes
         if isinstance(label, (bool, str)) and (not known or not _is_number(known[0])):
             self.settled = True
@@ -101,9 +100,10 @@ class Tasked:
                 self._announce(f"task: regression, since a label is {label}")
 
     def _become_regression(self, known: list[Label]) -> None:
-        regressor = KARMARegressor(**_for_regression(self._options))
+        assert isinstance(self.model, CoreClassifier)
+        regressor = made(learner_of(self.model), _for_regression(self._options), regression=True)
+        assert isinstance(regressor, CoreRegressor)
         if known:
-            assert isinstance(self.model, KARMAClassifier)
             regressor.take_over(self.model, float(known[0]))
         self.model, self.task, self.settled = regressor, "regression", True
 
@@ -115,7 +115,7 @@ class Tasked:
         RunError
             If the positive class asked for is neither of the two.
         """
-        assert isinstance(self.model, KARMAClassifier)
+        assert isinstance(self.model, CoreClassifier)
         known = self.model.classes
         if not known or len(known) > 2:
             return 0
@@ -156,10 +156,10 @@ class Tasked:
         KeyError, TypeError, ValueError
             If it is no state.
         """
-        tasked = cls("auto", {}, None, announce)
+        tasked = cls("auto", {}, None, announce, learner_of(model))
         tasked.model = model
         if state is None:
-            tasked.task = "auto" if isinstance(model, KARMAClassifier) else "regression"
+            tasked.task = "auto" if isinstance(model, CoreClassifier) else "regression"
             tasked.settled = True
         else:
             tasked.task, tasked.settled = str(state["task"]), bool(state["settled"])

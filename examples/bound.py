@@ -1,0 +1,99 @@
+"""Is the regret under its bound, and does it fall? Algorithm 1 on low-rank streams, with complete vectors.
+
+    python examples/bound.py [--events 8192] [--seeds 5] [--plot bound.png]
+
+For γ = 1 … 4 and several seeds it runs `streamkarma regret` with steps of 1/(ρt), ρ = 0.001, and no
+budget, half of 20 attributes observed (rank 5, 5 % of the labels flipped), and asks at 256, 512, … events
+for the average regret against the best linear classifier on the complete vectors, and for what [H, Thm 3]
+says it can be at most. Exits with 1 where the regret is above that, or does not fall.
+
+[H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+GAMMAS = (1, 2, 3, 4)
+STREAM = ["--attributes", "20", "--rank", "5", "--observed", "0.5", "--noise", "0.05", "--full"]
+
+
+def streamkarma(*arguments: str, **more: Any) -> None:
+    """The command line, as in a shell."""
+    subprocess.run([sys.executable, "-m", "streamkarma", *arguments], check=True, **more)
+
+
+def course(stream: Path, gamma: int) -> tuple[list[int], list[float], list[float]]:
+    """Events, average regret against the best on complete vectors, and the bound on it."""
+    report = stream.with_suffix(".json")
+    paper = ["--gamma", str(gamma), "--rho", "0.001", "--budget", "0"]
+    streamkarma("regret", str(stream), "--full", "full", "--baselines", "zero", *paper,
+                "--regret-seconds", "600", "--json", str(report), stdout=subprocess.DEVNULL)  # fmt: skip
+    rows = json.loads(report.read_text())["learners"]["karma"]["regret"]
+    found: tuple[list[int], list[float], list[float]] = ([], [], [])
+    for oracle, rival in zip(rows["full"], rows["projection-full"], strict=True):
+        each = oracle["regret_per_event"]
+        at_most = (rival["bound"]["ceiling"] - oracle["baseline_loss"]) / oracle["events"]
+        for column, value in zip(found, (oracle["events"], each, at_most), strict=True):
+            column.append(value)
+    return found
+
+
+def draw(found: dict[int, list[tuple[list[int], list[float], list[float]]]], path: str) -> None:
+    """One panel per γ: every seed's regret, and the least bound of the seeds."""
+    from matplotlib.figure import Figure
+
+    sheet = Figure(figsize=(7, 2.2), dpi=200, layout="constrained")
+    panels = sheet.subplots(1, len(found), sharex=True, sharey=True)
+    for panel, (gamma, runs) in zip(panels, found.items(), strict=True):
+        for events, regret, _ in runs:
+            panel.plot(events, regret, color="#0072b2", linewidth=0.8)
+        events, least = runs[0][0], np.min([bound for _, _, bound in runs], axis=0)
+        panel.plot(events, least, color="black", linestyle="--")
+        panel.set(title=f"γ = {gamma}", xscale="log", yscale="log", xlabel="events")
+        panel.set_xticks([256, 1024, 4096], ["256", "1,024", "4,096"])
+        panel.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
+        panel.minorticks_off()
+    panels[0].set_ylabel("average regret")
+    panels[-1].annotate("bound", (events[-3], least[-3]), (0, 6), textcoords="offset points")
+    sheet.savefig(path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--events", type=int, default=8192, help="events of a stream")
+    parser.add_argument("--seeds", type=int, default=5, help="streams for each γ")
+    parser.add_argument("--plot", metavar="FILE", help="draw it")
+    said = parser.parse_args()
+    found: dict[int, list[tuple[list[int], list[float], list[float]]]] = {gamma: [] for gamma in GAMMAS}
+    holds = True
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(said.seeds):
+            stream = Path(folder, f"{seed}.jsonl")
+            with stream.open("w") as file:
+                size = ["--events", str(said.events), "--seed", str(seed)]
+                streamkarma("generate", "lowrank", *STREAM, *size, stdout=file)
+            for gamma in GAMMAS:
+                events, regret, bound = course(stream, gamma)
+                found[gamma].append((events, regret, bound))
+                falls = bool(np.all(np.diff(regret) < 0))
+                under = bool(np.all(np.array(regret) < bound))
+                holds &= falls and under
+                shown = " ".join(f"{value:.3f}" for value in regret)
+                print(f"seed {seed}  γ {gamma}  regret {shown}  bound {bound[0]:.1f} … {bound[-1]:.1f}  "
+                      f"falls {falls}  under {under}", flush=True)  # fmt: skip
+    if said.plot:
+        draw(found, said.plot)
+    return 0 if holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

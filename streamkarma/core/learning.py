@@ -1,0 +1,64 @@
+"""What every core learner can do: the estimators ask for no more."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.core.passes import Floats
+from streamkarma.events.block import Block
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class Core(Protocol):
+    """A learner over arrays: blocks of encoded events in, scores out."""
+
+    @property
+    def classes(self) -> int:
+        """Columns of the scores: 1 for two classes and for regression, else one per class."""
+
+    @property
+    def steps(self) -> int:
+        """Events learned."""
+
+    def reserve(self, attributes: int = 0, coordinates: int = 0) -> None:
+        """Make room for at least that many of each; what is there stays."""
+
+    def widen(self, classes: int) -> None:
+        """Go to ``classes`` classes; from w of two classes to -w/2 and w/2."""
+
+    def run(self, block: Block, labels: Floats, weights: Floats) -> tuple[NDArray[np.float64], Floats]:
+        """Predict, then learn, each event.
+
+        Parameters
+        ----------
+        block
+            Encoded events; those to be learned have only what there is room for.
+        labels
+            Shape (T,): +1 or -1, a class number, or the target; NaN is predicted only.
+        weights
+            Shape (T,): 0 or more; events of weight 0 leave the model as it is.
+
+        Returns
+        -------
+        Scores of shape (T, C), each from before its event was learned, and the losses suffered,
+        shape (T,), NaN where there is no label.
+        """
+
+    def scores(self, block: Block) -> NDArray[np.float64]:
+        """Scores of every event, shape (T, C), without learning."""
+
+    def restart(self, steps: int) -> None:
+        """Forget everything, and go on as after ``steps`` steps."""
+
+    def summary(self) -> dict[str, Any]:
+        """Sizes of the model, ``bytes`` among them, and what became of the examples."""
+
+    def arrays(self) -> Arrays:
+        """The state, without spare room: what ``restore`` takes."""
+
+    def restore(self, arrays: Arrays, attributes: int, coordinates: int) -> None:
+        """Take over a state; ValueError if the arrays contradict each other or point outside."""

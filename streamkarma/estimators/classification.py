@@ -1,0 +1,134 @@
+"""What all classifiers of this package do alike: labels, classes that come later, probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from river import base
+
+from streamkarma.core.learning import Arrays, Core
+from streamkarma.estimators.common import KARMABase
+from streamkarma.estimators.frames import records_of
+from streamkarma.estimators.judged import Judged, joined, probabilities
+from streamkarma.events.batch import Batch
+from streamkarma.events.labels import NEW, NONE, Label, Labels
+from streamkarma.events.vocabulary import Record
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class CoreClassifier(KARMABase, base.MiniBatchClassifier):
+    """A river classifier around a core learner.
+
+    ``loss`` is the name of the loss that the core learner reports, one of
+    ``core.loss.CLASSIFICATION``.
+    """
+
+    loss: str
+    scale: bool
+    max_attributes: int
+    max_coordinates: int
+    max_classes: int
+    _labels: Labels
+
+    def _begin(self, core: Core) -> None:
+        """Learn with ``core``; to be called once the parameters are in place."""
+        self._start(core)
+        self._labels = Labels(self.max_classes)
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    @property
+    def classes(self) -> list[Label]:
+        return list(self._labels.known)
+
+    def predict_proba_one(  # type: ignore[override]  # river has no floats as labels
+        self, x: Record, **_: Any
+    ) -> dict[Label, float]:
+        """Probability of every class seen so far; empty before the first."""
+        return dict(zip(self._labels.known, self._probabilities([x])[0].tolist(), strict=True))
+
+    def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Probability of every class seen so far, one row per row of ``X``."""
+        import pandas as pd
+
+        return pd.DataFrame(self._probabilities(records_of(X)), index=X.index, columns=self._labels.known)
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series:
+        """The most probable class of every row; None before any was seen."""
+        import pandas as pd
+
+        known = self._labels.known
+        if not known:
+            return pd.Series([None] * len(X), index=X.index, dtype=object)
+        best = self._probabilities(records_of(X)).argmax(axis=1)
+        return pd.Series([known[i] for i in best], index=X.index)
+
+    def decision_one(self, x: Record) -> float | dict[Label, float]:
+        """The raw score: with up to two classes a number that is positive for the second of
+        ``classes``, with more a number for each."""
+        scores = self._learner.scores([x])[0].tolist()
+        if len(scores) == 1:
+            return float(scores[0])
+        return dict(zip(self._labels.known, scores, strict=True))
+
+    def _probabilities(self, records: Sequence[Record]) -> NDArray[np.float64]:
+        known = len(self._labels.known)
+        return probabilities(self._learner.scores(records), known)
+
+    def run(self, batch: Batch, labels: Sequence[Label | None], weights: Sequence[float]) -> Judged:
+        """See ``KARMABase.run``; a third class and each one after it gets a vector of its own."""
+        events = len(batch)
+        weighed = np.array(weights, np.float64)
+        targets = self._labels.indices(labels)
+        learned = (targets != NONE) & (weighed > 0.0)
+        block = self._learner.encode(batch, learned)
+        known, losses = np.empty(events, np.int64), np.empty(events)
+        core = self._learner.core
+        pieces: list[tuple[int, NDArray[np.float64]]] = []
+        begin = 0
+        while begin < events:
+            known[begin:] = len(self._labels.known)
+            if targets[begin] == NEW and learned[begin]:
+                self._labels.enter(labels[begin])
+                targets[begin:] = self._labels.indices(labels[begin:])
+                known[begin + 1 :] = len(self._labels.known)
+                if len(self._labels.known) > max(2, core.classes):
+                    core.widen(len(self._labels.known))
+            later = np.flatnonzero((targets[begin:] == NEW) & learned[begin:])
+            end = begin + int(later[0]) if later.size else events
+            part = slice(begin, end)
+            codes = np.where(targets[part] < 0, np.nan, targets[part])
+            scores, losses[part] = core.run(
+                block._replace(starts=block.starts[begin : end + 1]),
+                codes if core.classes > 1 else 2.0 * codes - 1.0,
+                weighed[part],
+            )
+            pieces.append((begin, scores))
+            begin = end
+        return Judged(joined(pieces, events, core.classes), known, targets, losses)
+
+    def check_label(self, label: Any) -> Label:
+        """``label`` as it will be kept, or RecordError if it cannot be one of this model's."""
+        return self._labels.check(label)
+
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything learned, as JSON and arrays."""
+        header, arrays = self._learner.state()
+        return {**header, "classes": self._labels.known}, arrays
+
+    def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
+        """Take over a ``state``; ValueError if it contradicts itself."""
+        for label in header["classes"]:
+            self._labels.enter(self._labels.check(label))
+        self._learner.restore(header, arrays)
+        known = len(self._labels.known)
+        vectors = known if known > 2 else 1
+        if known != len(header["classes"]) or vectors != self._learner.core.classes:
+            raise ValueError("the classes do not fit the support vectors")

@@ -1,0 +1,139 @@
+"""What all regressors of this package do alike: targets in their own units and in standard ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from river import base
+
+from streamkarma.core.learning import Arrays, Core
+from streamkarma.core.loss import REGRESSION, losses
+from streamkarma.core.moments import encode_targets
+from streamkarma.errors import RecordError
+from streamkarma.estimators.classification import CoreClassifier
+from streamkarma.estimators.common import KARMABase
+from streamkarma.estimators.frames import records_of
+from streamkarma.events.batch import Batch
+from streamkarma.events.vocabulary import Record
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+
+#: Targets beyond this are refused: their squares, and sums of these, must stay finite.
+LARGEST_TARGET = 1e100
+
+
+class Estimated(NamedTuple):
+    """What a run over T events said and suffered, in units of the target.
+
+    Attributes
+    ----------
+    predictions
+        Shape (T,), from before each event was learned.
+    losses
+        Shape (T,): NaN without a target.
+    spreads
+        Shape (T,): one standard deviation of the target so far, or 1 without ``scale``.
+    """
+
+    predictions: Floats
+    losses: Floats
+    spreads: Floats
+
+
+class CoreRegressor(KARMABase, base.MiniBatchRegressor):
+    """A river regressor around a core learner.
+
+    ``loss`` is the name of the loss that the core learner reports, one of ``core.loss.REGRESSION``.
+    """
+
+    loss: str
+    scale: bool
+    max_attributes: int
+    max_coordinates: int
+    _target: Floats
+
+    def _begin(self, core: Core) -> None:
+        """Learn with ``core``; to be called once the parameters are in place."""
+        self._start(core)
+        self._target = np.zeros(3)
+
+    def predict_one(self, x: Record) -> float:
+        """The predicted target; 0 before anything was learned."""
+        return float(self._predict([x])[0])
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series:
+        """The predicted target of every row."""
+        import pandas as pd
+
+        return pd.Series(self._predict(records_of(X)), index=X.index)
+
+    def _predict(self, records: Sequence[Record]) -> Floats:
+        nothing = np.full(len(records), np.nan)
+        centres, spreads = np.empty_like(nothing), np.empty_like(nothing)
+        encode_targets(nothing, nothing, self._target, self.scale, centres, spreads)
+        return self._learner.scores(records)[:, 0] * spreads + centres
+
+    def run(self, batch: Batch, targets: Sequence[float | None], weights: Sequence[float]) -> Estimated:
+        """Predict, then learn, the events of a batch in turn; see ``KARMABase.run``."""
+        wanted = np.array([np.nan if y is None else y for y in targets], np.float64)
+        weighed = np.array(weights, np.float64)
+        centres, spreads = np.empty_like(wanted), np.empty_like(wanted)
+        standard = encode_targets(wanted, weighed, self._target, self.scale, centres, spreads)
+        block = self._learner.encode(batch, ~np.isnan(wanted) & (weighed > 0.0))
+        scores = self._learner.core.run(block, standard, weighed)[0][:, 0]
+        loss = REGRESSION[self.loss]
+        suffered = losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree
+        return Estimated(scores * spreads + centres, suffered, spreads)
+
+    def suffered(self, prediction: float, target: float, spread: float) -> float:
+        """Loss of a prediction, made when one standard deviation of the target was ``spread``."""
+        loss = REGRESSION[self.loss]
+        off = np.array([(prediction - target) / spread])
+        return float(losses(loss.code, off, np.zeros(1))[0] * spread**loss.degree)
+
+    def check_label(self, target: Any) -> float:
+        """``target`` as a float, or RecordError if it is not a finite number."""
+        if isinstance(target, (str, bytes, np.bool_, bool)):
+            raise RecordError(f"the target must be a number, not {target!r}")
+        try:
+            number = float(target)
+        except (TypeError, ValueError, OverflowError):
+            number = float("nan")
+        if not abs(number) <= LARGEST_TARGET:
+            raise RecordError(f"the target must be a finite number within ±1e100, not {target!r}")
+        return number
+
+    def take_over(self, classifier: CoreClassifier, target: float) -> None:
+        """Go on where a classifier of the same parameters that saw one label leaves off.
+
+        Its names and statistics are kept. Targets that are all the same are 0 once
+        standardised, which is what v = 0 predicts: from them nothing but their mean is to
+        be learned. (Without ``scale`` they would have taught the constant, and that is lost.)
+        """
+        other = classifier._learner
+        steps = other.core.steps
+        self._learner.vocabulary, self._learner.moments = other.vocabulary, other.moments
+        self._learner.core.restart(steps)
+        if self.scale:
+            self._target[:] = (steps, target, 0.0)
+
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything learned, as JSON and arrays."""
+        header, arrays = self._learner.state()
+        return header, {**arrays, "target": self._target}
+
+    def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
+        """Take over a ``state``; ValueError if it contradicts itself."""
+        target = arrays.pop("target")
+        if target.shape != (3,):
+            raise ValueError("the statistics of the target are not three numbers")
+        self._target = np.array(target)
+        self._learner.restore(header, arrays)
+        if self._learner.core.classes != 1:
+            raise ValueError("a regression has one vector per support vector")

@@ -1,0 +1,52 @@
+"""Support vectors by name: what KARMA in its support-vector form is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.core.support import SupportVectors
+from streamkarma.estimators.common import KARMABase
+
+Floats = NDArray[np.float64]
+
+
+class SupportVector(NamedTuple):
+    """One support vector of a model.
+
+    Attributes
+    ----------
+    observed
+        Names of the attributes in its observed set, the constant apart.
+    values
+        By (attribute, category), the category None for a number and both None for the
+        constant: the value in standardised units, one per class where there are three or
+        more, with norm 1 in feature space.
+    alpha
+        Its coefficient, 0 or more: its norm in the model. The sign lies in the values.
+    """
+
+    observed: frozenset[Hashable]
+    values: dict[tuple[Hashable, str | None], Floats]
+    alpha: float
+
+
+class SupportVectorModel(KARMABase):
+    """A model whose core learner is in the support-vector form."""
+
+    @property
+    def support_vectors(self) -> list[SupportVector]:
+        """What the model is made of."""
+        core, vocabulary = self._learner.core, self.vocabulary
+        assert isinstance(core, SupportVectors)
+        names = {index: name for name, index in vocabulary.attributes.items()}
+        result = []
+        for slot in range(core.used):
+            attributes, vectors, alpha = core.members(slot)
+            observed = frozenset(names[a] for a in attributes if a)
+            values = {vocabulary.describe(k): vector for k, vector in vectors.items()}
+            result.append(SupportVector(observed, values, alpha))
+        return result
