@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkarma.core.moments import CLIP, encode, encode_targets
@@ -17,12 +17,14 @@ def column(values: list[float]) -> Block:
     return Block(np.arange(n + 1), np.ones(n, np.int32), np.ones(n, np.int32), np.array(values))
 
 
-def encoded(values: list[float], learned: list[bool] | None = None) -> list[float]:
+def encoded(values: list[float], learned: list[bool] | None = None,
+            longest: float = np.inf) -> list[float]:  # fmt: skip
     flags = np.ones(len(values), np.bool_) if learned is None else np.array(learned)
-    block = encode(column(values), np.array([False, True]), np.zeros((2, 3)), flags, True, False)
+    block = encode(column(values), np.array([False, True]), np.zeros((2, 3)), flags, True, False, longest)
     return block.values.tolist()
 
 
+@settings(deadline=None)
 @given(st.lists(finite, min_size=1, max_size=30))
 def test_standardised_by_all_so_far_itself_included(values: list[float]) -> None:
     for t, standard in enumerate(encoded(values)):
@@ -49,7 +51,7 @@ def test_huge_values_stay_finite(huge: float) -> None:
 
 def test_order_and_missing() -> None:
     raw = Block(np.array([0, 3]), np.int32([3, 1, 2]), np.int32([3, 1, 2]), np.array([3.0, np.nan, 2.0]))
-    block = encode(raw, np.zeros(4, np.bool_), np.zeros((4, 3)), np.array([True]), True, True)
+    block = encode(raw, np.zeros(4, np.bool_), np.zeros((4, 3)), np.array([True]), True, True, np.inf)
     assert block.attributes.tolist() == [0, 2, 3]
     assert block.values.tolist() == [1.0, 2.0, 3.0]
 
@@ -57,9 +59,26 @@ def test_order_and_missing() -> None:
 def test_targets_are_turned_back_by_what_was_known_before() -> None:
     targets = np.array([10.0, 20.0, np.nan, 40.0])
     centres, spreads = np.empty(4), np.empty(4)
-    standard = encode_targets(targets, np.ones(4), np.zeros(3), True, centres, spreads)
+    standard = encode_targets(targets, np.ones(4), np.zeros(3), True, np.inf, centres, spreads)
     assert centres.tolist() == [0.0, 10.0, 15.0, 15.0]
     assert spreads.tolist() == [1.0, 1.0, 5.0, 5.0]
     assert standard[0] == 0.0
     assert standard[1] == 1.0
     assert np.isnan(standard[2])
+
+
+@settings(deadline=None)
+@given(st.lists(finite, min_size=1, max_size=40), st.floats(1.0, 20.0))
+def test_what_fades_is_an_average_with_weights_that_do(values: list[float], longest: float) -> None:
+    weights: list[float] = []
+    for t, standard in enumerate(encoded(values, longest=longest)):
+        # Until there are so many, all count the same; then each newcomer takes its part of the whole.
+        count = min(len(weights) + 1, longest)
+        weights = [weight * (1 - 1 / count) for weight in weights] + [1 / count]
+        so_far = np.array(values[: t + 1])
+        mean = float(np.average(so_far, weights=weights))
+        deviation = float(np.sqrt(np.average((so_far - mean) ** 2, weights=weights)))
+        if deviation <= 1e-6 * max(1.0, np.abs(so_far).max()):
+            continue  # nothing but rounding is left to compare
+        expected = np.clip((so_far[-1] - mean) / deviation, -CLIP, CLIP)
+        assert standard == pytest.approx(expected, rel=1e-4, abs=1e-4)

@@ -13,6 +13,11 @@ from streamkarma.errors import UsageError
 #: not imported before a command runs.
 MAX_RECORD_BYTES = 16 << 20
 
+#: Those that are parameters of an estimator under the same name.
+OPTIONS = (
+    "gamma", "rho", "eta", "horizon", "regularity", "forget", "loss", "pruning", "normalize", "scale",
+)  # fmt: skip
+
 Decorator = Callable[[Any], Any]
 
 
@@ -67,6 +72,12 @@ learner = together(
         metavar="LAMBDA",
         type=click.FloatRange(min=0, min_open=True, max=1),
         help="With --gamma auto: the regularity to reckon with.  [default: 0.5]",
+    ),
+    click.option(
+        "--forget",
+        metavar="H",
+        type=click.FloatRange(min=1),
+        help="Half-life, in events, of what was learned, for streams that drift.  [default: none]",
     ),
     click.option("--eta", type=above_zero, help="Constant step instead of a decreasing one."),
     click.option(
@@ -223,7 +234,18 @@ def learning(said: dict[str, Any]) -> dict[str, Any]:
 
 def compared(said: dict[str, Any]) -> dict[str, Any]:
     """What is learned and how it is compared, by the names of a plan."""
-    names = ("gamma", "rho", "eta", "horizon", "regularity", "loss", "pruning", "normalize", "scale")
+    names = (
+        "gamma",
+        "rho",
+        "eta",
+        "horizon",
+        "regularity",
+        "forget",
+        "loss",
+        "pruning",
+        "normalize",
+        "scale",
+    )
     options = {name: said[name] for name in names if said[name] is not None}
     if said["budget"] is not None:
         options["budget"] = said["budget"] or None

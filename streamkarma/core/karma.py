@@ -77,6 +77,8 @@ class Rule(NamedTuple):
         Most support vectors kept; 0 for no limit.
     pruning
         See ``streamkarma.core.pruning``.
+    longest
+        The most events that the decreasing step is divided by: v fades by 1 / longest with each.
     """
 
     gamma: int
@@ -87,6 +89,7 @@ class Rule(NamedTuple):
     steepness: float
     budget: int
     pruning: int
+    longest: float = float("inf")
 
 
 @compiled
@@ -234,7 +237,7 @@ def _scale(values: Floats, coordinates: Indices, begin: int, end: int, limit: in
 
 @compiled
 def _step_size(rule: Rule, step: int, curvature: float) -> float:
-    eta = rule.eta if rule.eta > 0.0 else 1.0 / (rule.rho * step)
+    eta = rule.eta if rule.eta > 0.0 else 1.0 / (rule.rho * min(float(step), rule.longest))
     if rule.steepness * curvature * eta > 1.0:
         return 1.0 / (rule.steepness * curvature)
     return eta

@@ -8,6 +8,8 @@ summed later: the order of an event's keys never shows.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,17 +25,32 @@ LARGEST = 1e100
 COUNT, MEAN, SPREAD = range(3)
 
 
+def memory(half_life: float | None) -> float:
+    """How many things to average over, so that what was seen ``half_life`` before counts half.
+
+    Examples
+    --------
+    >>> round(memory(1000.0)), memory(None)
+    (1443, inf)
+    """
+    return float("inf") if half_life is None else max(1.0, half_life / math.log(2.0))
+
+
 @inlined
-def observe(moments: Floats, value: float, store: bool) -> tuple[float, float]:
+def observe(moments: Floats, value: float, store: bool, longest: float) -> tuple[float, float]:
     """Mean and standard deviation of what was seen so far with ``value`` added.
 
     Welford's update; ``store`` says whether ``moments`` (count, mean, sum of squared
-    deviations) keeps the value.
+    deviations) keeps the value. Once ``longest`` values have been seen the older ones fade,
+    each time by 1 / longest.
     """
-    count = moments[COUNT] + 1.0
+    count, spread = moments[COUNT] + 1.0, moments[SPREAD]
+    if count > longest:
+        spread *= (longest - 1.0) / moments[COUNT]
+        count = longest
     away = value - moments[MEAN]
     mean = moments[MEAN] + away / count
-    spread = moments[SPREAD] + away * (value - mean)
+    spread += away * (value - mean)
     if store:
         moments[COUNT] = count
         moments[MEAN] = mean
@@ -42,10 +59,10 @@ def observe(moments: Floats, value: float, store: bool) -> tuple[float, float]:
 
 
 @inlined
-def standardise(moments: Floats, value: float, store: bool) -> float:
+def standardise(moments: Floats, value: float, store: bool, longest: float) -> float:
     """``value`` in standard deviations from the running mean, within ±CLIP; 0 if constant."""
     value = min(max(value, -LARGEST), LARGEST)
-    mean, deviation = observe(moments, value, store)
+    mean, deviation = observe(moments, value, store, longest)
     if deviation == 0.0:
         return 0.0
     return min(max((value - mean) / deviation, -CLIP), CLIP)
@@ -53,7 +70,7 @@ def standardise(moments: Floats, value: float, store: bool) -> float:
 
 @compiled
 def encode(raw: Block, numeric: NDArray[np.bool_], moments: Floats, learned: NDArray[np.bool_],
-           scale: bool, bias: bool) -> Block:  # fmt: skip
+           scale: bool, bias: bool, longest: float) -> Block:  # fmt: skip
     """Turn a block of raw events into what the learners see.
 
     Parameters
@@ -72,6 +89,8 @@ def encode(raw: Block, numeric: NDArray[np.bool_], moments: Floats, learned: NDA
         Standardise at all.
     bias
         Put the constant attribute 0, coordinate 0, value 1 in front of every event.
+    longest
+        Values of an attribute that count, see ``memory``.
 
     Returns
     -------
@@ -95,7 +114,7 @@ def encode(raw: Block, numeric: NDArray[np.bool_], moments: Floats, learned: NDA
                 continue
             attribute, coordinate = raw.attributes[j], raw.coordinates[j]
             if scale and coordinate < numeric.size and numeric[coordinate]:
-                value = standardise(moments[coordinate], value, learned[t])
+                value = standardise(moments[coordinate], value, learned[t], longest)
             place = end
             while place > first and attributes[place - 1] > attribute:
                 attributes[place] = attributes[place - 1]
@@ -110,7 +129,7 @@ def encode(raw: Block, numeric: NDArray[np.bool_], moments: Floats, learned: NDA
 
 
 @compiled
-def encode_targets(targets: Floats, weights: Floats, moments: Floats, scale: bool,
+def encode_targets(targets: Floats, weights: Floats, moments: Floats, scale: bool, longest: float,
                    centres: Floats, spreads: Floats) -> Floats:  # fmt: skip
     """Targets of a regression in units the learner can take in any stream.
 
@@ -124,6 +143,8 @@ def encode_targets(targets: Floats, weights: Floats, moments: Floats, scale: boo
         Count, mean and sum of squared deviations of the targets, updated.
     scale
         Standardise at all.
+    longest
+        Targets that count, see ``memory``.
     centres, spreads
         Shape (T,): receive what a score at that moment is to be multiplied by and shifted
         by to be a prediction: what was known before the target was.
@@ -144,6 +165,6 @@ def encode_targets(targets: Floats, weights: Floats, moments: Floats, scale: boo
             if spreads[t] == 0.0:
                 spreads[t] = 1.0
         if not np.isnan(targets[t]):
-            mean, deviation = observe(moments, targets[t], weights[t] > 0.0)
+            mean, deviation = observe(moments, targets[t], weights[t] > 0.0, longest)
             standard[t] = (targets[t] - mean) / deviation if deviation > 0.0 else 0.0
     return standard

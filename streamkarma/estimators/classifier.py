@@ -65,6 +65,10 @@ class KARMAClassifier(SupportVectorModel, CoreClassifier):
         and one more (the doubling trick), and a prediction right after such a start says nothing.
     regularity
         With ``gamma="auto"``: λ of [H, Def. 3], above 0 and at most 1. None for 0.5.
+    forget
+        Half-life in events, 1 or more, of what was learned, for streams that drift: of the model,
+        through a step that stops decreasing (a constant ``eta`` forgets as it is), and of means and
+        variances. None to keep everything.
     max_attributes, max_coordinates
         Most attributes, and most numbers and categories, that get a place. What is past
         a bound is ignored as if it were missing. Memory grows with their product with the
@@ -126,6 +130,7 @@ class KARMAClassifier(SupportVectorModel, CoreClassifier):
         scale: bool = True,
         horizon: int | None = None,
         regularity: float | None = None,
+        forget: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
         max_classes: int = 1000,
@@ -143,6 +148,7 @@ class KARMAClassifier(SupportVectorModel, CoreClassifier):
         self.scale = scale
         self.horizon = horizon
         self.regularity = regularity
+        self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
         self.max_classes = max_classes

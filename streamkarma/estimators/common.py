@@ -23,10 +23,12 @@ class KARMABase:
     scale: bool
     max_attributes: int
     max_coordinates: int
+    forget: float | None
     _learner: Learner
 
     def _start(self, core: Core) -> None:
-        self._learner = Learner(core, self.scale, self.max_attributes, self.max_coordinates)
+        bounds = self.max_attributes, self.max_coordinates
+        self._learner = Learner(core, self.scale, *bounds, self.forget)
 
     @abstractmethod
     def run(self, batch: Batch, labels: Sequence[Any], weights: Sequence[float]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.learning import Arrays, Core
-from streamkarma.core.moments import encode
+from streamkarma.core.moments import encode, memory
 from streamkarma.errors import RecordError
 from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
@@ -36,13 +36,14 @@ class Learner:
     ----------
     core
         What learns.
-    scale, max_attributes, max_coordinates
+    scale, max_attributes, max_coordinates, forget
         As in the estimators.
     """
 
     def __init__(self, core: Core, scale: bool, max_attributes: int,
-                 max_coordinates: int) -> None:  # fmt: skip
+                 max_coordinates: int, forget: float | None) -> None:  # fmt: skip
         self.scale = scale
+        self.longest = memory(forget)
         self.core = core
         self.vocabulary = Vocabulary(max_attributes, max_coordinates)
         self.moments = np.zeros((1, 3))
@@ -65,7 +66,9 @@ class Learner:
         if batch.has_passing and (block.coordinates[np.repeat(learned, batch.sizes())] >= PASSING).any():
             # Compiled code would write where no array is.
             raise ValueError("an event to be learned was appended as one that is not")
-        self.encoded = encode(block, vocabulary.numbers, self.moments, learned, self.scale, True)
+        self.encoded = encode(
+            block, vocabulary.numbers, self.moments, learned, self.scale, True, self.longest
+        )
         return self.encoded
 
     def scores(self, records: Iterable[Record]) -> NDArray[np.float64]:

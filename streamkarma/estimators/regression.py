@@ -76,7 +76,7 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
     def _predict(self, records: Sequence[Record]) -> Floats:
         nothing = np.full(len(records), np.nan)
         centres, spreads = np.empty_like(nothing), np.empty_like(nothing)
-        encode_targets(nothing, nothing, self._target, self.scale, centres, spreads)
+        encode_targets(nothing, nothing, self._target, self.scale, np.inf, centres, spreads)
         return self._learner.scores(records)[:, 0] * spreads + centres
 
     def run(self, batch: Batch, targets: Sequence[float | None], weights: Sequence[float]) -> Estimated:
@@ -84,7 +84,8 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
         wanted = np.array([np.nan if y is None else y for y in targets], np.float64)
         weighed = np.array(weights, np.float64)
         centres, spreads = np.empty_like(wanted), np.empty_like(wanted)
-        standard = encode_targets(wanted, weighed, self._target, self.scale, centres, spreads)
+        longest = self._learner.longest
+        standard = encode_targets(wanted, weighed, self._target, self.scale, longest, centres, spreads)
         block = self._learner.encode(batch, ~np.isnan(wanted) & (weighed > 0.0))
         scores = self._learner.core.run(block, standard, weighed)[0][:, 0]
         loss = REGRESSION[self.loss]

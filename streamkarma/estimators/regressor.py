@@ -22,7 +22,7 @@ class KARMARegressor(SupportVectorModel, CoreRegressor):
 
     Parameters
     ----------
-    gamma, eta, budget, pruning, normalize, average, horizon, regularity
+    gamma, eta, budget, pruning, normalize, average, horizon, regularity, forget
         As in ``KARMAClassifier``.
     rho
         Strength of the regularisation, above 0; a number gives steps of 1 / (rho t). None,
@@ -73,6 +73,7 @@ class KARMARegressor(SupportVectorModel, CoreRegressor):
         scale: bool = True,
         horizon: int | None = None,
         regularity: float | None = None,
+        forget: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
     ) -> None:
@@ -89,6 +90,7 @@ class KARMARegressor(SupportVectorModel, CoreRegressor):
         self.scale = scale
         self.horizon = horizon
         self.regularity = regularity
+        self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
         self._begin(support_vectors(self, REGRESSION[loss], CAUTION))

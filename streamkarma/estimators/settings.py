@@ -10,6 +10,7 @@ from streamkarma.core.doubling import DoublingSupportVectors
 from streamkarma.core.karma import Rule
 from streamkarma.core.kernel import check_gamma
 from streamkarma.core.loss import Loss
+from streamkarma.core.moments import memory
 from streamkarma.core.pruning import PRUNING
 from streamkarma.core.support import SupportVectors
 from streamkarma.core.theory import DEFAULT_REGULARITY, Pace
@@ -34,6 +35,7 @@ class Settings(Protocol):
     average: bool
     horizon: int | None
     regularity: float | None
+    forget: float | None
 
 
 def support_vectors(said: Settings, loss: Loss, caution: float) -> SupportVectors:
@@ -65,13 +67,20 @@ def support_vectors(said: Settings, loss: Loss, caution: float) -> SupportVector
     if said.rho is None and said.eta is None:
         steepness = caution * max(steepness, 1.0)
     rule = Rule(gamma, bool(said.normalize), strength, float(said.eta or 0.0), loss.code, steepness,
-                budget or 0, PRUNING[said.pruning])  # fmt: skip
+                budget or 0, PRUNING[said.pruning], memory(check_forget(said.forget)))  # fmt: skip
     if pace is None:
         return SupportVectors(rule, said.average)
     if pace.horizon is None:
         return DoublingSupportVectors(rule, said.average, pace)
     gamma, strength = pace.settings(pace.horizon)
     return SupportVectors(rule._replace(gamma=gamma, rho=strength), said.average)
+
+
+def check_forget(half_life: Any) -> float | None:
+    """Return ``half_life`` if it is None or a number of 1 or more, else raise UsageError."""
+    if half_life is not None and not (_is_positive(half_life) and half_life >= 1.0):
+        raise UsageError(f"forget must be None or a number of 1 or more, not {half_life!r}")
+    return None if half_life is None else float(half_life)
 
 
 def _pace(said: Settings, loss: Loss) -> Pace | None:
@@ -84,6 +93,8 @@ def _pace(said: Settings, loss: Loss) -> Pace | None:
         return None
     if said.eta is not None:
         raise UsageError("eta and rho='auto' contradict each other")
+    if said.forget is not None:
+        raise UsageError("forget and rho='auto' contradict each other: the theorem forgets nothing")
     if not said.normalize:
         raise UsageError("rho='auto' needs normalize: without it nobody knows how long events will be")
     if loss.smoothness:

@@ -197,7 +197,7 @@ class RegretTracker:
             self._moments = np.concatenate([self._moments, np.zeros((missing + len(self._moments), 3))])
         learned = np.ones(len(self._facts), np.bool_)
         block = encode(
-            self._batch.block(), self._vocabulary.numbers, self._moments, learned, self.scale, True
+            self._batch.block(), self._vocabulary.numbers, self._moments, learned, self.scale, True, np.inf
         )
         facts, self._facts = np.array(self._facts), []
         self._batch = Batch(self._vocabulary, self.scale)

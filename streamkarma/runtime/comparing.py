@@ -114,6 +114,7 @@ def _of_bound(model: Model, events: int) -> Learner | None:
         for what, is_so in (
             ("no --rho: steps are not 1/(ρt)", model.rho is None or model.eta is not None),
             ("a --budget: support vectors are pruned", model.budget is not None),
+            ("--forget", model.forget is not None),
             ("predictions by the average of all iterates", model.average),
             ("the model had learned before", model.steps != events),
         )
