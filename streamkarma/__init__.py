@@ -11,20 +11,46 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from streamkarma.estimators.classifier import KARMAClassifier as KARMAClassifier
+    from streamkarma.estimators.explicit import ExplicitKARMAClassifier as ExplicitKARMAClassifier
+    from streamkarma.estimators.explicit import ExplicitKARMARegressor as ExplicitKARMARegressor
+    from streamkarma.estimators.mixture import KARMAMixtureClassifier as KARMAMixtureClassifier
+    from streamkarma.estimators.mixture import KARMAMixtureRegressor as KARMAMixtureRegressor
     from streamkarma.estimators.regressor import KARMARegressor as KARMARegressor
     from streamkarma.estimators.store import load as load
     from streamkarma.estimators.store import save as save
+    from streamkarma.estimators.subspace import SubspaceClassifier as SubspaceClassifier
+    from streamkarma.estimators.subspace import SubspaceImputer as SubspaceImputer
+    from streamkarma.estimators.subspace import SubspaceRegressor as SubspaceRegressor
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "KARMAClassifier": "streamkarma.estimators.classifier",
     "KARMARegressor": "streamkarma.estimators.regressor",
+    "ExplicitKARMAClassifier": "streamkarma.estimators.explicit",
+    "ExplicitKARMARegressor": "streamkarma.estimators.explicit",
+    "SubspaceClassifier": "streamkarma.estimators.subspace",
+    "SubspaceRegressor": "streamkarma.estimators.subspace",
+    "SubspaceImputer": "streamkarma.estimators.subspace",
+    "KARMAMixtureClassifier": "streamkarma.estimators.mixture",
+    "KARMAMixtureRegressor": "streamkarma.estimators.mixture",
     "load": "streamkarma.estimators.store",
     "save": "streamkarma.estimators.store",
 }
 
-__all__ = ["KARMAClassifier", "KARMARegressor", "load", "save"]
+__all__ = [
+    "ExplicitKARMAClassifier",
+    "ExplicitKARMARegressor",
+    "KARMAClassifier",
+    "KARMAMixtureClassifier",
+    "KARMAMixtureRegressor",
+    "KARMARegressor",
+    "SubspaceClassifier",
+    "SubspaceImputer",
+    "SubspaceRegressor",
+    "load",
+    "save",
+]
 
 
 def __getattr__(name: str) -> Any:

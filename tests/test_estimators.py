@@ -262,7 +262,7 @@ def test_support_vectors_are_what_is_scored_with() -> None:
         ({"eta": -1.0}, "eta must be a number above 0"),
         ({"rho": 2.0, "eta": 0.5}, "eta \\* rho must be below 1"),
         ({"loss": "squared"}, "loss must be one of hinge"),
-        ({"budget": 0}, "budget must be None or an integer of 1 or more, not 0"),
+        ({"budget": 0}, "budget must be an integer of 1 or more, not 0"),
         ({"pruning": "some"}, "pruning must be one of merge, remove, oldest, not 'some'"),
     ],
 )

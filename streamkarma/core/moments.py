@@ -68,6 +68,12 @@ def standardise(moments: Floats, value: float, store: bool, longest: float) -> f
     return min(max((value - mean) / deviation, -CLIP), CLIP)
 
 
+def spread_of(moments: Floats) -> tuple[float, float]:
+    """Mean and standard deviation of what was seen so far; 0 and 0 of nothing."""
+    count = float(moments[COUNT])
+    return float(moments[MEAN]), math.sqrt(moments[SPREAD] / count) if count else 0.0
+
+
 @compiled
 def encode(raw: Block, numeric: NDArray[np.bool_], moments: Floats, learned: NDArray[np.bool_],
            scale: bool, bias: bool, longest: float) -> Block:  # fmt: skip

@@ -9,13 +9,19 @@ from typing import Any
 from streamkarma.errors import UsageError
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.classifier import KARMAClassifier
+from streamkarma.estimators.explicit import ExplicitKARMAClassifier, ExplicitKARMARegressor
+from streamkarma.estimators.mixture import KARMAMixtureClassifier, KARMAMixtureRegressor
 from streamkarma.estimators.regression import CoreRegressor
 from streamkarma.estimators.regressor import KARMARegressor
+from streamkarma.estimators.subspace import SubspaceClassifier, SubspaceRegressor
 
 Model = CoreClassifier | CoreRegressor
 
 LEARNERS: dict[str, tuple[type[CoreClassifier], type[CoreRegressor]]] = {
     "karma": (KARMAClassifier, KARMARegressor),
+    "explicit": (ExplicitKARMAClassifier, ExplicitKARMARegressor),
+    "subspace": (SubspaceClassifier, SubspaceRegressor),
+    "auto": (KARMAMixtureClassifier, KARMAMixtureRegressor),
 }
 
 KINDS: dict[str, type[Model]] = {kind.__name__: kind for pair in LEARNERS.values() for kind in pair}

@@ -53,11 +53,11 @@ def support_vectors(said: Settings, loss: Loss, caution: float) -> SupportVector
     gamma = 1 if said.gamma == AUTO else check_gamma(said.gamma)
     rho = None if said.rho == AUTO else said.rho
     for name, value in (("rho", rho), ("eta", said.eta)):
-        if value is not None and not _is_positive(value):
-            raise UsageError(f"{name} must be a number above 0, not {value!r}")
+        if value is not None:
+            check_positive(name, value)
     budget = said.budget
-    if budget is not None and not _is_count(budget):
-        raise UsageError(f"budget must be None or an integer of 1 or more, not {budget!r}")
+    if budget is not None:
+        check_count("budget", budget)
     if said.pruning not in PRUNING:
         raise UsageError(f"pruning must be one of {', '.join(PRUNING)}, not {said.pruning!r}")
     strength = DEFAULT_RHO if rho is None else float(rho)
@@ -74,6 +74,20 @@ def support_vectors(said: Settings, loss: Loss, caution: float) -> SupportVector
         return DoublingSupportVectors(rule, said.average, pace)
     gamma, strength = pace.settings(pace.horizon)
     return SupportVectors(rule._replace(gamma=gamma, rho=strength), said.average)
+
+
+def check_count(name: str, value: Any) -> int:
+    """Return ``value`` if it is an integer of 1 or more, else raise UsageError."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise UsageError(f"{name} must be an integer of 1 or more, not {value!r}")
+    return value
+
+
+def check_positive(name: str, value: Any) -> float:
+    """Return ``value`` as a float if it is a finite number above 0, else raise UsageError."""
+    if not _is_positive(value):
+        raise UsageError(f"{name} must be a number above 0, not {value!r}")
+    return float(value)
 
 
 def check_forget(half_life: Any) -> float | None:
@@ -100,8 +114,8 @@ def _pace(said: Settings, loss: Loss) -> Pace | None:
     if loss.smoothness:
         raise UsageError("rho='auto' is for losses of bounded slope: hinge and logistic for classes, "
                          "absolute, huber and epsilon_insensitive for numbers")  # fmt: skip
-    if said.horizon is not None and not _is_count(said.horizon):
-        raise UsageError(f"horizon must be None or an integer of 1 or more, not {said.horizon!r}")
+    if said.horizon is not None:
+        check_count("horizon", said.horizon)
     if said.regularity is not None and said.gamma != AUTO:
         raise UsageError("regularity has a meaning with gamma='auto' only")
     lam = DEFAULT_REGULARITY if said.regularity is None else said.regularity
@@ -109,10 +123,6 @@ def _pace(said: Settings, loss: Loss) -> Pace | None:
         raise UsageError(f"regularity must be a number above 0 and at most 1, not {lam!r}")
     gamma = None if said.gamma == AUTO else check_gamma(said.gamma)
     return Pace(gamma, lam, said.horizon)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def _is_positive(value: Any) -> bool:

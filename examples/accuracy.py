@@ -1,0 +1,173 @@
+"""How well streamkarma and other online learners predict incomplete streams, as one table.
+
+Each learner has its defaults, takes one pass, and predicts every event before it learns its label;
+all measures are of these predictions.
+
+    python examples/accuracy.py                                   # synthetic streams
+    python examples/accuracy.py --data FOLDER --streams FOLDER    # and the real ones there
+    python examples/accuracy.py --only lowrank --learners KARMAClassifier --learners vw-xm
+
+--data is for weather_aus.csv.gz, adult.csv.gz (the label in the last column, an empty cell missing)
+and physionet2012_events.jsonl.gz; --streams for those of examples/haphazard.py. In the physionet
+stream the label of a stay in hospital is known when the next one begins: its events are learned then.
+
+The row "complete vectors" is no learner: it is the best linear classifier on synthetic events of which
+nothing is missing, fitted in hindsight. Learners are in examples/rivals.py.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+from rivals import RIVALS, Kinds, Rival
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from streams import HAPHAZARD, STAYS, SYNTHETIC, TABLES, Step, Stream, sources, steps
+
+import streamkarma
+from streamkarma.estimators.judged import probabilities
+
+Floats = NDArray[np.float64]
+
+OURS = ("KARMAClassifier", "ExplicitKARMAClassifier", "SubspaceClassifier", "KARMAMixtureClassifier")
+REFERENCE = "complete vectors"
+#: Most events for a learner that takes milliseconds for each.
+LIMITS = {"river-arf": 20_000}
+#: Events that streamkarma is given at once. It makes no difference but in speed.
+BLOCK = 4096
+#: Bins of the calibration error.
+BINS = 15
+COLUMNS = ("error", "log_loss", "balanced_accuracy", "auc", "ece")
+
+
+def karma_chances(model: Any, todo: Iterator[Step]) -> Floats:
+    """Probabilities of True by a model of streamkarma, through blocks of events."""
+    chances = []
+    while part := list(islice(todo, BLOCK)):
+        batch = model.batch()
+        for step in part:
+            batch.append(step.x, learned=step.y is not None)
+        judged = model.run(batch, [step.y for step in part], [1.0] * len(part))
+        chances.append(probabilities(judged.scores, 2)[[step.asked for step in part], 1])
+    return np.concatenate(chances)
+
+
+def rival_chances(rival: Rival, todo: Iterator[Step]) -> Floats:
+    """Probabilities of True by another learner."""
+    chances = []
+    for x, y, asked in todo:
+        if asked:
+            chances.append(rival.predict(x))
+        if y is not None:
+            rival.learn(x, y)
+    return np.array(chances)
+
+
+def make(learner: str, kinds: Kinds) -> Any:
+    """A learner by its name; ImportError if it is not installed."""
+    if learner in OURS:
+        kind = getattr(streamkarma, learner, None)
+        if kind is None:
+            raise ImportError(f"streamkarma has no {learner}")
+        return kind()
+    return RIVALS[learner](kinds)
+
+
+def chances_of(learner: str, stream: Stream) -> Floats:
+    """Probability of True for every event."""
+    if learner == REFERENCE:
+        hindsight = LogisticRegression().fit(stream.complete, stream.labels)
+        return np.asarray(hindsight.predict_proba(stream.complete)[:, 1])
+    kinds = {name: type(value) for event in stream.events for name, value in event.items()}
+    chances = karma_chances if learner in OURS else rival_chances
+    return chances(make(learner, kinds), steps(stream))
+
+
+def measures(chances: Floats, labels: Sequence[bool]) -> dict[str, float]:
+    """What the table holds; balanced accuracy and AUC only where there are labels of both kinds.
+
+    The calibration error (ECE) is the mean over events of the distance between the mean probability
+    of True and the share of True in the event's bin, one of 15 of equal width.
+    """
+    truth = np.array(labels)
+    right = (chances > 0.5) == truth
+    losses = -np.log(np.maximum(np.where(truth, chances, 1.0 - chances), 1e-15))
+    result = {"error": (~right).mean(), "log_loss": losses.mean()}
+    if truth.any() and not truth.all():
+        result["balanced_accuracy"] = (right[truth].mean() + right[~truth].mean()) / 2
+        result["auc"] = roc_auc_score(truth, chances)
+    bins = np.minimum((chances * BINS).astype(int), BINS - 1)
+    result["ece"] = np.abs(np.bincount(bins, chances - truth)).sum() / len(truth)
+    return {"errors": int((~right).sum()), **{name: float(value) for name, value in result.items()}}
+
+
+def line(row: dict[str, Any]) -> str:
+    """A row of the Markdown table."""
+    events = f"{row['events']:,}" + (f" of {row['of']:,}" if row["events"] < row["of"] else "")
+    figures = " | ".join(f"{row[name]:.4f}" if name in row else "-" for name in COLUMNS)
+    return f"| {row['stream']} | {row['learner']} | {events} | {row['errors']:,} | {figures} |"
+
+
+def rows(name: str, whole: Stream, learners: Sequence[str], events: int | None) -> Iterator[dict[str, Any]]:
+    """One row for each learner, in turn."""
+    for learner in learners:
+        if learner == REFERENCE and whole.complete is None:
+            continue
+        most = [number for number in (events, LIMITS.get(learner)) if number is not None]
+        stream = whole.first(min(most, default=None))
+        figures = measures(chances_of(learner, stream), stream.labels)
+        sizes = {"events": len(stream.events), "of": len(whole.events)}
+        yield {"stream": name, "learner": learner, **sizes, **figures}
+
+
+def installed(learners: Sequence[str]) -> Iterator[str]:
+    """Those of the learners that are there; the others are named on stderr."""
+    for learner in learners:
+        try:
+            if learner != REFERENCE:
+                make(learner, {})
+            yield learner
+        except ImportError as error:
+            print(f"{learner} is left out: {error}", file=sys.stderr)
+
+
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+STREAMS = [*SYNTHETIC, *TABLES, STAYS, *HAPHAZARD]
+LEARNERS = [*OURS, *RIVALS, REFERENCE]
+
+
+@click.command()
+@click.option("--data", type=FOLDER, help="Folder of the larger real streams.")
+@click.option("--streams", type=FOLDER, help="Folder of the small real streams.")
+@click.option("--only", type=click.Choice(STREAMS), multiple=True, help="Only these streams.")
+@click.option("--learners", type=click.Choice(LEARNERS), multiple=True, help="Only these learners.")
+@click.option("--events", type=click.IntRange(min=1), help="Only so many events of each stream.")
+@click.option("--json", "file", type=click.File("w"), help="Write the rows to this file as well.")
+def main(data: Path | None, streams: Path | None, only: Sequence[str], learners: Sequence[str],
+         events: int | None, file: Any) -> None:  # fmt: skip
+    """Print the table as Markdown, row by row."""
+    found = sources(data, streams)
+    if unknown := set(only) - set(found):
+        raise click.UsageError(f"{', '.join(sorted(unknown))}: --data or --streams must say where")
+    present = list(installed(learners or LEARNERS))
+    print("| stream | learner | events | errors | error | log loss | balanced accuracy | AUC | ECE |")
+    print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
+    table = []
+    for name in only or found:
+        for row in rows(name, found[name](), present, events):
+            table.append(row)
+            print(line(row), flush=True)
+    if file:
+        json.dump(table, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""The mixture of all learners, as river models: what ``--learner auto`` is."""
+
+from __future__ import annotations
+
+from streamkarma.core.adaptive import ADAGRAD, AROW, Step
+from streamkarma.core.explicit import Explicit
+from streamkarma.core.karma import Rule
+from streamkarma.core.learning import Core
+from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
+from streamkarma.core.mixing import Mixing
+from streamkarma.core.mixture import Mixture
+from streamkarma.core.moments import memory
+from streamkarma.core.pruning import MERGE
+from streamkarma.core.subspace import Settings, Subspace
+from streamkarma.core.support import SupportVectors
+from streamkarma.estimators.classification import CoreClassifier
+from streamkarma.estimators.regression import CoreRegressor
+from streamkarma.estimators.settings import DEFAULT_RHO, check_count, check_forget
+
+#: log2 of the most weights of each explicit expert: four megabytes with their spreads, and every
+#: pair of 500 attributes before anything is hashed.
+TABLE_BITS = 18
+
+
+def experts(budget: int, forget: float, regression: bool) -> dict[str, Core]:
+    """The experts by name, most of them explicit: each stands for something a stream may be like.
+
+    The order of the kernel says whether weights depend on what is observed beside; AROW finds out
+    fast, the more so with a small r, and AdaGrad bears labels that are noisy.
+    """
+    hinge, smooth = (SQUARED, SQUARED) if regression else (HINGE, LOGISTIC)
+
+    def arow(gamma: int, r: float) -> Explicit:
+        return Explicit(gamma, True, Step(AROW, hinge, r, 0.0, 0.0, 0.0, forget), TABLE_BITS)
+
+    def adagrad(gamma: int) -> Explicit:
+        return Explicit(gamma, True, Step(ADAGRAD, smooth, 1.0, 0.2, 0.0, 0.0, forget), TABLE_BITS)
+
+    steepness = 6.0 if regression else 1.0
+    rule = Rule(2, True, DEFAULT_RHO, 0.0, smooth, steepness, budget, MERGE, memory(forget or None))
+    plain = Settings(regression=regression, forget=forget)
+    return {
+        "explicit 1 arow": arow(1, 1.0),
+        "explicit 1 arow 10": arow(1, 10.0),
+        "explicit 1 adagrad": adagrad(1),
+        "explicit 2 arow": arow(2, 1.0),
+        "explicit 2 arow 10": arow(2, 10.0),
+        "explicit 2 adagrad": adagrad(2),
+        "karma": SupportVectors(rule, average=False),
+        "subspace": Subspace(plain),
+        "subspace indicators": Subspace(plain._replace(indicators=True)),
+    }
+
+
+class KARMAMixtureClassifier(CoreClassifier):
+    """Online classifier for incomplete events that mixes all learners of this package.
+
+    Each expert learns by itself. Its scores are calibrated to probabilities online, and these are
+    mixed by Bayes' rule with a fixed share, together with a blend of them: in log loss the mixture is
+    never much worse than the best expert, over any stretch of the stream, and often better than all.
+    The experts' weights say which assumption about missingness the stream supports: subspace without
+    indicators, that attributes are missing at random and correlated; subspace with indicators or
+    explicit of order 2, that absence tells something; explicit of order 1, that it may be ignored.
+
+    Parameters
+    ----------
+    budget
+        Most support vectors of the expert that has them, 1 or more.
+    forget
+        Half-life in events, 1 or more, of what was learned, for streams that drift. None to keep
+        everything; the mixture follows a change of the best expert in any case.
+    scale, max_attributes, max_coordinates, max_classes
+        As in ``KARMAClassifier``.
+
+    Attributes
+    ----------
+    classes : list
+        The labels seen so far; False and True from the first of them on.
+    weights : dict
+        The weight of each expert, and of the blend.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    References
+    ----------
+    Cesa-Bianchi, Lugosi: Prediction, Learning, and Games, 2006 (mixability, fixed share).
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkarma import KARMAMixtureClassifier
+    >>> evaluate.progressive_val_score(datasets.Phishing(), KARMAMixtureClassifier(), metrics.Accuracy())
+    Accuracy: 88.23%
+    """
+
+    def __init__(
+        self,
+        budget: int = 128,
+        scale: bool = True,
+        forget: float | None = None,
+        max_attributes: int = 16384,
+        max_coordinates: int = 16384,
+        max_classes: int = 1000,
+    ) -> None:
+        self.budget = budget
+        self.scale = scale
+        self.forget = forget
+        self.max_attributes = max_attributes
+        self.max_coordinates = max_coordinates
+        self.max_classes = max_classes
+        self.loss = "logistic"
+        self._begin(_mixture(budget, forget, regression=False))
+
+    @property
+    def weights(self) -> dict[str, float]:
+        return _weights(self)
+
+
+class KARMAMixtureRegressor(CoreRegressor):
+    """Online regression for incomplete events that mixes all learners of this package.
+
+    As ``KARMAMixtureClassifier``; each expert's prediction is corrected by an online straight line
+    and counts as a Gaussian with the running variance of its residuals, and these densities are
+    mixed. The prediction is the mixture's mean.
+
+    Parameters
+    ----------
+    budget, forget
+        As in ``KARMAMixtureClassifier``.
+    scale, max_attributes, max_coordinates
+        As in ``KARMARegressor``.
+
+    Attributes
+    ----------
+    weights : dict
+        The weight of each expert, and of the blend.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkarma import KARMAMixtureRegressor
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), KARMAMixtureRegressor(), metrics.MAE())
+    MAE: 0.323329
+    """
+
+    def __init__(
+        self,
+        budget: int = 128,
+        scale: bool = True,
+        forget: float | None = None,
+        max_attributes: int = 16384,
+        max_coordinates: int = 16384,
+    ) -> None:
+        self.budget = budget
+        self.scale = scale
+        self.forget = forget
+        self.max_attributes = max_attributes
+        self.max_coordinates = max_coordinates
+        self.loss = "squared"
+        self._begin(_mixture(budget, forget, regression=True))
+
+    @property
+    def weights(self) -> dict[str, float]:
+        return _weights(self)
+
+
+def _mixture(budget: int, forget: float | None, regression: bool) -> Mixture:
+    half_life = check_forget(forget) or 0.0
+    members = experts(check_count("budget", budget), half_life, regression)
+    return Mixture(members, Mixing(len(members), regression, half_life))
+
+
+def _weights(model: CoreClassifier | CoreRegressor) -> dict[str, float]:
+    """The weight of each expert by name."""
+    weights: dict[str, float] = model.summary()["experts"]
+    return weights

@@ -1,0 +1,476 @@
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkarma.core.bayes import SHARE, reweigh
+from streamkarma.core.karma import Rule
+from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
+from streamkarma.core.mixing import Mixing
+from streamkarma.core.mixture import Mixture
+from streamkarma.core.support import SupportVectors
+from tests.reference import Array, stream
+from tests.test_support import block_of
+
+LIMIT = np.log(1e6 - 1)
+
+
+def sigmoid(logit: Any) -> Any:
+    return 1 / (1 + np.exp(-logit))
+
+
+def softmax(logits: Array) -> Array:
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+class Newton:
+    """The online Newton step as it is defined, by the inverse of the covariance."""
+
+    def __init__(self, start: Array, loose: float) -> None:
+        self.at, self.loose, self.covariance = np.array(start, float), loose, loose * np.eye(len(start))
+
+    def step(self, x: Array, slope: float, curved: float, drift: float = 1e-5) -> None:
+        self.covariance = np.linalg.inv(np.linalg.inv(self.covariance) + curved * np.outer(x, x))
+        self.at = self.at - slope * self.covariance @ x
+        self.covariance += drift * (self.loose * np.eye(len(x)) - self.covariance)
+
+
+def curvature(slope: float) -> float:
+    return abs(slope) * max(abs(slope), 1 - abs(slope))
+
+
+def share(shares: Array, likelihoods: Array, weight: float = 1.0) -> Array:
+    after = shares * likelihoods**weight
+    return (1 - SHARE) * after / after.sum() + SHARE / len(shares)
+
+
+def two_classes(scores: Array, labels: Array, weights: Array) -> Array:
+    """The chances of +1 in a mixture of two classes, before each event is learned."""
+    experts = len(scores)
+    squares, shares = np.ones(experts), np.full(experts + 1, 1 / (experts + 1))
+    own, blend = [Newton(np.zeros(3), 0.5) for _ in scores], Newton(np.full(experts, 1 / experts), 0.1)
+    mixed = []
+    for t, (label, weight) in enumerate(zip(labels > 0, weights, strict=True)):
+        drift = max(1e-5, 10 / (t + 10) ** 2)
+        squares += (np.minimum(scores[:, t] ** 2, 100 * np.maximum(squares, 1)) - squares) / min(t + 2, 1000)
+        z = np.clip(scores[:, t] / np.sqrt(squares), -30, 30)
+        start, features = (
+            np.minimum(1, np.sqrt(squares)),
+            np.array([z, z / (0.1 + abs(z)), np.ones(experts)]).T,
+        )
+        logits = [start[e] * z[e] + own[e].at @ features[e] for e in range(experts)]
+        logits = np.clip(logits, -LIMIT, LIMIT)
+        members = sigmoid(np.clip([*logits, blend.at @ logits], -LIMIT, LIMIT))
+        mixed.append(shares @ members)
+        shares = share(shares, members if label else 1 - members, weight)
+        slopes = members - label
+        blend.step(logits, weight * slopes[-1], weight * curvature(slopes[-1]), drift)
+        for e, each in enumerate(own):
+            each.step(features[e], weight * slopes[e], weight * curvature(slopes[e]), drift)
+            each.at[:2] = np.maximum(each.at[:2], [-start[e], 0])
+    return np.array(mixed)
+
+
+def several_classes(scores: Array, labels: Array) -> Array:
+    """The same for several: shape (T, C)."""
+    experts, _, classes = scores.shape
+    squares, shares = np.ones(experts), np.full(experts + 1, 1 / (experts + 1))
+    own, blend = [Newton(np.zeros(3), 0.5) for _ in scores], Newton(np.full(experts, 1 / experts), 0.1)
+    offsets, slack, mixed = np.zeros((experts, classes)), np.full((experts, classes), 0.5), []
+    for t, label in enumerate(labels.astype(int)):
+        drift = max(1e-5, 10 / (t + 10) ** 2)
+        centred = scores[:, t] - scores[:, t].mean(axis=1, keepdims=True)
+        pairs = [np.mean([(s[i] - s[j]) ** 2 for i in range(classes) for j in range(i)]) for s in centred]
+        squares += (np.minimum(pairs, 100 * np.maximum(squares, 1)) - squares) / min(t + 2, 1000)
+        z, start = centred / np.sqrt(squares)[:, None], np.minimum(1, np.sqrt(squares))
+        rivals = [[np.delete(row, c).max() for c in range(classes)] for row in z]
+        features = np.array([z, (z - rivals) / (0.1 + abs(z - rivals)) / 2, z / (0.25 + abs(z))])
+        at = np.array([each.at + np.array([start[e], 0, 0]) for e, each in enumerate(own)])
+        logits = np.einsum("ek,kec->ec", at, features) + offsets
+        logits = np.maximum(logits - logits.max(axis=1, keepdims=True), -LIMIT)
+        blended = blend.at @ logits
+        members = softmax(np.array([*logits, np.maximum(blended, blended.max() - LIMIT)]))
+        mixed.append(shares @ members)
+        shares, slopes = share(shares, members[:, label]), members - np.eye(classes)[label]
+        blend.step(logits @ slopes[-1], 1, 1, drift)
+        for e, each in enumerate(own):
+            each.step(features[:, e] @ slopes[e], 1, 1, drift)
+            each.at = np.maximum(each.at, [-start[e], 0, 0])
+        each_curved = np.abs(slopes[:-1]) * np.maximum(np.abs(slopes[:-1]), 1 - np.abs(slopes[:-1]))
+        slack = 1 / (1 / slack + each_curved)
+        offsets -= slack * slopes[:-1]
+        slack += drift * (0.5 - slack)
+    return np.array(mixed)
+
+
+def numbers(scores: Array, targets: Array) -> Array:
+    """The mean of a mixture for a regression, before each event is learned."""
+    experts, square = len(scores), 1.0
+    shares, variances = np.full(experts + 1, 1 / (experts + 1)), np.ones(experts + 1)
+    own = [Newton(np.array([1.0, 0.0]), 0.01) for _ in scores]
+    blend, mixed = Newton(np.full(experts, 1 / experts), 0.1), []
+    for t, target in enumerate(targets):
+        unit = np.sqrt(square)
+        features = np.array([scores[:, t] / unit, np.ones(experts)]).T
+        means = np.array([each.at @ x for each, x in zip(own, features, strict=True)])
+        members = np.array([*means, blend.at @ means])
+        mixed.append(unit * shares @ members)
+        deviations = np.sqrt(variances)
+        residuals = np.clip(members - target / unit, -5 * deviations, 5 * deviations)
+        shares = share(shares, np.exp(-0.5 * (residuals / deviations) ** 2) / deviations)
+        variances += (residuals**2 - variances) / (min(t + 1, 1000) + 1)
+        square += (min(target**2, 100 * max(square, 1)) - square) / (min(t + 1, 1000) + 1)
+        blend.step(means, residuals[-1], 1)
+        for each, x, residual in zip(own, features, residuals, strict=False):
+            each.step(x, residual, 1)
+            each.at[0] = max(each.at[0], 0)
+    return np.array(mixed)
+
+
+def labelled(seed: int, events: int, spread: float = 2.0) -> tuple[Array, Array]:
+    """True log-odds, and labels drawn from them."""
+    rng = np.random.default_rng(seed)
+    logits = spread * rng.standard_normal(events) + 0.5
+    return logits, np.where(rng.random(events) < sigmoid(logits), 1.0, -1.0)
+
+
+def calibration_error(scores: Array, labels: Array) -> float:
+    """Expected calibration error of log-odds, in 15 bins of the chance of the label +1."""
+    chances = sigmoid(scores[:, 0])
+    bins = np.minimum((15 * chances).astype(int), 14)
+    gaps = np.bincount(bins, chances - (labels > 0), 15)
+    return float(np.abs(gaps).sum() / len(labels))
+
+
+def run(
+    scores: Array, labels: Array, regression: bool = False, **changes: Any
+) -> tuple[Mixing, Array, Array]:
+    mixing = Mixing(len(scores), regression, **changes)
+    if scores.shape[2] > 1:
+        mixing.widen(scores.shape[2])
+    return mixing, *mixing.run(scores, labels, np.ones(len(labels)))
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10_000), experts=st.integers(1, 5), loud=st.floats(0.01, 50.0))
+def test_two_classes_are_mixed_as_the_text_says(seed: int, experts: int, loud: float) -> None:
+    rng = np.random.default_rng(seed)
+    logits, labels = labelled(seed, 150)
+    scores, weights = loud * (logits + rng.standard_normal((experts, 150))), rng.random(150) * 2
+    mixing = Mixing(experts)
+    mixed, losses = mixing.run(scores[:, :, None], labels, weights)
+    expected = two_classes(scores, labels, weights)
+    np.testing.assert_allclose(sigmoid(mixed[:, 0]), expected, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(np.exp(-losses), np.where(labels > 0, expected, 1 - expected), rtol=1e-7)
+
+
+@pytest.mark.parametrize("classes", [3, 6])
+def test_several_classes_are_mixed_as_the_text_says(classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    labels = rng.integers(0, classes, 200).astype(float)
+    scores = 3 * rng.standard_normal((3, 200, classes)) + 4 * np.eye(classes)[labels.astype(int)]
+    mixed = run(scores, labels)[1]
+    np.testing.assert_allclose(np.exp(mixed), several_classes(scores, labels), rtol=1e-7)
+    np.testing.assert_allclose(np.exp(mixed).sum(axis=1), 1.0)
+
+
+def test_numbers_are_mixed_as_the_text_says() -> None:
+    rng = np.random.default_rng(1)
+    targets = rng.standard_normal(300)
+    targets[40] = 25.0
+    scores = 0.5 * targets + 0.4 * rng.standard_normal((3, 300))
+    mixed, losses = run(scores[:, :, None], targets, regression=True)[1:]
+    np.testing.assert_allclose(mixed[:, 0], numbers(scores, targets), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(losses, (mixed[:, 0] - targets) ** 2)
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10_000), members=st.integers(1, 8), switches=st.integers(0, 4))
+def test_the_shares_lose_little_to_the_best_member_of_each_stretch(
+    seed: int, members: int, switches: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    chances = rng.uniform(1e-6, 1.0, (400, members))
+    best = rng.integers(0, members, switches + 1)[np.arange(400) * (switches + 1) // 400]
+    chances[np.arange(400), best] = rng.uniform(0.8, 1.0, 400)
+    shares, expected, loss = np.full(members, 1 / members), np.full(members, 1 / members), 0.0
+    for each in chances:
+        loss -= np.log(shares @ each)
+        expected = share(expected, each)
+        reweigh(shares, each.copy(), 1.0)
+        np.testing.assert_allclose(shares, expected, rtol=1e-9)
+    regret = loss + np.log(chances[np.arange(400), best]).sum()
+    bound = np.log(members) + switches * np.log(members / SHARE) - 400 * np.log1p(-SHARE)
+    assert regret <= bound + 1e-9
+
+
+def test_a_weight_is_so_many_times_bayes_rule() -> None:
+    chances, once = np.array([0.9, 0.5, 0.1]), np.array([0.2, 0.3, 0.5])
+    expected = share(once, chances, 2.5)
+    reweigh(once, chances, 2.5)
+    np.testing.assert_allclose(once, expected)
+    reweigh(once, np.array([0.9, 0.5, 0.1]), 1e100)
+    np.testing.assert_allclose(once, [1 - SHARE + SHARE / 3, SHARE / 3, SHARE / 3])
+
+
+@pytest.mark.parametrize("factor", [0.01, 1.0, 10.0, 1e6])
+@pytest.mark.parametrize("shift", [0.0, 3.0])
+def test_scores_of_any_scale_and_bias_are_calibrated(factor: float, shift: float) -> None:
+    logits, labels = labelled(3, 6000)
+    mixed, losses = run((factor * (logits + shift))[None, :, None], labels)[1:]
+    assert calibration_error(mixed[2000:], labels[2000:]) < 0.03
+    assert losses[1000:].mean() < np.log1p(np.exp(-labels * logits))[1000:].mean() + 0.01
+
+
+def test_labels_that_are_wrong_now_and_then_are_allowed_for() -> None:
+    logits, labels = labelled(4, 10_000, spread=4.0)
+    labels *= np.where(np.random.default_rng(4).random(10_000) < 0.1, -1, 1)
+    chances = 0.1 + 0.8 * sigmoid(labels * logits)
+    mixed, losses = run(logits[None, :, None], labels)[1:]
+    assert calibration_error(mixed, labels) < 0.03
+    assert losses.mean() < -np.log(chances).mean() + 0.02
+
+
+def test_the_mixture_follows_a_switch_of_the_best_expert() -> None:
+    logits, labels = labelled(5, 4000)
+    noise = 2 * np.random.default_rng(5).standard_normal((2, 4000))
+    noise[0, :2000], noise[1, 2000:] = logits[:2000], logits[2000:]
+    ideal = np.log1p(np.exp(-labels * logits))
+    losses = run(noise[:, :, None], labels)[2]
+    assert losses.mean() < ideal.mean() + 0.02
+    assert losses[2000:2200].mean() < ideal[2000:2200].mean() + 0.15
+
+
+@pytest.mark.parametrize("garbage", [0.0, 7.0, 1e300, -np.inf, np.nan, "noise"])
+def test_a_worthless_expert_does_no_harm(garbage: Any) -> None:
+    logits, labels = labelled(6, 3000)
+    noise = np.random.default_rng(6).standard_normal(3000)
+    scores = np.stack([logits, 1e3 * noise if garbage == "noise" else np.full(3000, garbage)])
+    alone, both = (run(scores[:experts, :, None], labels)[2].mean() for experts in (1, 2))
+    assert both < alone + 0.005
+
+
+def test_the_blend_finds_what_no_expert_knows() -> None:
+    rng = np.random.default_rng(7)
+    parts = rng.standard_normal((3, 5000))
+    labels = np.where(rng.random(5000) < sigmoid(2 * parts.sum(axis=0)), 1.0, -1.0)
+    mixing, _, losses = run(parts[:, :, None], labels)
+    alone = [run(parts[e : e + 1, :, None], labels)[2].mean() for e in range(3)]
+    assert losses.mean() < min(alone) - 0.1
+    assert mixing.weights.argmax() == 3
+    assert mixing.weights.sum() == pytest.approx(1.0)
+
+
+def test_numbers_are_shrunk_shifted_and_combined() -> None:
+    rng = np.random.default_rng(8)
+    parts = rng.standard_normal((2, 4000))
+    targets = parts.sum(axis=0) / np.sqrt(2) + 0.1 * rng.standard_normal(4000)
+    scores = np.stack([5 * parts[0] + 3, parts[1], rng.standard_normal(4000)])
+    losses = run(scores[:, :, None], targets, regression=True)[2]
+    assert losses[1000:].mean() < 0.02
+
+
+def scores_of(kind: str, seed: int = 9, events: int = 400) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    classes = 4 if kind == "several" else 1
+    scores = rng.standard_normal((3, events, classes))
+    if kind == "number":
+        return scores, rng.standard_normal(events)
+    return scores, rng.integers(0, 4, events) * 1.0 if kind == "several" else labelled(seed, events)[1]
+
+
+def mixing_of(kind: str, forget: float = 0.0) -> Mixing:
+    mixing = Mixing(3, kind == "number", forget)
+    if kind == "several":
+        mixing.widen(4)
+    return mixing
+
+
+def same_state(one: Any, other: Any) -> bool:
+    left, right = one.arrays(), other.arrays()
+    return left.keys() == right.keys() and all(left[k].tobytes() == right[k].tobytes() for k in left)
+
+
+@pytest.mark.parametrize("kind", ["two", "several", "number"])
+@settings(deadline=None, max_examples=10)
+@given(cuts=st.lists(st.integers(0, 400), max_size=6), forget=st.sampled_from([0.0, 50.0]))
+def test_blocks_and_single_events_and_resumed_runs_give_the_same_bits(
+    kind: str, cuts: list[int], forget: float
+) -> None:
+    scores, labels = scores_of(kind)
+    labels[::7] = np.nan
+    whole, pieces = mixing_of(kind, forget), mixing_of(kind, forget)
+    mixed, losses = whole.run(scores, labels, np.ones(400))
+    for begin, end in pairwise(sorted({0, 400, *cuts})):
+        resumed = mixing_of(kind, forget)
+        resumed.restore(pieces.arrays())
+        pieces = resumed
+        assert pieces.scores(scores[:, begin:end]).shape == (end - begin, mixed.shape[1])
+        part, lost = pieces.run(scores[:, begin:end], labels[begin:end], np.ones(end - begin))
+        assert part.tobytes() == mixed[begin:end].tobytes()
+        assert lost.tobytes() == losses[begin:end].tobytes()
+    assert same_state(whole, pieces)
+
+
+@pytest.mark.parametrize("kind", ["two", "several", "number"])
+def test_unlabelled_and_weightless_events_leave_no_trace(kind: str) -> None:
+    scores, labels = scores_of(kind)
+    one, other = mixing_of(kind), mixing_of(kind)
+    one.run(scores, labels, np.ones(400))
+    other.run(np.repeat(scores, 2, axis=1), np.repeat(labels, 2), np.tile([1.0, 0.0], 400))
+    other.scores(1e9 * scores)
+    assert same_state(one, other)
+
+
+@pytest.mark.parametrize("kind", ["two", "several", "number"])
+@pytest.mark.parametrize("size", [0.0, 1e-300, 1e6, 1e100, 1e300])
+@pytest.mark.parametrize("weight", [1e-300, 1.0, 1e300])
+def test_nothing_overflows_whatever_the_scores(kind: str, size: float, weight: float) -> None:
+    scores, labels = scores_of(kind)
+    if kind == "number" and size:
+        labels *= min(size, 1e100)
+    mixing = mixing_of(kind)
+    mixed, losses = mixing.run(size * scores, labels, np.full(400, weight))
+    assert np.isfinite(mixed).all()
+    assert np.isfinite(losses).all()
+    assert all(np.isfinite(array).all() for array in mixing.arrays().values())
+    mixing_of(kind).restore(mixing.arrays())
+
+
+@pytest.mark.parametrize("kind", ["two", "several", "number"])
+def test_one_class_for_ten_thousand_events_is_recovered_from(kind: str) -> None:
+    scores, labels = scores_of(kind, events=12_000)
+    labels[:10_000] = 1.0
+    mixing = mixing_of(kind)
+    mixed, losses = mixing.run(scores, labels, np.ones(12_000))
+    assert np.isfinite(mixed).all()
+    assert losses[5000:10_000].max() < 0.01
+    blank = {"two": np.log(2), "several": np.log(4), "number": 1.0}[kind]
+    assert losses[11_000:].mean() < 1.5 * blank
+
+
+def test_what_is_long_past_is_forgotten_sooner_with_a_shorter_half_life() -> None:
+    logits, labels = labelled(10, 3000)
+    late = np.where(np.arange(3000) < 2000, 0.0, 4.0)
+    lost = [run((logits + late)[None, :, None], labels, forget=h)[2][2000:2300].mean() for h in (0.0, 50.0)]
+    assert lost[1] < lost[0]
+
+
+def test_widening_keeps_the_odds_of_the_first_two() -> None:
+    scores, labels = scores_of("two")
+    mixing = mixing_of("two")
+    mixing.run(2 * scores, labels, np.ones(400))
+    before = mixing.scores(scores)[:, 0]
+    halves = np.concatenate([-scores / 2, scores / 2], axis=2)
+    mixing.widen(2)
+    logs = mixing.scores(halves)
+    np.testing.assert_allclose(logs[:, 1] - logs[:, 0], before, rtol=1e-9, atol=1e-9)
+    mixing.widen(3)
+    wider = mixing.scores(np.concatenate([halves, np.zeros((3, 400, 1))], axis=2))
+    np.testing.assert_allclose(wider[:, 1] - wider[:, 0], before, atol=0.1)
+    assert np.isfinite(mixing.run(np.zeros((3, 9, 3)), np.full(9, 2.0), np.ones(9))[1]).all()
+
+
+@pytest.mark.parametrize("kind", ["two", "several", "number"])
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("shares", lambda a: a[:-1]),
+        ("shares", lambda a: 2 * a),
+        ("mix", lambda a: a * np.nan),
+        ("looseness", lambda a: -a),
+        ("covariances", lambda a: a[:, :1]),
+        ("covariances", lambda a: a + np.triu(a[0], 1)[None] + 9.0 * np.tri(a.shape[1]).T),
+        ("parameters", lambda a: a.astype(np.float32)),
+        ("squares", lambda a: 0 * a),
+        ("steps", lambda a: a - 10**6),
+        ("offsets", lambda a: a[:, :1]),
+        ("offsets", lambda a: np.zeros((3, 1))),
+        ("slack", lambda a: np.zeros((3, 9))),
+    ],
+)
+def test_a_state_that_contradicts_itself_is_refused(kind: str, name: str, change: Any) -> None:
+    mixing = mixing_of(kind)
+    mixing.run(*scores_of(kind), np.ones(400))
+    arrays = mixing.arrays()
+    arrays[name] = change(arrays[name])
+    if kind != "several" and name == "offsets" and arrays[name].shape == (3, 0):
+        return
+    with pytest.raises(ValueError, match="contradicts"):
+        mixing_of(kind).restore(arrays)
+
+
+def mixture_of(kind: str, others: int = 0) -> Mixture:
+    loss = {"two": LOGISTIC, "several": HINGE, "number": SQUARED}[kind]
+    rules = [Rule(gamma, True, 0.05, 0.0, loss, 2.0 * (loss == SQUARED), 8, 0) for gamma in (1, 2, 3)]
+    mixing = Mixing(3 + others, kind == "number")
+    mixture = Mixture([SupportVectors(rule, False) for rule in rules], mixing)
+    mixture.reserve(5, 5)
+    if kind == "several":
+        mixture.widen(4)
+    return mixture
+
+
+@pytest.mark.parametrize("kind", ["two", "several", "number"])
+def test_a_mixture_is_its_experts_and_the_mixing_of_their_scores(kind: str) -> None:
+    rows, (_, labels) = stream(11, 400, 5), scores_of(kind)
+    mixture, alone, ones = mixture_of(kind), mixture_of(kind).experts, np.ones(400)
+    mixed, losses = mixture.run(block_of(rows), labels, ones)
+    mixing, scores = mixing_of(kind), np.stack([each.run(block_of(rows), labels, ones)[0] for each in alone])
+    expected, lost = mixing.run(scores, labels, ones)
+    assert (mixed.tobytes(), losses.tobytes()) == (expected.tobytes(), lost.tobytes())
+    again = np.stack([each.scores(block_of(rows)) for each in alone])
+    assert mixture.scores(block_of(rows)).tobytes() == mixing.scores(again).tobytes()
+    assert (mixture.steps, mixture.classes, mixture.weights.shape) == (400, mixed.shape[1], (4,))
+
+
+@pytest.mark.parametrize("kind", ["two", "several", "number"])
+def test_a_mixture_cut_and_resumed_gives_the_same_bits(kind: str) -> None:
+    rows, (_, labels) = stream(12, 400, 5), scores_of(kind)
+    whole, pieces, block = mixture_of(kind, others=1), mixture_of(kind, others=1), block_of(rows)
+    others = np.random.default_rng(12).standard_normal((1, 400, whole.classes))
+    mixed, _ = whole.run(block, labels, np.ones(400), others)
+    for begin, end in pairwise([0, 1, 2, 150, 400]):
+        resumed = mixture_of(kind, others=1)
+        resumed.restore(pieces.arrays(), 5, 5)
+        pieces = resumed
+        part = block._replace(starts=block.starts[begin : end + 1])
+        said = pieces.run(part, labels[begin:end], np.ones(end - begin), others[:, begin:end])[0]
+        assert said.tobytes() == mixed[begin:end].tobytes()
+    assert same_state(whole, pieces)
+
+
+def test_a_third_class_and_a_new_beginning() -> None:
+    rows, (_, labels) = stream(13, 400, 5), scores_of("two")
+    mixture, block = mixture_of("two"), block_of(rows)
+    mixture.run(block, labels, np.ones(400))
+    before = mixture.scores(block)[:, 0]
+    mixture.widen(3)
+    after = mixture.scores(block)
+    np.testing.assert_allclose(after[:, 1] - after[:, 0], before, atol=0.1)
+    mixture.run(block, np.arange(400) % 3.0, np.ones(400))
+    mixture.restart(7)
+    assert (mixture.steps, mixture.classes, mixture.weights.tolist()) == (7, 1, [0.25] * 4)
+    assert mixture.summary()["experts"] == 3
+
+
+def test_states_of_other_mixtures_are_refused() -> None:
+    mixture = mixture_of("two")
+    rows, (_, labels) = stream(14, 400, 5), scores_of("two")
+    mixture.run(block_of(rows), labels, np.ones(400))
+    arrays = mixture.arrays()
+    wider = {**mixture_of("several").mixing.arrays(), **{k: v for k, v in arrays.items() if "." in k}}
+    fewer = {name: array for name, array in arrays.items() if not name.startswith("2.")}
+    for state in (wider, fewer, {**arrays, "3.values": np.zeros(1)}, {**arrays, "mix": np.zeros(4)}):
+        with pytest.raises(ValueError, match="experts|contradicts"):
+            mixture_of("two").restore(state, 5, 5)
+    with pytest.raises(ValueError, match="none of 4 classes"):
+        mixing_of("several").run(np.zeros((3, 1, 4)), np.array([4.0]), np.ones(1))
+    with pytest.raises(ValueError, match="labels"):
+        mixture.run(block_of(rows), labels, np.ones(400), np.zeros((1, 400, 1)))
