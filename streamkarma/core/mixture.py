@@ -72,15 +72,26 @@ class Mixture:
             expert.widen(classes)
         self.mixing.widen(classes)
 
-    def run(self, block: Block, labels: Floats, weights: Floats,
+    def run(self, block: Block, labels: Floats, weights: Floats, delays: Floats | None = None,
             others: NDArray[np.float64] | None = None) -> tuple[NDArray[np.float64], Floats]:  # fmt: skip
         """Predict, then learn, each event; see ``Mixing.run`` for what is returned.
 
-        ``others`` are scores of models from elsewhere, shape (F, T, C), each from before the
-        model learned the event.
+        Parameters
+        ----------
+        block, labels, weights
+            As of ``Core.run``.
+        delays
+            Shape (T,), 0 or more: how late the label comes. In the mixing, not for the experts, an
+            event counts 1 / (1 + delay) times. Labels that come late come in bunches that have much
+            in common; experts that have learned the first of a bunch look wise on the others, and
+            who trusts them is wrong on the next. In the worst case this is the price of a delay.
+        others
+            Scores of models from elsewhere, shape (F, T, C), each from before the model learned the
+            event.
         """
         own = [expert.run(block, labels, weights)[0] for expert in self.experts]
-        return self.mixing.run(_together(own, others), labels, weights)
+        counts = weights if delays is None else weights / (1.0 + delays)
+        return self.mixing.run(_together(own, others), labels, counts)
 
     def scores(self, block: Block, others: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Scores of every event, shape (T, C), without learning."""

@@ -73,14 +73,17 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
     def decision_one(self, x: Record) -> float | dict[Label, float]:
         """The raw score: with up to two classes a number that is positive for the second of
         ``classes``, with more a number for each."""
-        scores = self._learner.scores([x])[0].tolist()
+        scores = self._scores([x])[0].tolist()
         if len(scores) == 1:
             return float(scores[0])
         return dict(zip(self._labels.known, scores, strict=True))
 
     def _probabilities(self, records: Sequence[Record]) -> NDArray[np.float64]:
         known = len(self._labels.known)
-        return probabilities(self._learner.scores(records), known)
+        return probabilities(self._scores(records), known)
+
+    def _scores(self, records: Sequence[Record]) -> NDArray[np.float64]:
+        return self._learner.scores(records)
 
     def run(self, batch: Batch, labels: Sequence[Label | None], weights: Sequence[float]) -> Judged:
         """See ``KARMABase.run``; a third class and each one after it gets a vector of its own."""
@@ -88,7 +91,7 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
         weighed = np.array(weights, np.float64)
         targets = self._labels.indices(labels)
         learned = (targets != NONE) & (weighed > 0.0)
-        block = self._learner.encode(batch, learned)
+        self._learner.encode(batch, learned)
         known, losses = np.empty(events, np.int64), np.empty(events)
         core = self._learner.core
         pieces: list[tuple[int, NDArray[np.float64]]] = []
@@ -105,14 +108,17 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
             end = begin + int(later[0]) if later.size else events
             part = slice(begin, end)
             codes = np.where(targets[part] < 0, np.nan, targets[part])
-            scores, losses[part] = core.run(
-                block._replace(starts=block.starts[begin : end + 1]),
-                codes if core.classes > 1 else 2.0 * codes - 1.0,
-                weighed[part],
-            )
+            signs = codes if core.classes > 1 else 2.0 * codes - 1.0
+            others = self._others(batch, part, targets[part], weighed[part])
+            scores, losses[part] = self._learner.run(part, signs, weighed[part], others)
             pieces.append((begin, scores))
             begin = end
         return Judged(joined(pieces, events, core.classes), known, targets, losses)
+
+    def _others(self, batch: Batch, part: slice, targets: NDArray[np.int64],
+                weights: NDArray[np.float64]) -> NDArray[np.float64] | None:  # fmt: skip
+        """Scores of models from elsewhere, which learn the events of that part: none here."""
+        return None
 
     def check_label(self, label: Any) -> Label:
         """``label`` as it will be kept, or RecordError if it cannot be one of this model's."""

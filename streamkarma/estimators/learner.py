@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.learning import Arrays, Core
+from streamkarma.core.mixture import Mixture
 from streamkarma.core.moments import encode, memory
 from streamkarma.errors import RecordError
+from streamkarma.estimators.waiting import Waiting
 from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
 from streamkarma.events.vocabulary import PASSING, Record, Vocabulary
@@ -45,10 +47,13 @@ class Learner:
         self.scale = scale
         self.longest = memory(forget)
         self.core = core
+        #: For a mixture, which has to know how late labels come.
+        self.waiting = Waiting() if isinstance(core, Mixture) else None
         self.vocabulary = Vocabulary(max_attributes, max_coordinates)
         self.moments = np.zeros((1, 3))
-        #: The block that was encoded last.
+        #: The block that was encoded last, and how late its labels come.
         self.encoded: Block
+        self._delays = np.zeros(0)
 
     def batch(self) -> Batch:
         """An empty batch to append records to."""
@@ -66,13 +71,36 @@ class Learner:
         if batch.has_passing and (block.coordinates[np.repeat(learned, batch.sizes())] >= PASSING).any():
             # Compiled code would write where no array is.
             raise ValueError("an event to be learned was appended as one that is not")
+        if self.waiting is not None:
+            self._delays = self.waiting.delays(block, learned)
         self.encoded = encode(
             block, vocabulary.numbers, self.moments, learned, self.scale, True, self.longest
         )
         return self.encoded
 
+    def run(self, part: slice, labels: Floats, weights: Floats,
+            others: NDArray[np.float64] | None = None) -> tuple[NDArray[np.float64], Floats]:  # fmt: skip
+        """Predict, then learn, a part of the events encoded last.
+
+        Parameters
+        ----------
+        part
+            From where to where.
+        labels, weights
+            As of ``Core.run``, for these events.
+        others
+            As of ``Mixture.run``.
+        """
+        block = self.encoded._replace(starts=self.encoded.starts[part.start : part.stop + 1])
+        if isinstance(self.core, Mixture):
+            return self.core.run(block, labels, weights, self._delays[part], others)
+        return self.core.run(block, labels, weights)
+
     def scores(self, records: Iterable[Record]) -> NDArray[np.float64]:
-        """Scores of records by the model as it stands, shape (T, C), leaving no trace."""
+        """Scores of records by the model as it stands, shape (T, C).
+
+        That leaves no trace, but that a mixture remembers what it was asked about.
+        """
         batch = self.batch()
         for record in records:
             batch.append(record, learned=False)
@@ -90,7 +118,8 @@ class Learner:
         """Everything learned: what goes into JSON, and arrays."""
         header = {"entries": self.vocabulary.entries(), "ignored": self.vocabulary.ignored}
         moments = self.moments[: self.vocabulary.coordinate_count]
-        return header, {"moments": moments, **self.core.arrays()}
+        beside = self.waiting.arrays() if self.waiting is not None else {}
+        return header, {"moments": moments, **beside, **self.core.arrays()}
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Take over a ``state``.
@@ -106,4 +135,6 @@ class Learner:
         if moments.shape != (self.vocabulary.coordinate_count, 3):
             raise ValueError("the running statistics do not fit the vocabulary")
         self.moments = np.array(moments)
+        if self.waiting is not None:
+            self.waiting.restore(arrays)
         self.core.restore(arrays, self.vocabulary.attribute_count, self.vocabulary.coordinate_count)

@@ -1,0 +1,90 @@
+"""River classifiers as experts of the mixture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from river import base
+
+from streamkarma.events.batch import Batch
+from streamkarma.events.labels import NONE, Label
+from streamkarma.events.vocabulary import Record, Vocabulary, is_missing
+
+#: Probabilities of a guest are held this far from 0 and 1.
+LEAST = 1e-6
+
+
+class RecordingBatch(Batch):
+    """A batch that keeps the records, for models that take nothing else."""
+
+    def __init__(self, vocabulary: Vocabulary, scale: bool) -> None:
+        super().__init__(vocabulary, scale)
+        self.records: list[Record] = []
+
+    def append(self, record: Record, learned: bool) -> None:
+        """As ``Batch.append``."""
+        super().append(record, learned)
+        self.records.append(record)
+
+    def extend(self, records: Sequence[Record], learned: Sequence[bool]) -> int:
+        """As ``Batch.extend``."""
+        added = super().extend(records, learned)
+        self.records += records[:added]
+        return added
+
+    def extend_plain(self, records: Sequence[Record]) -> bool:
+        """Never: one by one they are kept."""
+        return False
+
+
+class Guests:
+    """Models from elsewhere that predict and learn beside the experts.
+
+    Parameters
+    ----------
+    models
+        River classifiers. They get an event without what is missing, and must take that.
+    """
+
+    def __init__(self, models: Sequence[base.Classifier]) -> None:
+        self.models = [model.clone() for model in models]
+
+    def run(self, records: Sequence[Record], known: Sequence[Label], targets: NDArray[np.int64],
+            weights: NDArray[np.float64], classes: int) -> NDArray[np.float64]:  # fmt: skip
+        """Predict, then learn, each event in turn.
+
+        Parameters
+        ----------
+        records
+            T events.
+        known
+            The labels, in the order of the scores.
+        targets, weights
+            Shape (T,): the index of the label, negative without one, and the weight.
+        classes
+            Columns of the scores: 1 for up to two classes.
+
+        Returns
+        -------
+        Scores from before each event was learned, shape (F, T, classes).
+        """
+        scores = np.zeros((len(self.models), len(records), classes))
+        for t, record in enumerate(records):
+            x = {name: value for name, value in record.items() if not is_missing(value)}
+            for f, model in enumerate(self.models):
+                scores[f, t] = self._scores(model, x, known, classes)
+                if targets[t] > NONE and weights[t] > 0.0:
+                    model.learn_one(x, known[targets[t]])
+        return scores
+
+    def _scores(self, model: Any, x: Record, known: Sequence[Label], classes: int) -> NDArray[np.float64]:
+        chances = model.predict_proba_one(x)
+        each = [min(max(chances.get(label, 0.0), LEAST), 1.0 - LEAST) for label in known]
+        if classes > 1:
+            return np.log(each)
+        # Of two classes the score is that of the second, and nothing is known of fewer.
+        return np.full(1, math.log(each[1] / each[0]) if len(each) == 2 else 0.0)
