@@ -17,6 +17,7 @@ from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.mixing import Mixing
 from streamkarma.core.mixture import Mixture
 from streamkarma.core.moments import memory
+from streamkarma.core.products import Products
 from streamkarma.core.pruning import MERGE
 from streamkarma.core.subspace import Settings, Subspace
 from streamkarma.core.support import SupportVectors
@@ -65,8 +66,9 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Core]:
         "explicit 2 arow": arow(2, 10.0),
         "explicit 2 arow fast": arow(2, 1.0),
         "explicit 2 adagrad": adagrad(2),
+        "products": Products(Step(AROW, hinge, 3.0, 0.0, 0.0, 0.0, forget), TABLE_BITS),
         "karma": SupportVectors(rule, average=False),
-        "subspace": Subspace(plain),
+        "subspace": Subspace(plain._replace(r=100.0)),
         "subspace indicators": Subspace(plain._replace(indicators=True)),
         "subspace factor": Subspace(plain._replace(max_rank_dim=1, rank=RANK)),
     }
