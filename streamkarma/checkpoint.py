@@ -26,7 +26,7 @@ MAGIC = b"streamkarma model\n"
 #: Raised whenever older programs could no longer read what is written.
 FORMAT = 1
 #: What an array may hold: plain numbers, little-endian.
-TYPES = ("<f8", "<i8", "<i4")
+TYPES = ("<f8", "<i8", "<i4", "<u8", "|b1")
 _DIGEST_SIZE = hashlib.sha256().digest_size
 
 Arrays = dict[str, NDArray[Any]]
@@ -145,6 +145,8 @@ def _arrays(shapes: list[list[Any]], content: bytes) -> Arrays:
         if end > len(content):
             raise ValueError(name)
         arrays[name] = np.frombuffer(content, dtype, size, begin).reshape(shape)
+        if dtype == np.bool_ and any(byte > 1 for byte in content[begin:end]):
+            raise ValueError(name)
         begin = end
     if begin != len(content):
         raise ValueError("more bytes than arrays")

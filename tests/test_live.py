@@ -16,7 +16,7 @@ from streamkarma.runtime.live import Live, Standing, sparkline
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDE = 100
 START = Standing(
-    12345, 1.5, 0.4123, "logistic", ("error rate", 0.182), 512, 512, {"svd": 0.0301, "zero": -0.4}
+    12345, 1.5, 0.4123, "logistic", ("error rate", 0.182), 512, 512, {}, {"svd": 0.0301, "zero": -0.4}
 )
 
 numbers = st.floats(allow_nan=False)

@@ -16,7 +16,11 @@ MAX_RECORD_BYTES = 16 << 20
 #: Those that are parameters of an estimator under the same name.
 OPTIONS = (
     "gamma", "rho", "eta", "horizon", "regularity", "forget", "loss", "pruning", "normalize", "scale",
+    "update", "r", "table_bits", "indicators",
 )  # fmt: skip
+
+#: As ``estimators.learners`` has them, which is not imported before a command runs.
+LEARNERS = ("auto", "karma", "explicit", "subspace")
 
 Decorator = Callable[[Any], Any]
 
@@ -46,19 +50,24 @@ fields = together(
     click.option("--full", metavar="NAME", help="The complete vector, for --regret full; not learned from."),
 )
 
-learner = together(
-    click.option("--learner", type=click.Choice(["karma"]), help="What learns.  [default: karma]"),
+learner = click.option(
+    "--learner",
+    type=click.Choice(LEARNERS),
+    help="What learns; auto is a mixture of all.  [default: auto, or the one that has the options given]",
+)
+
+parameters = together(
     click.option(
         "--gamma",
         metavar="INT|auto",
         type=or_auto(click.IntRange(min=1)),
-        help="Order of the kernel; 1 is 0-imputation.  [default: 2]",
+        help="karma, explicit: order of the kernel; 1 is 0-imputation.  [default: 2]",
     ),
     click.option(
         "--rho",
         metavar="FLOAT|auto",
         type=or_auto(above_zero),
-        help="Regularisation: steps of exactly 1/(rho t); auto: by the regret bound.  "
+        help="karma: regularisation, with steps of exactly 1/(rho t); auto: by the regret bound.  "
         "[default: 0.001, and no long first steps]",
     ),
     click.option(
@@ -79,27 +88,48 @@ learner = together(
         type=click.FloatRange(min=1),
         help="Half-life, in events, of what was learned, for streams that drift.  [default: none]",
     ),
-    click.option("--eta", type=above_zero, help="Constant step instead of a decreasing one."),
+    click.option("--eta", type=above_zero, help="karma: constant step instead of a decreasing one."),
+    click.option(
+        "--update",
+        type=click.Choice(["arow", "adagrad", "sgd"]),
+        help="explicit: how it steps.  [default: arow]",
+    ),
+    click.option(
+        "--r",
+        type=above_zero,
+        help="explicit, subspace: caution of the steps.  [default: 1 and 10]",
+    ),
+    click.option(
+        "--table-bits",
+        metavar="BITS",
+        type=click.IntRange(8, 30),
+        help="explicit: log2 of the most weights; beyond it they are hashed.  [default: 22]",
+    ),
+    click.option(
+        "--indicators/--no-indicators",
+        default=None,
+        help="subspace: let it see what is missing.  [default: no-indicators]",
+    ),
     click.option(
         "--loss",
         metavar="NAME",
-        help="For classes logistic, hinge or squared_hinge; for numbers squared, absolute, huber "
+        help="karma: for classes logistic, hinge or squared_hinge; for numbers squared, absolute, huber "
         "or epsilon_insensitive.  [default: logistic or squared]",
     ),
     click.option(
         "--budget",
         type=click.IntRange(min=0),
-        help="Most support vectors; 0 for no limit.  [default: 512]",
+        help="karma: most support vectors; 0 for no limit.  [default: 512]",
     ),
     click.option(
         "--pruning",
         type=click.Choice(["merge", "remove", "oldest"]),
-        help="What gives way when the budget is full.  [default: merge]",
+        help="karma: what gives way when the budget is full.  [default: merge]",
     ),
     click.option(
         "--normalize/--no-normalize",
         default=None,
-        help="Divide the kernel by the norms of both events.  [default: normalize]",
+        help="karma, explicit: divide the kernel by the norms of both events.  [default: normalize]",
     ),
     click.option(
         "--scale/--no-scale",
@@ -169,6 +199,7 @@ comparison = together(
 keeping = together(
     tasks,
     learner,
+    parameters,
     click.option(
         "--model",
         metavar="PATH",
@@ -234,19 +265,7 @@ def learning(said: dict[str, Any]) -> dict[str, Any]:
 
 def compared(said: dict[str, Any]) -> dict[str, Any]:
     """What is learned and how it is compared, by the names of a plan."""
-    names = (
-        "gamma",
-        "rho",
-        "eta",
-        "horizon",
-        "regularity",
-        "forget",
-        "loss",
-        "pruning",
-        "normalize",
-        "scale",
-    )
-    options = {name: said[name] for name in names if said[name] is not None}
+    options = {name: said[name] for name in OPTIONS if said[name] is not None}
     if said["budget"] is not None:
         options["budget"] = said["budget"] or None
     shared = ("task", "positive", "learner", "regret_memory", "regret_seconds")

@@ -17,7 +17,14 @@ from streamkarma.errors import UsageError
 @config_option
 @shared.fields
 @shared.tasks
-@shared.learner
+@click.option(
+    "--learner",
+    "learners",
+    metavar="NAMES",
+    help=f"What learns, of {', '.join(shared.LEARNERS)}; several, with commas, for a file.  [default: auto, "
+    "or the one that has the options given]",
+)
+@shared.parameters
 @click.option(
     "--regret",
     "--baselines",
@@ -49,6 +56,13 @@ def regret(**said: Any) -> None:
 
     if said["baselines"].strip() in ("", "none"):
         raise UsageError("--baselines none leaves nothing to compare with; name some, or fast, or all")
+    learners = [name.strip() for name in (said["learners"] or "").split(",") if name.strip()]
+    for name in learners:
+        if name not in shared.LEARNERS:
+            raise UsageError(f"--learner {name}: no such learner; there are {', '.join(shared.LEARNERS)}")
+    if len(learners) > 1 and said["input"] == "-":
+        raise UsageError("several learners need a file: standard input can be read once only")
+    said["learner"] = None
     plan = Plan(
         input=said["input"],
         fields=shared.field_names(said),
@@ -57,4 +71,4 @@ def regret(**said: Any) -> None:
         regret=said["baselines"],
         **shared.compared(said),
     )
-    sys.exit(Regretting(plan, said["json"], said["plot"]).execute())
+    sys.exit(Regretting(plan, learners, said["json"], said["plot"]).execute())

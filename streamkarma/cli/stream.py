@@ -77,4 +77,6 @@ def _execute(said: dict[str, Any], **plan: Any) -> None:
 def _shown(value: Any) -> str:
     if value is None:
         return "-"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {each:.3f}" for name, each in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

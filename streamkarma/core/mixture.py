@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.mixing import Mixing
 from streamkarma.core.passes import Floats
+from streamkarma.core.support import SupportVectors
 from streamkarma.events.block import Block
 
 
@@ -104,10 +105,12 @@ class Mixture:
         self.mixing.restart()
 
     def summary(self) -> dict[str, Any]:
-        """The weight of every expert and of the blend, and the memory of all."""
+        """The weight of every expert and of the blend, the memory of all, and what support vectors hold."""
         own = sum(array.nbytes for array in self.mixing.arrays().values())
+        support = [expert.summary() for expert in self.experts if isinstance(expert, SupportVectors)]
         names = [*self.named, *(f"other {i}" for i in range(1, self.mixing.experts - len(self.named) + 1))]
         return {
+            **(support[0] if support else {}),
             "experts": dict(zip([*names, "blend"], self.weights.tolist(), strict=True)),
             "bytes": own + sum(expert.summary()["bytes"] for expert in self.experts),
         }

@@ -125,7 +125,8 @@ def restored(a: Arrays, sizes: Sizes, attributes: int, coordinates: int) -> Spac
         or not _is(clock, np.float64, (6,))
         or not _is(owners, np.int32, (owners.size,))
         or not len(owners) == clock[SEEN] <= coordinates
-        or not -1 <= owners.min(initial=0) <= owners.max(initial=-1) < attributes
+        or owners.min(initial=0) < -1
+        or owners.max(initial=-1) >= attributes
     ):
         return None
     wide = bool(clock[WIDE])

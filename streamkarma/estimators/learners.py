@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from inspect import signature
 from typing import Any
 
@@ -24,6 +24,9 @@ LEARNERS: dict[str, tuple[type[CoreClassifier], type[CoreRegressor]]] = {
     "auto": (KARMAMixtureClassifier, KARMAMixtureRegressor),
 }
 
+#: Options that do not tell one learner from the others.
+COMMON = frozenset({"scale", "forget"})
+
 KINDS: dict[str, type[Model]] = {kind.__name__: kind for pair in LEARNERS.values() for kind in pair}
 
 
@@ -38,6 +41,21 @@ def learner_of(model: Model) -> str:
     return next(name for name, kinds in LEARNERS.items() if type(model) in kinds)
 
 
+def chosen(options: Iterable[str]) -> str:
+    """The learner that a user who names none means, by the options that were given.
+
+    Examples
+    --------
+    >>> chosen(["scale"]), chosen(["rho", "budget"]), chosen(["update"]), chosen(["indicators"])
+    ('auto', 'karma', 'explicit', 'subspace')
+    """
+    said = set(options)
+    if said <= COMMON:
+        return "auto"
+    takes = (name for name in ("karma", "explicit", "subspace") if said <= set(_parameters(name, False)))
+    return next(takes, "karma")
+
+
 def made(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
     """A classifier or a regressor by the name of its learner.
 
@@ -46,8 +64,11 @@ def made(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
     UsageError
         For an option that this learner does not have.
     """
-    kind = LEARNERS[learner][regression]
     for name in options:
-        if name not in signature(kind).parameters:
-            raise UsageError(f"--{name} has no meaning with --learner {learner}")
-    return kind(**options)
+        if name not in _parameters(learner, regression):
+            raise UsageError(f"--{name.replace('_', '-')} has no meaning with --learner {learner}")
+    return LEARNERS[learner][regression](**options)
+
+
+def _parameters(learner: str, regression: bool) -> Mapping[str, Any]:
+    return signature(LEARNERS[learner][regression]).parameters

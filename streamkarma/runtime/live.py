@@ -17,15 +17,20 @@ _MARGIN = 30  # columns of a line's name, value and gaps, without its sparkline 
 
 
 class Standing(NamedTuple):
-    """How a run stands: loss and errors are means so far, the regret is per event, by baseline."""
+    """How a run stands.
+
+    Loss and errors are means so far, experts have the weights of a mixture (none of another learner), and
+    the regret is per event, by baseline.
+    """
 
     events: int
     seconds: float
     loss: float | None
     loss_name: str
     errors: tuple[str, float] | None
-    support_vectors: int
+    support_vectors: int | None
     budget: int | None
+    experts: dict[str, float]
     regret: dict[str, float]
 
 
@@ -128,8 +133,11 @@ class Live:
             name, error = standing.errors
             rows.append((name, _number(error), sparkline(self._errors.points, room)))
         limit = f" of {standing.budget:,}" if standing.budget else ""
-        rows.append(("vectors", f"{standing.support_vectors:,}{limit}", ""))
+        if standing.support_vectors is not None:
+            rows.append(("vectors", f"{standing.support_vectors:,}{limit}", ""))
         lines = [f"{name:<10}  {value:>12}   {more}" for name, value, more in rows]
+        if standing.experts:
+            lines.append(f"{'experts':<10}  {heaviest(standing.experts)}")
         if standing.regret:
             lines.append(f"{'regret':<10}  {_regret(standing.regret)}")
         return lines
@@ -182,6 +190,18 @@ def _mean(values: Sequence[float]) -> float:
 
 def _number(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 1e6 else f"{value:.4g}"
+
+
+def heaviest(experts: dict[str, float], most: int = 3) -> str:
+    """The experts of a mixture that weigh most, of those that weigh a hundredth at least.
+
+    Examples
+    --------
+    >>> heaviest({"karma": 0.003, "blend": 0.9, "subspace": 0.097})
+    'blend 0.90, subspace 0.10'
+    """
+    order = sorted(experts.items(), key=lambda item: -item[1])
+    return ", ".join(f"{name} {weight:.2f}" for name, weight in order[:most] if weight >= 0.01)
 
 
 def _regret(regret: dict[str, float]) -> str:

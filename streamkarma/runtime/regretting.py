@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
+from streamkarma.estimators.learners import learner_of
+from streamkarma.regret.tracker import Tracker
+from streamkarma.runtime.comparing import Comparing
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.report import bound_lines, regret_table
 from streamkarma.runtime.run import Run, open_sink
@@ -20,6 +24,8 @@ class Regretting:
     ----------
     plan
         What to run; its ``regret`` names the baselines.
+    learners
+        Names of the learners, one run each; none for the one that the plan means.
     json, plot
         Where the report and the picture go, or None.
 
@@ -29,33 +35,39 @@ class Regretting:
         If the plan makes no sense, or a picture of that kind cannot be made.
     """
 
-    def __init__(self, plan: Plan, json: str | None, plot: str | None) -> None:
+    def __init__(self, plan: Plan, learners: Sequence[str], json: str | None, plot: str | None) -> None:
         self._plan, self._json, self._plot = plan, json, plot
         if plot is not None:
             from streamkarma.regret.picture import check_ending
 
             check_ending(plot)
         # Its own table says nothing that the report does not.
-        self._run = Run(plan._replace(quiet=True))
-        comparing = self._run.session.comparing
-        assert comparing is not None
-        comparing.tracker.patient = True
-        comparing.tracker.say = self._say
-        self._comparing = comparing
+        names: list[str | None] = [*learners] or [None]
+        runs = [Run(plan._replace(quiet=True, learner=name)) for name in names]
+        self._runs = {learner_of(run.session.tasked.model): run for run in runs}
+        for run in self._runs.values():
+            tracker = _compared(run).tracker
+            tracker.patient = True
+            tracker.say = self._say
 
     def execute(self) -> int:
-        """Run, print the table, write and draw what was asked for; returns the exit code.
+        """Run, print the tables, write and draw what was asked for; returns the exit code.
 
         Raises
         ------
         StreamkarmaError
-            If the run cannot go on.
+            If a run cannot go on.
         """
-        code = self._run.execute()
+        code = 0
+        for name, run in self._runs.items():
+            if code == 0:
+                self._say(f"learner {name}")
+                code = run.execute()
+                comparing = _compared(run)
+                lines = [*regret_table(comparing.summary()), *bound_lines(comparing.bound())]
+                table = "\n".join([f"learner: {name}", *lines])
+                print(table, file=sys.stderr if self._json == "-" else sys.stdout, flush=True)
         report = self.report()
-        lines = [*regret_table(self._comparing.summary()), *bound_lines(self._comparing.bound())]
-        table = "\n".join(lines).lstrip("\n")
-        print(table, file=sys.stderr if self._json == "-" else sys.stdout, flush=True)
         with ExitStack() as stack:
             if sink := open_sink(self._json, stack):
                 sink.write([report])
@@ -72,23 +84,35 @@ class Regretting:
 
     def report(self) -> dict[str, Any]:
         """Everything that was found, as JSON."""
-        comparing, tracker = self._comparing, self._comparing.tracker
-        points = tracker.standing()
-        course = {
-            "events": [at for at, _, _ in points],
-            "mean_loss": [loss / at for at, loss, _ in points],
-            "error": [error / at for at, _, error in points],
-        }
-        rows = [row for row in tracker.rows.get("projection-full", []) if "bound" in row]
+        found = {name: _compared(run) for name, run in self._runs.items()}
+        first = next(iter(found.values()))
+        rows = [row for row in first.tracker.rows.get("projection-full", []) if "bound" in row]
         bound = {"events": [row["events"] for row in rows], "total": [_least(row) for row in rows]}
         return {
             "input": self._plan.input,
-            "task": comparing.task,
-            "loss": comparing.loss,
-            "events": tracker.memory.events,
-            "learners": {"karma": {"curve": course, "regret": tracker.rows}},
+            "task": first.task,
+            "loss": first.loss,
+            "events": first.tracker.memory.events,
+            "learners": {name: _course(comparing.tracker) for name, comparing in found.items()},
             **({"bound": bound} if rows else {}),
         }
+
+
+def _compared(run: Run) -> Comparing:
+    comparing = run.session.comparing
+    assert comparing is not None
+    return comparing
+
+
+def _course(tracker: Tracker) -> dict[str, Any]:
+    """How one learner fared, and what the baselines would have suffered."""
+    points = tracker.standing()
+    course = {
+        "events": [at for at, _, _ in points],
+        "mean_loss": [loss / at for at, loss, _ in points],
+        "error": [error / at for at, _, error in points],
+    }
+    return {"curve": course, "regret": tracker.rows}
 
 
 def _least(row: dict[str, Any]) -> float:

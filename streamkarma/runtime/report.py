@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamkarma.estimators.learners import learner_of
-from streamkarma.runtime.live import Standing
+from streamkarma.runtime.live import Standing, heaviest
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Letter
 
@@ -20,7 +20,8 @@ def standing(loop: Loop, seconds: float) -> Standing:
         rows = judge.comparing.summary()
         regret = {name: row["regret_per_event"] for name, row in rows.items() if "problem" not in row}
     return Standing(loop.counters.events, seconds, judge.mean_loss, loop.tasked.model.loss, errors,
-                    int(model["support_vectors"] or 0), model["budget"], regret)  # fmt: skip
+                    None if "experts" in model else model.get("support_vectors"), model.get("budget"),
+                    model.get("experts", {}), regret)  # fmt: skip
 
 
 def progress(now: Standing) -> str:
@@ -30,7 +31,10 @@ def progress(now: Standing) -> str:
         parts.append(f"loss {now.loss:.4f}")
     if now.errors is not None:
         parts.append(f"{now.errors[0]} {now.errors[1]:.4f}")
-    parts.append(f"{now.support_vectors} support vectors")
+    if now.support_vectors is not None:
+        parts.append(f"{now.support_vectors} support vectors")
+    if now.experts:
+        parts.append(heaviest(now.experts))
     if now.regret:
         # Hardest to beat is the one that would have suffered least.
         best, worst = max(now.regret, key=now.regret.__getitem__), min(now.regret, key=now.regret.__getitem__)
@@ -82,10 +86,13 @@ def table(summary: dict[str, Any]) -> str:
     if loss["mean"] is not None:
         rows.append((f"mean {loss['name']} loss", f"{loss['mean']:.5g}"))
     rows += [(name.replace("_", " "), f"{value:.4f}") for name, value in summary["metrics"].items()]
-    rows += [
-        ("attributes", f"{model['attributes']:,}"),
-        ("support vectors", f"{model['support_vectors']:,} of {model['budget'] or 'any number'}"),
-    ]
+    rows.append(("attributes", f"{model['attributes']:,}"))
+    if "experts" in model:
+        rows += [(f"  {name}", f"{weight:.3f}") for name, weight in model["experts"].items()]
+    elif "support_vectors" in model:
+        rows.append(("support vectors", f"{model['support_vectors']:,} of {model['budget'] or 'any number'}"))
+    elif "weights" in model:
+        rows.append(("weights", f"{model['weights']:,}{' hashed' if model['hashed'] else ''}"))
     width = max(len(name) for name, _ in rows)
     lines = [f"{name:<{width}}  {value:>12}" for name, value in rows]
     return "\n".join([*lines, *regret_table(summary["regret"]), *bound_lines(summary.get("bound"))])

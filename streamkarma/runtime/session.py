@@ -8,7 +8,7 @@ from typing import Any
 
 from streamkarma.core.learning import Arrays
 from streamkarma.errors import ModelFileError, UsageError
-from streamkarma.estimators.learners import Model, learner_of
+from streamkarma.estimators.learners import Model, chosen, learner_of
 from streamkarma.estimators.store import load_with_run, save
 from streamkarma.runtime.comparing import opened
 from streamkarma.runtime.fields import Fields
@@ -50,7 +50,7 @@ class Session:
         else:
             if path is not None and not Path(path).absolute().parent.is_dir():
                 raise UsageError(f"the folder of --model {path} does not exist")
-            learner = plan.learner or "karma"
+            learner = plan.learner or chosen(plan.options)
             self.tasked = Tasked(plan.task or "auto", dict(plan.options), plan.positive, say, learner)
         self.fields = Fields(**{**self.kept.get("fields", {}), **plan.fields})
         self.pending = self._open_pending()
@@ -111,7 +111,10 @@ class Session:
         model, self.kept, self._arrays = load_with_run(path)
         said = {"learner": plan.learner} if plan.learner else {}
         for name, value in {**said, **plan.options}.items():
-            made = learner_of(model) if name == "learner" else getattr(model, name, None)
+            if name != "learner" and not hasattr(model, name):
+                raise UsageError(f"--{name.replace('_', '-')} has no meaning for {path}, made with the "
+                                 f"learner {learner_of(model)}")  # fmt: skip
+            made = learner_of(model) if name == "learner" else getattr(model, name)
             if value != made:
                 raise UsageError(
                     f"{path} was made with {name} {_said(made)}, not {_said(value)}; "
