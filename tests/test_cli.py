@@ -40,7 +40,7 @@ def test_learning_from_a_pipe(streamkarma: Program, tmp_path: Path) -> None:
     assert "task: binary, since the labels are 0 and 1" in result.stderr
     summary = summary_of(tmp_path / "s.json")
     assert (summary["events"], summary["learned"], summary["rejected"]) == (300, 300, 0)
-    assert (summary["task"], summary["learner"]) == ("binary", "karma")
+    assert (summary["task"], summary["learner"]) == ("binary", "auto")
     errors = sum(row["prediction"] != row["target"] for row in result.rows)
     assert summary["metrics"]["error_rate"] == pytest.approx(errors / 300)
     total = sum(row["loss"] for row in result.rows)
@@ -378,14 +378,15 @@ def test_a_model_from_python(streamkarma: Program, tmp_path: Path, kind: Any) ->
 def test_inspect(streamkarma: Program, tmp_path: Path) -> None:
     streamkarma("learn", "--model", "m", records=EVENTS)
     content = json.loads(streamkarma("inspect", "m", "--json").stdout)
-    assert content["kind"] == "KARMAClassifier"
+    assert content["kind"] == "KARMAMixtureClassifier"
     assert (content["events"], content["learned"], content["task"]) == (300, 300, "binary")
     streamkarma("learn", "--model", "text", records=[{"a": 1, "y": "yes"}, {"y": "no"}])
     assert json.loads(streamkarma("inspect", "text", "--json").stdout)["task"] == "binary"
     assert content["attributes"] == [f"x{i}" for i in range(6)]
     assert sorted(content["classes"]) == [0, 1]
     text = streamkarma("inspect", "m").stdout.decode()
-    assert "KARMAClassifier" in text
+    assert "KARMAMixtureClassifier" in text
+    assert re.search(r"experts +explicit 1 arow \d\.\d{3}, ", text)
     assert "support_vectors" in text
 
 

@@ -410,7 +410,7 @@ def mixture_of(kind: str, others: int = 0) -> Mixture:
     loss = {"two": LOGISTIC, "several": HINGE, "number": SQUARED}[kind]
     rules = [Rule(gamma, True, 0.05, 0.0, loss, 2.0 * (loss == SQUARED), 8, 0) for gamma in (1, 2, 3)]
     mixing = Mixing(3 + others, kind == "number")
-    mixture = Mixture([SupportVectors(rule, False) for rule in rules], mixing)
+    mixture = Mixture({f"order {rule.gamma}": SupportVectors(rule, False) for rule in rules}, mixing)
     mixture.reserve(5, 5)
     if kind == "several":
         mixture.widen(4)
@@ -435,13 +435,13 @@ def test_a_mixture_cut_and_resumed_gives_the_same_bits(kind: str) -> None:
     rows, (_, labels) = stream(12, 400, 5), scores_of(kind)
     whole, pieces, block = mixture_of(kind, others=1), mixture_of(kind, others=1), block_of(rows)
     others = np.random.default_rng(12).standard_normal((1, 400, whole.classes))
-    mixed, _ = whole.run(block, labels, np.ones(400), others)
+    mixed, _ = whole.run(block, labels, np.ones(400), others=others)
     for begin, end in pairwise([0, 1, 2, 150, 400]):
         resumed = mixture_of(kind, others=1)
         resumed.restore(pieces.arrays(), 5, 5)
         pieces = resumed
         part = block._replace(starts=block.starts[begin : end + 1])
-        said = pieces.run(part, labels[begin:end], np.ones(end - begin), others[:, begin:end])[0]
+        said = pieces.run(part, labels[begin:end], np.ones(end - begin), others=others[:, begin:end])[0]
         assert said.tobytes() == mixed[begin:end].tobytes()
     assert same_state(whole, pieces)
 
@@ -457,7 +457,7 @@ def test_a_third_class_and_a_new_beginning() -> None:
     mixture.run(block, np.arange(400) % 3.0, np.ones(400))
     mixture.restart(7)
     assert (mixture.steps, mixture.classes, mixture.weights.tolist()) == (7, 1, [0.25] * 4)
-    assert mixture.summary()["experts"] == 3
+    assert list(mixture.summary()["experts"]) == ["order 1", "order 2", "order 3", "blend"]
 
 
 def test_states_of_other_mixtures_are_refused() -> None:
@@ -473,4 +473,4 @@ def test_states_of_other_mixtures_are_refused() -> None:
     with pytest.raises(ValueError, match="none of 4 classes"):
         mixing_of("several").run(np.zeros((3, 1, 4)), np.array([4.0]), np.ones(1))
     with pytest.raises(ValueError, match="labels"):
-        mixture.run(block_of(rows), labels, np.ones(400), np.zeros((1, 400, 1)))
+        mixture.run(block_of(rows), labels, np.ones(400), others=np.zeros((1, 400, 1)))

@@ -82,8 +82,8 @@ def test_the_bound_is_shown_as_far_as_it_is_known(streamkarma: Program, tmp_path
     bound = summary(tmp_path)["bound"]
     assert bound["reach"] == 1.0
     assert "need complete vectors" in bound["unknown"]
-    streamkarma("learn", "--no-predictions", "--regret", "zero", "--ignore", "full", "--summary", "s.json",
-                records=EVENTS[:200])  # fmt: skip
+    streamkarma("learn", "--learner", "karma", "--no-predictions", "--regret", "zero", "--ignore", "full",
+                "--summary", "s.json", records=EVENTS[:200])  # fmt: skip
     assert "not 1/(ρt)" in summary(tmp_path)["bound"]["strays"]
 
 

@@ -20,7 +20,7 @@ from streamkarma.core.learning import Arrays
 from streamkarma.core.passes import Floats, Indices
 from streamkarma.events.block import Block
 
-#: Most products that are written out together, 12 megabytes of them. An event that alone has more,
+#: Most products that are written out together, 8 megabytes of them. An event that alone has more,
 #: one of 1,024 items, is taken without.
 MOST = 1 << 19
 

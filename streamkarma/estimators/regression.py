@@ -121,6 +121,8 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
         steps = other.core.steps
         self._learner.vocabulary, self._learner.moments = other.vocabulary, other.moments
         self._learner.core.restart(steps)
+        if self._learner.waiting is not None and other.waiting is not None:
+            self._learner.waiting = other.waiting
         if self.scale:
             self._target[:] = (steps, target, 0.0)
 

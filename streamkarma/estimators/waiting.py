@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from streamkarma.core.jit import compiled
 from streamkarma.core.learning import Arrays
 from streamkarma.core.passes import Floats
 from streamkarma.events.block import Block
+from streamkarma.events.vocabulary import PASSING
 
 #: Most events that are remembered; past it the oldest counts as never asked about.
 MOST = 10_000
@@ -20,7 +22,7 @@ class Waiting:
     """Events that were asked about and wait for their label, known by what is in them."""
 
     def __init__(self) -> None:
-        self._asked: dict[int, int] = {}
+        self._asked: OrderedDict[int, int] = OrderedDict()
         self._clock = 0
 
     def delays(self, raw: Block, learned: NDArray[np.bool_]) -> Floats:
@@ -43,9 +45,14 @@ class Waiting:
             # The usual stream, in which labels are there at once.
             self._clock += len(learned)
             return delays
-        keys = _keys(raw, raw.values.view(np.uint64)).tolist()
+        bits = raw.values.view(np.uint64)
+        keys = _keys(raw, bits).tolist()
         for t, (key, is_learned) in enumerate(zip(keys, learned.tolist(), strict=True)):
             if is_learned:
+                if key not in self._asked and self._asked:
+                    # It may have been asked about while some of its names were unknown.
+                    partial = _partial_keys(raw, bits, t).tolist()
+                    key = next((each for each in partial if each in self._asked), key)
                 asked = self._asked.pop(key, self._clock)
                 delays[t] = self._clock - asked
                 self._clock += 1
@@ -53,7 +60,7 @@ class Waiting:
                 self._clock += 1
                 self._asked[key] = self._clock
                 if len(self._asked) > MOST:
-                    del self._asked[next(iter(self._asked))]
+                    self._asked.popitem(last=False)
         return delays
 
     def arrays(self) -> Arrays:
@@ -72,12 +79,14 @@ class Waiting:
             or times.dtype != np.int64
             or times.shape != (len(keys) + 1,)
             or len(keys) > MOST
+            or len(np.unique(keys)) < len(keys)
+            or not (times[0] >= 0 and times[-1] < 2**53)
+            or (np.diff(times[:-1]) <= 0).any()
             or (np.diff(times) < 0).any()
-            or times[0] < 0
         ):
             raise ValueError("the events that wait for their labels contradict each other")
         times_of: list[Any] = times.tolist()
-        self._asked = dict(zip(keys.tolist(), times_of[:-1], strict=True))
+        self._asked = OrderedDict(zip(keys.tolist(), times_of[:-1], strict=True))
         self._clock = times_of[-1]
 
 
@@ -89,8 +98,33 @@ def _keys(raw: Block, bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     for t in range(keys.size):
         for j in range(starts[t], starts[t + 1]):
             if not np.isnan(values[j]):
-                keys[t] += _mixed(bits[j] ^ _mixed(np.uint64(coordinates[j])))
+                keys[t] += _item(coordinates[j], bits[j])
     return keys
+
+
+@compiled
+def _partial_keys(raw: Block, bits: NDArray[np.uint64], t: int) -> NDArray[np.uint64]:
+    """What an event's key was when the last of its names, or the last two and so on, were unknown."""
+    items = slice(raw.starts[t], raw.starts[t + 1])
+    coordinates, values, own = raw.coordinates[items], raw.values[items], bits[items]
+    keys, key = np.zeros(coordinates.size, np.uint64), np.uint64(0)
+    for j in range(coordinates.size):
+        if not np.isnan(values[j]):
+            key += _item(coordinates[j], own[j])
+    # Names are numbered as they are learned.
+    for i, j in enumerate(np.argsort(-coordinates)):
+        if not np.isnan(values[j]):
+            key += _item(PASSING, own[j]) - _item(coordinates[j], own[j])
+        keys[i] = key
+    return keys
+
+
+@compiled
+def _item(coordinate: int, bits: np.uint64) -> np.uint64:
+    """An item's part of the key; items of unknown names, whose values are not kept, are all alike."""
+    if coordinate >= PASSING:
+        return _mixed(np.uint64(PASSING))
+    return _mixed(bits ^ _mixed(np.uint64(coordinate)))
 
 
 @compiled

@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkarma.core import products
+from streamkarma.core.adaptive import ADAGRAD, AROW
+from streamkarma.core.explicit import Explicit
+from streamkarma.core.loss import SQUARED
+from streamkarma.core.products import MOST, PLACES, Products
+from streamkarma.events.block import Block
+from tests.reference import Array, stream
+from tests.test_explicit import Items, block_of, labels_of, mixed, numeric, step_of
+
+#: Past every name that was learned; see ``events.vocabulary.PASSING``.
+UNKNOWN = 1 << 30
+
+
+def model_of(update: int = AROW, classes: int = 1, table_bits: int = 18, **changes: Any) -> Products:
+    model = Products(step_of(update, **changes), table_bits)
+    if classes > 1:
+        model.widen(classes)
+    return model
+
+
+def same_state(one: Products, other: Products) -> bool:
+    left, right = one.arrays(), other.arrays()
+    return all(left[name].tobytes() == right[name].tobytes() for name in left)
+
+
+def features(items: Items, room: int, most: int = MOST) -> Array:
+    """By the definition: the lower triangle of x x', the constant and its product with x first."""
+    x, there = np.zeros(room), np.zeros(room, bool)
+    for coordinate, value in [(0, 1.0), *[item[1:] for item in items]]:
+        x[coordinate], there[coordinate] = value, True
+    every = np.outer(x, x)
+    np.fill_diagonal(every, np.where(there, (x * x - 1) / np.sqrt(2), 0.0))
+    every[0, 0] = 1.0
+    if (len(items) + 1) * (len(items) + 2) // 2 > most:
+        every[1:, 1:] = 0.0
+    return every[np.tril_indices(room)]
+
+
+def handed_on(block: Block) -> list[tuple[list[int], Array, set[int]]]:
+    """Places, values and attributes of the features that the linear model is given, by event."""
+    model, events = model_of(), len(block.starts) - 1
+    with patch.object(model._linear, "run", return_value=(np.zeros((1, 1)), np.zeros(1))) as run:
+        model.run(block, np.ones(events), np.ones(events))
+    parts = [call.args[0] for call in run.call_args_list]
+    assert all(len(made.values) <= products.MOST or len(made.starts) == 2 for made in parts)
+    return [
+        (made.coordinates[a:b].tolist(), made.values[a:b], set(made.attributes[a:b].tolist()))
+        for made in parts
+        for a, b in pairwise(made.starts)
+    ]
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 10_000), most=st.sampled_from([1, 5, 6, 10, 28, MOST]))
+def test_features_are_the_values_their_products_and_centred_squares(seed: int, most: int) -> None:
+    events = [*mixed(seed, 10, 3), *mixed(seed + 1, 10, 7)]
+    with patch.object(products, "MOST", most):
+        made = handed_on(block_of(events))
+    assert len(made) == len(events)
+    for items, (places, values, attributes) in zip(events, made, strict=True):
+        vector = np.zeros(73 * 74 // 2)
+        vector[places] = values
+        assert attributes == {0}
+        assert len(set(places)) == len(places)
+        np.testing.assert_allclose(vector, features(items, 73, most), rtol=1e-14)
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=st.integers(0, 10_000), regression=st.booleans(), r=st.floats(0.1, 10.0))
+def test_scores_are_those_of_arow_on_the_products(seed: int, regression: bool, r: float) -> None:
+    events, labels = mixed(seed, 60, 4), labels_of(seed, 60, 1)
+    weights = np.random.default_rng(seed).random(60) + 0.1
+    changes = {"loss": SQUARED} if regression else {}
+    scores, losses = model_of(r=r, **changes).run(block_of(events), labels, weights)
+    w, inverse = np.zeros(43 * 44 // 2), np.ones(43 * 44 // 2)
+    for items, y, k, score, loss in zip(events, labels, weights, scores[:, 0], losses, strict=True):
+        phi = features(items, 43)
+        phi /= np.linalg.norm(phi)
+        f, spread = w @ phi, phi / inverse
+        error = y - f if regression else y * max(0.0, 1.0 - y * f)
+        assert score == pytest.approx(f, rel=1e-9, abs=1e-9)
+        assert loss == pytest.approx(error * error if regression else abs(error), rel=1e-9, abs=1e-9)
+        if error:
+            w += error / (spread @ phi + r / k) * spread
+            inverse += phi * phi * k / r
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+@pytest.mark.parametrize("update", [AROW, ADAGRAD])
+@pytest.mark.parametrize("half_life", [0.0, 20.0])
+def test_scores_are_those_of_the_linear_model_on_products_made_by_hand(
+    update: int, classes: int, half_life: float
+) -> None:
+    events, labels = mixed(1, 150, 5), labels_of(1, 150, classes)
+    vectors = [features(items, 53) for items in events]
+    by_hand = [[(0, int(k), float(v[k])) for k in np.flatnonzero(v[1:]) + 1] for v in vectors]
+    model = model_of(update, classes, half_life=half_life)
+    linear = Explicit(1, True, step_of(update, half_life=half_life), 18)
+    linear.widen(classes) if classes > 1 else None
+    scores, losses = model.run(block_of(events), labels, np.ones(150))
+    expected, lost = linear.run(block_of(by_hand), labels, np.ones(150))
+    np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(losses, lost, rtol=1e-9, atol=1e-9)
+    assert (model.classes, model.steps) == (classes, linear.steps)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 10_000),
+    cuts=st.lists(st.integers(0, 120), max_size=6),
+    most=st.sampled_from([1, 15, 40, MOST]),
+    classes=st.sampled_from([1, 3]),
+    table_bits=st.sampled_from([8, 18]),
+    half_life=st.sampled_from([0.0, 1.0, 30.0]),
+)
+def test_blocks_single_events_and_going_around_give_the_same_bits(
+    seed: int, cuts: list[int], most: int, classes: int, table_bits: int, half_life: float
+) -> None:
+    events = [*mixed(seed, 40, 2), *mixed(seed + 1, 40, 4), *mixed(seed + 2, 40, 7)]
+    labels, weights = labels_of(seed, 120, classes), np.ones(120)
+    labels[::17], weights[::13] = np.nan, 0.0
+    whole, pieces, resumed, single = (
+        model_of(classes=classes, table_bits=table_bits, half_life=half_life) for _ in range(4)
+    )
+    block = block_of(events)
+    with patch.object(products, "MOST", most):
+        scores, losses = whole.run(block, labels, weights)
+        for begin, end in pairwise(sorted({0, 120, *cuts})):
+            # Not from 0 on, as the parts of a block are.
+            part = block._replace(starts=block.starts[begin : end + 1])
+            for model in (pieces, resumed):
+                some, lost = model.run(part, labels[begin:end], weights[begin:end])
+                assert some.tobytes() == scores[begin:end].tobytes()
+                assert lost.tobytes() == losses[begin:end].tobytes()
+            resumed = model_of(table_bits=table_bits, half_life=half_life)
+            resumed.restore(pieces.arrays(), 8, 73)
+        for t in range(120):
+            single.run(block_of(events[t : t + 1]), labels[t : t + 1], weights[t : t + 1])
+    assert same_state(whole, pieces)
+    assert same_state(whole, resumed)
+    assert same_state(whole, single)
+
+
+def test_events_of_too_many_products_are_taken_without() -> None:
+    # With the constant 1,023 and 1,024 items: one fewer, one more than there is room for.
+    rows, labels = np.random.default_rng(2).standard_normal((4, 1023)), np.array([1.0, -1.0, 1.0, -1.0])
+    rows[:2, 7] = np.nan
+    sizes = [len(places) for places, _, _ in handed_on(block_of(numeric(rows)))]
+    assert sizes == [1023 * 1024 // 2] * 2 + [1024] * 2
+    model, linear = model_of(table_bits=20), Explicit(1, True, step_of(AROW), 18)
+    scores, _ = model.run(block_of(numeric(rows[2:])), labels[2:], np.ones(2))
+    expected, _ = linear.run(block_of(numeric(rows[2:])), labels[2:], np.ones(2))
+    assert scores.tobytes() == expected.tobytes()
+
+
+def test_predicting_weight_zero_and_names_never_learned_leave_no_trace() -> None:
+    events, labels = mixed(4, 50, 5), labels_of(4, 50, 1)
+    unknown = [[*items, (9, UNKNOWN, 1.0), (UNKNOWN + 1, UNKNOWN + 1, 2.0)] for items in events]
+    one, other = model_of(), model_of()
+    one.run(block_of(events), labels, np.ones(50))
+    for t in range(50):
+        other.scores(block_of(unknown))
+        other.run(block_of(unknown[:1]), np.ones(1), np.zeros(1))
+        other.run(block_of(events[t : t + 1]), labels[t : t + 1], np.ones(1))
+    assert same_state(one, other)
+    assert one.scores(block_of(unknown)).tobytes() == one.scores(block_of(events)).tobytes()
+    other.restart(7)
+    assert (other.steps, other.classes, other.scores(block_of(events)).any()) == (7, 1, False)
+
+
+@pytest.mark.parametrize("table_bits", [8, 18])
+def test_widening_keeps_the_difference_of_the_scores(table_bits: int) -> None:
+    events = mixed(5, 80, 5)
+    model = model_of(table_bits=table_bits)
+    model.run(block_of(events), labels_of(5, 80, 1), np.ones(80))
+    before, hashed = model.scores(block_of(events))[:, 0], model.summary()["hashed"]
+    model.widen(3)
+    after = model.scores(block_of(events))
+    assert (after.shape, after[:, 2].any(), hashed) == ((80, 3), False, table_bits == 8)
+    if not hashed:
+        np.testing.assert_allclose(after[:, 1] - after[:, 0], before, atol=1e-12)
+
+
+def test_places_do_not_overflow_however_many_coordinates() -> None:
+    far = [1, 46_338, 46_339, 46_340, 46_341, 65_535, 65_536, 10**6, 1 << 29, PLACES - 1]
+    event: Items = [(a, k, float(a)) for a, k in enumerate(far, 1)]
+    ((places, _, _),) = handed_on(block_of([[*event, (99, PLACES, 1.0), (100, UNKNOWN, 1.0)]]))
+    every = [0, *far]
+    assert sorted(places) == sorted((h * (h + 1) // 2 + i) % PLACES for h in every for i in every if i <= h)
+
+
+@pytest.mark.parametrize("coordinates", [46_339, 46_340, 60_000])
+@pytest.mark.parametrize("table_bits", [8, 18])
+def test_a_model_of_many_coordinates_learns_and_goes_around(coordinates: int, table_bits: int) -> None:
+    rng = np.random.default_rng(6)
+    names = [np.sort(rng.choice(coordinates - 2, 6, replace=False)) + 1 for _ in range(100)]
+    events = [[*[(int(k), int(k), 1.0) for k in row], (70_000, coordinates - 1, -1.0)] for row in names]
+    block, labels = block_of(events), labels_of(6, 100, 1)
+    model, resumed = model_of(table_bits=table_bits), model_of(table_bits=table_bits)
+    model.run(block, labels, np.ones(100))
+    resumed.restore(model.arrays(), 70_001, coordinates)
+    assert same_state(model, resumed)
+    assert model.scores(block).tobytes() == resumed.scores(block).tobytes()
+    assert np.isfinite(model.scores(block)).all()
+
+
+def test_memory_is_bounded_by_the_table_whatever_comes() -> None:
+    rng, model = np.random.default_rng(7), model_of(table_bits=12)
+    model.reserve(100_000, 100_000)
+    assert model.summary()["bytes"] < 100
+    for _ in range(4):
+        names = [np.sort(rng.choice(100_000, 12, replace=False)) + 1 for _ in range(200)]
+        events = [[(int(a), int(a), 1.0) for a in row] for row in names]
+        model.run(block_of(events), labels_of(7, 200, 1), np.ones(200))
+        assert model.summary() == {"weights": 1 << 12, "hashed": 1, "bytes": 2 * 8 << 12}
+
+
+@pytest.mark.parametrize("task", ["two", "three", "regression"])
+@pytest.mark.parametrize("update", [AROW, ADAGRAD])
+def test_broken_input_gives_finite_scores_and_losses(update: int, task: str) -> None:
+    rng, classes = np.random.default_rng(8), 3 if task == "three" else 1
+    changes: dict[str, Any] = {"loss": SQUARED} if task == "regression" else {}
+    model = model_of(update, classes, half_life=50.0, **changes)
+    rows, labels, weights = stream(8, 600, 6), labels_of(8, 600, classes), np.ones(600)
+    rows[:, 1] = rows[:, 0]  # the same once more
+    rows[:, 2] = 0.0  # a constant
+    rows[100:200, 3] = rng.choice([1e100, -1e100, 1e-300, 1e77, 5.0], 100)
+    rows[300:400, 4:] = np.nan  # vanish
+    rows[:, 5] *= 1e30
+    if task == "regression":
+        labels[150:170] = 1e100
+    weights[::5], weights[1::5], weights[2::5] = 1e-300, 1e20, 0.0
+    scores, losses = model.run(block_of(numeric(rows)), labels, weights)
+    state = [model.arrays()[name] for name in ("weights", "spread", "clock")]
+    assert all(np.isfinite(array).all() for array in (scores, losses, *state))
+
+
+def test_one_class_for_ten_thousand_events_and_thousands_of_categories() -> None:
+    model = model_of(table_bits=14)
+    events: list[Items] = [[(1, 1 + t % 5000, 1.0), (2, 6000, 0.5)] for t in range(10_000)]
+    scores, _ = model.run(block_of(events), np.ones(10_000), np.ones(10_000))
+    assert np.isfinite(scores).all()
+    assert (scores[5000:] > 0).all()
+
+
+def test_forgetting_follows_an_interaction_that_flips() -> None:
+    rows = np.random.default_rng(9).standard_normal((4000, 4))
+    labels = np.sign(rows[:, 0] * rows[:, 1])
+    labels[2000:] *= -1.0
+    wrong = {}
+    for half_life in (0.0, 100.0):
+        scores, _ = model_of(half_life=half_life).run(block_of(numeric(rows)), labels, np.ones(4000))
+        wrong[half_life] = float((np.sign(scores[2000:, 0]) != labels[2000:]).mean())
+    assert wrong[100.0] < min(wrong[0.0], 0.2)
+
+
+def test_events_labels_and_weights_are_as_many() -> None:
+    for labels, weights in ((11, 11), (9, 9), (10, 9)):
+        with pytest.raises(ValueError, match="10 events"):
+            model_of().run(block_of(mixed(10, 10, 4)), np.ones(labels), np.ones(weights))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("index", lambda a: a + (1 << 40)),
+        ("weights", lambda a: a * np.nan),
+        ("spread", lambda a: -a),
+        ("known", lambda a: a + np.array([1, 0])),  # there is but one attribute
+        ("known", lambda a: np.array([1, 62 * 61 // 2 + 1])),
+        ("known", lambda a: np.array([1, PLACES + 1])),
+    ],
+)
+@pytest.mark.parametrize("table_bits", [8, 18])
+def test_a_state_that_contradicts_itself_is_refused(name: str, change: Any, table_bits: int) -> None:
+    model = model_of(table_bits=table_bits)
+    model.run(block_of(mixed(11, 40, 6)), labels_of(11, 40, 1), np.ones(40))
+    arrays = model.arrays()
+    arrays[name] = change(arrays[name])
+    with pytest.raises(ValueError, match="contradict"):
+        model_of(table_bits=table_bits).restore(arrays, 7, 61)
