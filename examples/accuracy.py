@@ -5,7 +5,8 @@ all measures are of these predictions.
 
     python examples/accuracy.py                                   # synthetic streams
     python examples/accuracy.py --data FOLDER --streams FOLDER    # and the real ones there
-    python examples/accuracy.py --only lowrank --learners KARMAClassifier --learners vw-xm
+    python examples/accuracy.py --only lowrank --learners auto --learners vw-xm
+    python examples/accuracy.py --experts --json table.json       # and each expert of auto by itself
 
 --data is for weather_aus.csv.gz, adult.csv.gz (the label in the last column, an empty cell missing)
 and physionet2012_events.jsonl.gz; --streams for those of examples/haphazard.py. In the physionet
@@ -33,11 +34,20 @@ from sklearn.metrics import roc_auc_score
 from streams import HAPHAZARD, STAYS, SYNTHETIC, TABLES, Step, Stream, sources, steps
 
 import streamkarma
+from streamkarma.core.mixture import Calibrated
+from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.judged import probabilities
+from streamkarma.estimators.mixture import experts
 
 Floats = NDArray[np.float64]
 
-OURS = ("KARMAClassifier", "ExplicitKARMAClassifier", "SubspaceClassifier", "KARMAMixtureClassifier")
+OURS = {
+    "auto": streamkarma.KARMAMixtureClassifier,
+    "explicit": streamkarma.ExplicitKARMAClassifier,
+    "subspace": streamkarma.SubspaceClassifier,
+    "karma": streamkarma.KARMAClassifier,
+}
+EXPERTS = [f"expert {name}" for name in experts(1, 0.0, regression=False)]
 REFERENCE = "complete vectors"
 #: Most events for a learner that takes milliseconds for each.
 LIMITS = {"river-arf": 20_000}
@@ -46,6 +56,17 @@ BLOCK = 4096
 #: Bins of the calibration error.
 BINS = 15
 COLUMNS = ("error", "log_loss", "balanced_accuracy", "auc", "ece")
+
+
+class Expert(CoreClassifier):
+    """One expert of the mixture by itself, its scores calibrated as there."""
+
+    scale, forget, loss = True, None, "logistic"
+    max_attributes = max_coordinates = max_classes = 16384
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._begin(Calibrated(experts(128, 0.0, regression=False)[name], 0.0))
 
 
 def karma_chances(model: Any, todo: Iterator[Step]) -> Floats:
@@ -74,10 +95,9 @@ def rival_chances(rival: Rival, todo: Iterator[Step]) -> Floats:
 def make(learner: str, kinds: Kinds) -> Any:
     """A learner by its name; ImportError if it is not installed."""
     if learner in OURS:
-        kind = getattr(streamkarma, learner, None)
-        if kind is None:
-            raise ImportError(f"streamkarma has no {learner}")
-        return kind()
+        return OURS[learner]()
+    if learner in EXPERTS:
+        return Expert(learner.removeprefix("expert "))
     return RIVALS[learner](kinds)
 
 
@@ -87,7 +107,7 @@ def chances_of(learner: str, stream: Stream) -> Floats:
         hindsight = LogisticRegression().fit(stream.complete, stream.labels)
         return np.asarray(hindsight.predict_proba(stream.complete)[:, 1])
     kinds = {name: type(value) for event in stream.events for name, value in event.items()}
-    chances = karma_chances if learner in OURS else rival_chances
+    chances = rival_chances if learner in RIVALS else karma_chances
     return chances(make(learner, kinds), steps(stream))
 
 
@@ -141,7 +161,7 @@ def installed(learners: Sequence[str]) -> Iterator[str]:
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 STREAMS = [*SYNTHETIC, *TABLES, STAYS, *HAPHAZARD]
-LEARNERS = [*OURS, *RIVALS, REFERENCE]
+LEARNERS = [*OURS, *RIVALS, REFERENCE, *EXPERTS]
 
 
 @click.command()
@@ -149,15 +169,17 @@ LEARNERS = [*OURS, *RIVALS, REFERENCE]
 @click.option("--streams", type=FOLDER, help="Folder of the small real streams.")
 @click.option("--only", type=click.Choice(STREAMS), multiple=True, help="Only these streams.")
 @click.option("--learners", type=click.Choice(LEARNERS), multiple=True, help="Only these learners.")
+@click.option("--experts", "with_experts", is_flag=True, help="The experts of auto, one by one, too.")
 @click.option("--events", type=click.IntRange(min=1), help="Only so many events of each stream.")
 @click.option("--json", "file", type=click.File("w"), help="Write the rows to this file as well.")
 def main(data: Path | None, streams: Path | None, only: Sequence[str], learners: Sequence[str],
-         events: int | None, file: Any) -> None:  # fmt: skip
+         with_experts: bool, events: int | None, file: Any) -> None:  # fmt: skip
     """Print the table as Markdown, row by row."""
     found = sources(data, streams)
     if unknown := set(only) - set(found):
         raise click.UsageError(f"{', '.join(sorted(unknown))}: --data or --streams must say where")
-    present = list(installed(learners or LEARNERS))
+    usual = [name for name in LEARNERS if with_experts or name not in EXPERTS]
+    present = list(installed(learners or usual))
     print("| stream | learner | events | errors | error | log loss | balanced accuracy | AUC | ECE |")
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
     table = []

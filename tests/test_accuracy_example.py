@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from streamkarma import KARMAClassifier
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-QUICK = ("KARMAClassifier", "river-adagrad-0.1", "river-impute")
+QUICK = ("karma", "river-adagrad-0.1", "river-impute")
 
 
 @pytest.fixture
