@@ -44,7 +44,10 @@ def event(number: int, rng: np.random.Generator | None = None) -> Items:
 
 def told(model: Waiting, *steps: tuple[int, bool]) -> list[float]:
     """The delays of events by number, each asked about (False) or learned (True), one at a time."""
-    return [float(model.delays(block_of([event(n)]), np.array([learned]))[0]) for n, learned in steps]
+    return [
+        float(model.delays(block_of([event(n)]), np.array([learned]), np.array([not learned]))[0])
+        for n, learned in steps
+    ]
 
 
 def same_state(one: Any, other: Any, apart: tuple[str, ...] = ()) -> bool:
@@ -78,7 +81,8 @@ def test_delays_are_those_of_the_definition_however_events_are_cut_into_blocks(
     rng, model, delays = np.random.default_rng(seed), Waiting(), []
     for begin, end in pairwise(sorted({0, len(steps), *(c for c in cuts if c < len(steps))})):
         raw = block_of([event(number, rng) for number, _ in steps[begin:end]])
-        delays += model.delays(raw, np.array([learned for _, learned in steps[begin:end]], bool)).tolist()
+        learned = np.array([is_learned for _, is_learned in steps[begin:end]], bool)
+        delays += model.delays(raw, learned, ~learned).tolist()
         resumed = Waiting()
         resumed.restore(model.arrays())
         model = resumed
@@ -102,10 +106,10 @@ def test_what_lies_between_is_counted_once() -> None:
 
 def test_empty_blocks_and_empty_events_wait_as_well() -> None:
     model, empty = Waiting(), block_of([[], []])
-    assert model.delays(block_of([]), np.zeros(0, bool)).shape == (0,)
-    assert model.delays(empty, np.zeros(2, bool)).tolist() == [0, 0]
+    assert model.delays(block_of([]), np.zeros(0, bool), np.zeros(0, bool)).shape == (0,)
+    assert model.delays(empty, np.zeros(2, bool), np.ones(2, bool)).tolist() == [0, 0]
     assert told(model, (1, True)) == [0]
-    assert model.delays(empty, np.ones(2, bool)).tolist() == [1, 0]
+    assert model.delays(empty, np.ones(2, bool), np.zeros(2, bool)).tolist() == [1, 0]
 
 
 def test_past_the_bound_the_oldest_is_dropped() -> None:
@@ -250,7 +254,7 @@ def late_log_loss(seed: int, bunches: int = 20, size: int = 50) -> float:
 
 def test_labels_that_come_in_bunches_are_borne_better_for_it() -> None:
     minded = late_log_loss(101)
-    with patch.object(Waiting, "delays", lambda self, raw, learned: np.zeros(len(learned))):
+    with patch.object(Waiting, "delays", lambda self, raw, learned, asked: np.zeros(len(learned))):
         unminded = late_log_loss(101)
     assert minded < unminded - 0.1
 

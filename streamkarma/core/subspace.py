@@ -158,7 +158,7 @@ class Subspace:
         """
         weights, spread = self.model.weights, self.model.spread
         if len(weights) == 1:
-            weights, spread = np.concatenate([-weights / 2, weights / 2]), np.repeat(spread, 2, axis=0)
+            weights, spread = np.concatenate([0.0 - weights / 2, weights / 2]), np.repeat(spread, 2, axis=0)
         self.model = self.model._replace(weights=weights, spread=spread)
         self._resize_weights(max(classes, len(weights)), max(len(self.space.known), len(self.space.owners)))
 

@@ -91,7 +91,7 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
         weighed = np.array(weights, np.float64)
         targets = self._labels.indices(labels)
         learned = (targets != NONE) & (weighed > 0.0)
-        self._learner.encode(batch, learned)
+        self._learner.encode(batch, learned, targets == NONE)
         known, losses = np.empty(events, np.int64), np.empty(events)
         core = self._learner.core
         pieces: list[tuple[int, NDArray[np.float64]]] = []

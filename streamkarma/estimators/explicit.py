@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamkarma.core.adaptive import ADAGRAD, AROW, UPDATES, Step
+from streamkarma.core.adaptive import ADAGRAD, AROW, SGD, UPDATES, Step
 from streamkarma.core.explicit import TABLE_BITS, Explicit
 from streamkarma.core.kernel import check_gamma
 from streamkarma.core.loss import CLASSIFICATION, REGRESSION, Loss
@@ -12,7 +12,7 @@ from streamkarma.core.mixture import Calibrated
 from streamkarma.errors import UsageError
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.regression import CoreRegressor
-from streamkarma.estimators.settings import DEFAULT_RHO, check_forget, check_positive
+from streamkarma.estimators.settings import DEFAULT_RHO, check_count, check_forget, check_positive
 
 #: AdaGrad's step where none is given. Of 0.1, 0.2 and 0.5 the best on eleven tabular sets with half
 #: withheld, by little; none of them is reported on.
@@ -184,8 +184,12 @@ def _explicit(said: Any, loss: Loss, caution: float) -> Explicit:
     r = check_positive("r", said.r)
     rho = DEFAULT_RHO if said.rho is None else check_positive("rho", said.rho)
     eta = (DEFAULT_ETA if update == ADAGRAD else 0.0) if said.eta is None else check_positive("eta", said.eta)
+    if update == SGD and eta * rho >= 1.0:
+        raise UsageError(f"eta * rho must be below 1, or each step forgets all: {eta} * {rho}")
     steepness = loss.smoothness
     if said.rho is None and said.eta is None:
         steepness = caution * max(steepness, 1.0)
     step = Step(update, loss.code, r, eta, rho, steepness, check_forget(said.forget) or 0.0)
-    return Explicit(check_gamma(said.gamma), bool(said.normalize), step, said.table_bits)
+    return Explicit(
+        check_gamma(said.gamma), bool(said.normalize), step, check_count("table_bits", said.table_bits)
+    )

@@ -59,8 +59,9 @@ class Learner:
         """An empty batch to append records to."""
         return Batch(self.vocabulary, self.scale)
 
-    def encode(self, batch: Batch, learned: NDArray[np.bool_]) -> Block:
-        """The batch as the core learner sees it; ``learned`` events count in the statistics."""
+    def encode(self, batch: Batch, learned: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Block:
+        """The batch as the core learner sees it; ``learned`` events count in the statistics, and for
+        those ``asked`` about a label is to come."""
         vocabulary = self.vocabulary
         self.core.reserve(vocabulary.attribute_count, vocabulary.coordinate_count)
         missing = vocabulary.coordinate_count - len(self.moments)
@@ -72,7 +73,7 @@ class Learner:
             # Compiled code would write where no array is.
             raise ValueError("an event to be learned was appended as one that is not")
         if self.waiting is not None:
-            self._delays = self.waiting.delays(block, learned)
+            self._delays = self.waiting.delays(block, learned, asked)
         self.encoded = encode(
             block, vocabulary.numbers, self.moments, learned, self.scale, True, self.longest
         )
@@ -104,7 +105,8 @@ class Learner:
         batch = self.batch()
         for record in records:
             batch.append(record, learned=False)
-        return self.core.scores(self.encode(batch, np.zeros(len(batch), np.bool_)))
+        none = np.zeros(len(batch), np.bool_)
+        return self.core.scores(self.encode(batch, none, ~none))
 
     def summary(self) -> dict[str, Any]:
         """Sizes and counters of the model."""

@@ -86,7 +86,8 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
         centres, spreads = np.empty_like(wanted), np.empty_like(wanted)
         longest = self._learner.longest
         standard = encode_targets(wanted, weighed, self._target, self.scale, longest, centres, spreads)
-        self._learner.encode(batch, ~np.isnan(wanted) & (weighed > 0.0))
+        unknown = np.isnan(wanted)
+        self._learner.encode(batch, ~unknown & (weighed > 0.0), unknown)
         scores = self._learner.run(slice(0, len(wanted)), standard, weighed)[0][:, 0]
         loss = REGRESSION[self.loss]
         suffered = losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree

@@ -205,7 +205,7 @@ class SubspaceImputer(base.Transformer):
         """
         batch = self._learner.batch()
         batch.append(x, learned=True)
-        self._core.observe(self._learner.encode(batch, np.ones(1, np.bool_)))
+        self._core.observe(self._learner.encode(batch, np.ones(1, np.bool_), np.zeros(1, np.bool_)))
 
     def transform_one(self, x: Record) -> dict[Any, Any]:
         """As ``impute_one``; river's name for it."""
@@ -215,7 +215,8 @@ class SubspaceImputer(base.Transformer):
         """The event with what is missing filled in, leaving no trace."""
         batch = self._learner.batch()
         batch.append(x, learned=False)
-        completed = self._core.completed(self._learner.encode(batch, np.zeros(1, np.bool_)))[0]
+        neither = np.zeros(1, np.bool_)
+        completed = self._core.completed(self._learner.encode(batch, neither, neither))[0]
         observed = {name for name, _, _ in observed_in(x)}
         result = {name: value for name, value in x.items() if name in observed}
         best = dict[Hashable, float]()

@@ -25,7 +25,7 @@ class Waiting:
         self._asked: OrderedDict[int, int] = OrderedDict()
         self._clock = 0
 
-    def delays(self, raw: Block, learned: NDArray[np.bool_]) -> Floats:
+    def delays(self, raw: Block, learned: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Floats:
         """Take note of events as they were before encoding, and say how late labels come.
 
         Parameters
@@ -33,7 +33,9 @@ class Waiting:
         raw
             T events.
         learned
-            Shape (T,): whether the event has its label and is learned; others are asked about.
+            Shape (T,): whether the event has its label and is learned.
+        asked
+            Shape (T,): whether it has none yet. What has one and weight 0 is neither.
 
         Returns
         -------
@@ -53,10 +55,9 @@ class Waiting:
                     # It may have been asked about while some of its names were unknown.
                     partial = _partial_keys(raw, bits, t).tolist()
                     key = next((each for each in partial if each in self._asked), key)
-                asked = self._asked.pop(key, self._clock)
-                delays[t] = self._clock - asked
+                delays[t] = self._clock - self._asked.pop(key, self._clock)
                 self._clock += 1
-            elif key not in self._asked:
+            elif asked[t] and key not in self._asked:
                 self._clock += 1
                 self._asked[key] = self._clock
                 if len(self._asked) > MOST:
