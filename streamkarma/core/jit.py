@@ -39,6 +39,12 @@ def _cache_folder() -> str:
 _CACHE_FOLDER = _cache_folder()
 
 
+def is_cold() -> bool:
+    """Whether nothing was compiled yet, and the first call of each function will take its time."""
+    folder = Path(_CACHE_FOLDER)
+    return not folder.is_dir() or not any(folder.iterdir())
+
+
 def compiled(function: Function) -> Function:
     """Compile a function when it is first called, and keep the result for the next time.
 
