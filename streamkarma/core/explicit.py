@@ -22,7 +22,7 @@ from streamkarma.core.adaptive import (
     new_clock,
 )
 from streamkarma.core.features import ATTRIBUTES, COORDINATES, Form, Places, hashed, set_count, shares
-from streamkarma.core.learning import Arrays
+from streamkarma.core.learning import Arrays, begun
 from streamkarma.core.passes import Floats
 from streamkarma.core.rounds import run_block
 from streamkarma.errors import UsageError
@@ -121,12 +121,8 @@ class Explicit:
         Scores of shape (T, C), each from before its event was learned, and the losses
         suffered, shape (T,), NaN where there is no label.
         """
-        events = len(labels)
-        if len(weights) != events or len(block.starts) != events + 1:
-            # The compiled loop would read past the end of the shortest.
-            raise ValueError(f"{len(block.starts) - 1} events, {events} labels, {len(weights)} weights")
-        scores = np.zeros((events, self.classes))
-        losses = np.full(events, np.nan)
+        scores, losses = begun(block, labels, weights, self.classes)
+        events = len(losses)
         done = 0
         while True:
             done = run_block(self.form, self.shares, self.step, self.known, self.clock, self.weights,

@@ -13,6 +13,31 @@ from streamkarma.events.block import Block
 Arrays = dict[str, NDArray[Any]]
 
 
+def begun(block: Block, labels: Floats, weights: Floats, classes: int) -> tuple[NDArray[np.float64], Floats]:
+    """Scores of 0, shape (T, classes), and losses of NaN, shape (T,), for T events.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many labels and weights: the compiled loop would read past their end.
+    """
+    events = len(labels)
+    if len(weights) != events or len(block.starts) != events + 1:
+        raise ValueError(f"{len(block.starts) - 1} events, {events} labels, {len(weights)} weights")
+    return np.zeros((events, classes)), np.full(events, np.nan)
+
+
+def capacity(now: int, needed: int) -> int:
+    """``now`` if that is enough, else the next power of two, 8 or more.
+
+    Examples
+    --------
+    >>> capacity(8, 5), capacity(8, 9)
+    (8, 16)
+    """
+    return now if needed <= now else max(8, 1 << (needed - 1).bit_length())
+
+
 class Core(Protocol):
     """A learner over arrays: blocks of encoded events in, scores out."""
 

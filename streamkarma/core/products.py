@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from streamkarma.core.adaptive import Step
 from streamkarma.core.explicit import Explicit
 from streamkarma.core.jit import compiled, inlined
-from streamkarma.core.learning import Arrays
+from streamkarma.core.learning import Arrays, begun
 from streamkarma.core.passes import Floats, Indices
 from streamkarma.events.block import Block
 
@@ -74,11 +74,8 @@ class Products:
 
     def run(self, block: Block, labels: Floats, weights: Floats) -> tuple[NDArray[np.float64], Floats]:
         """Predict, then learn, each event; see ``Core.run``."""
-        events = len(labels)
-        if len(weights) != events or len(block.starts) != events + 1:
-            # Compiled code would read past the end of the shortest.
-            raise ValueError(f"{len(block.starts) - 1} events, {events} labels, {len(weights)} weights")
-        scores, losses = np.zeros((events, self.classes)), np.full(events, np.nan)
+        scores, losses = begun(block, labels, weights, self.classes)
+        events = len(losses)
         begin = 0
         while begin < events:
             end, size = _stretch(block, begin, MOST)

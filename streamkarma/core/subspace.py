@@ -32,7 +32,7 @@ from streamkarma.core.adaptive import (
     new_clock,
 )
 from streamkarma.core.completing import Model, Setting, complete_block, run_block
-from streamkarma.core.learning import Arrays
+from streamkarma.core.learning import Arrays, begun, capacity
 from streamkarma.core.loss import HINGE, SQUARED
 from streamkarma.core.pairs import correlate
 from streamkarma.core.passes import Floats
@@ -145,7 +145,7 @@ class Subspace:
         """Make room for at least that many of each; what is there stays."""
         self._room = max(attributes, self._room[0]), max(coordinates, self._room[1])
         old = len(self.space.known), len(self.space.owners)
-        a, k = _capacity(old[0], self._room[0]), _capacity(old[1], self._room[1])
+        a, k = capacity(old[0], self._room[0]), capacity(old[1], self._room[1])
         if (a, k) != old:
             self.space = resized(self.space, self._sizes, a, k)
             self._resize_weights(self.classes, max(a, k))
@@ -200,12 +200,8 @@ class Subspace:
 
     def _run(self, block: Block, labels: Floats, weights: Floats,
              unlabelled: bool) -> tuple[NDArray[np.float64], Floats]:  # fmt: skip
-        events = len(labels)
-        if len(weights) != events or len(block.starts) != events + 1:
-            # The compiled loop would read past the end of the shortest.
-            raise ValueError(f"{len(block.starts) - 1} events, {events} labels, {len(weights)} weights")
-        scores = np.zeros((events, self.classes))
-        losses = np.full(events, np.nan)
+        scores, losses = begun(block, labels, weights, self.classes)
+        events = len(losses)
         done = 0
         while True:
             done = run_block(self._setting, self.space, self.model, block, labels, weights, unlabelled,
@@ -289,8 +285,3 @@ class Subspace:
     def _places(self, owners: NDArray[np.int32]) -> int:
         """How many weights these coordinates and the attributes that own them need."""
         return self.settings.rank + 2 * max(attributes_of(owners), len(owners))
-
-
-def _capacity(now: int, needed: int) -> int:
-    """``now`` if that is enough, else the next power of two."""
-    return now if needed <= now else max(8, 1 << (needed - 1).bit_length())

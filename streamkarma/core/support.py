@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from streamkarma.core.karma import Rule, run_block
 from streamkarma.core.kernel import growth
-from streamkarma.core.learning import Arrays
+from streamkarma.core.learning import Arrays, begun, capacity
 from streamkarma.core.passes import Floats
 from streamkarma.core.vectors import (
     ADDED,
@@ -96,12 +96,12 @@ class SupportVectors:
         """Make room for at least that many of each; what is there stays."""
         v = self.vectors
         old_coordinates, classes, old_slots = v.values.shape
-        a = _capacity(v.mask.shape[0], attributes)
-        k = _capacity(old_coordinates, coordinates)
-        b = _capacity(old_slots, slots)
+        a = capacity(v.mask.shape[0], attributes)
+        k = capacity(old_coordinates, coordinates)
+        b = capacity(old_slots, slots)
         if self.rule.budget:
             b = min(b, self.rule.budget)
-        length = min(_capacity(v.coordinates.shape[1], members), k)
+        length = min(capacity(v.coordinates.shape[1], members), k)
         if (a, k, b, length) == (v.mask.shape[0], old_coordinates, old_slots, v.coordinates.shape[1]):
             return
         self.vectors = v._replace(
@@ -147,12 +147,8 @@ class SupportVectors:
         Scores of shape (T, C), each from before its event was learned, and the losses
         suffered, shape (T,), NaN where there is no label.
         """
-        events = len(labels)
-        if len(weights) != events or len(block.starts) != events + 1:
-            # The compiled loop would read past the end of the shortest.
-            raise ValueError(f"{len(block.starts) - 1} events, {events} labels, {len(weights)} weights")
-        scores = np.zeros((events, self.classes))
-        losses = np.full(events, np.nan)
+        scores, losses = begun(block, labels, weights, self.classes)
+        events = len(losses)
         done = 0
         while True:
             done = run_block(self.vectors, self.rule, block, labels, weights, self.average,
@@ -270,11 +266,6 @@ class SupportVectors:
             v.inverse[slot] = 1.0 / growth(float(a["sizes"][slot]), self.rule.gamma)
         v.clock[:] = a["clock"]
         v.counts[:] = a["counts"]
-
-
-def _capacity(now: int, needed: int) -> int:
-    """``now`` if that is enough, else the next power of two."""
-    return now if needed <= now else max(8, 1 << (needed - 1).bit_length())
 
 
 def _grown(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
