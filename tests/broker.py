@@ -79,7 +79,8 @@ class Broker:
         self._settings = folder / "server.properties"
         self._settings.write_text(_SETTINGS.format(folder=folder, user=USER, password=PASSWORD, **ports))
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        tool = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._settings)]
+        # One in 64 of these names begins with a dash: as a word of its own it would be an option.
+        tool = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(self._settings)]
         subprocess.run([*self._java, *tool], check=True, capture_output=True, timeout=PATIENCE)
         self._process: subprocess.Popen[bytes] | None = None
 

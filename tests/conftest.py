@@ -2,16 +2,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.broker import Broker, UnavailableError
 from tests.cluster import Cluster
+
+ROOT = Path(__file__).parents[1]
 
 
 class Result(NamedTuple):
@@ -24,6 +31,47 @@ class Result(NamedTuple):
 
 
 Program = Callable[..., Result]
+
+# On a machine that is shared, and in a first call that compiles, time says nothing about a test.
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Run the whole in two processes; a part named on the command line is done sooner in one."""
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    worker = hasattr(config, "workerinput")
+    if whole and not worker and not config.option.usepdb and config.option.numprocesses is None:
+        config.option.numprocesses = 2
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests on the broker: they take longest."""
+    items.sort(key=lambda item: not _on_broker(item.nodeid))
+
+
+class Scheduling(LoadScopeScheduling):
+    """One process for all tests on the broker, which some of them stop; the others go one by one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "broker" if _on_broker(nodeid) else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    """Our own, since --dist=loadgroup of pytest-xdist 3.8 does nothing under pytest 9.2."""
+    return Scheduling(config, log)
+
+
+def _on_broker(nodeid: str) -> bool:
+    path, *_, name = nodeid.partition("[")[0].split("::")
+    return name in _tests_on_broker(path)
+
+
+@cache
+def _tests_on_broker(path: str) -> set[str]:
+    """Names of the tests that begin with the cluster; who hands out the tests knows no more of them."""
+    return set(re.findall(r"^def (\w+)\(\s*cluster: Cluster", (ROOT / path).read_text(), re.MULTILINE))
 
 
 @pytest.fixture
