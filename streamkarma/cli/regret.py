@@ -19,7 +19,6 @@ from streamkarma.errors import UsageError
 @shared.tasks
 @click.option(
     "--learner",
-    "learners",
     metavar="NAMES",
     help=f"What learns, of {', '.join(shared.LEARNERS)}; several, with commas, for a file.  [default: auto, "
     "or the one that has the options given]",
@@ -56,7 +55,7 @@ def regret(**said: Any) -> None:
 
     if said["baselines"].strip() in ("", "none"):
         raise UsageError("--baselines none leaves nothing to compare with; name some, or fast, or all")
-    learners = [name.strip() for name in (said["learners"] or "").split(",") if name.strip()]
+    learners = [name.strip() for name in (said["learner"] or "").split(",") if name.strip()]
     for name in learners:
         if name not in shared.LEARNERS:
             raise UsageError(f"--learner {name}: no such learner; there are {', '.join(shared.LEARNERS)}")
