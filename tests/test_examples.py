@@ -107,7 +107,7 @@ def test_the_pipe(tmp_path: Path) -> None:
     assert summary["metrics"]["error_rate"] < 0.35
     scored = [json.loads(line) for line in text.splitlines() if line.startswith('{"n"')]
     assert len(scored) == 4
-    assert re.search(r"^kind +KARMAClassifier$", text, re.MULTILINE)
+    assert re.search(r"^kind +KARMAMixtureClassifier$", text, re.MULTILINE)
     assert not list(temporary.iterdir())
 
 

@@ -198,6 +198,8 @@ def test_labels_from_a_topic(cluster: Cluster) -> None:
     rng.shuffle(order)
     source, labels, output = cluster.topic("in"), cluster.topic("labels"), cluster.topic("out")
     arguments = [source, "--label-topic", labels, "--output-topic", output, "--id", "id", "--model", "m"]
+    # To a mixture it makes a difference that labels are late.
+    arguments += ["--learner", "karma"]
     cluster.put(source, [without(event, "y") for event in given])
     cluster.attach(*arguments, "--until-end", "--pending", "700")
     assert cluster.kept("m")["pending"]["limit"] == 700
@@ -206,7 +208,7 @@ def test_labels_from_a_topic(cluster: Cluster) -> None:
     cluster.put(labels, [{"id": i, "y": given[i]["y"]} for i in order[300:]])
     cluster.put(labels, [{"id": 7777, "y": 1}, {"id": 1}, {"y": 1}])
     said = cluster.attach(*arguments, "--until-end", "--summary", "s")
-    cluster.learn(lines([given[i] for i in order]), "--id", "id")
+    cluster.learn(lines([given[i] for i in order]), "--id", "id", "--learner", "karma")
     assert cluster.state("m") == cluster.state("reference.karma")
     assert cluster.kept("m")["pending"]["limit"] == 700
     summary = json.loads((cluster.folder / "s").read_text())

@@ -154,15 +154,15 @@ def test_the_command_regret(streamkarma: Program, tmp_path: Path) -> None:
     assert done.code == 0, done.stderr
     assert b"in hindsight" in done.stdout
     report = json.loads((tmp_path / "r.json").read_text())
-    rows = report["learners"]["karma"]["regret"]["zero"]
+    rows = report["learners"]["auto"]["regret"]["zero"]
     assert [row["events"] for row in rows] == [256, 512, 600]
     assert (report["task"], report["loss"], report["events"]) == ("binary", "logistic", 600)
-    curve = report["learners"]["karma"]["curve"]
+    curve = report["learners"]["auto"]["curve"]
     assert len(curve["events"]) == len(curve["mean_loss"]) == len(curve["error"])
     assert "zero" in (tmp_path / "r.svg").read_text()
     printed = streamkarma("regret", "--baselines", "zero", "--json", "--quiet", "--ignore", "full",
                           records=EVENTS[:100])  # fmt: skip
-    assert printed.rows[0]["learners"]["karma"]["regret"]["zero"][0]["events"] == 100
+    assert printed.rows[0]["learners"]["auto"]["regret"]["zero"][0]["events"] == 100
 
 
 def test_a_signal_does_not_wait_for_baselines(tmp_path: Path) -> None:
@@ -172,6 +172,7 @@ def test_a_signal_does_not_wait_for_baselines(tmp_path: Path) -> None:
         assert process.stderr is not None
         process.stdin.write(b"".join(json.dumps(event).encode() + b"\n" for event in EVENTS[:300]))
         process.stdin.flush()
+        assert process.stderr.readline() == b"learner auto\n"
         assert b"256 events: comparing with wii-meanfeat" in process.stderr.readline()
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 143

@@ -21,6 +21,7 @@ from streamkarma.core.products import Products
 from streamkarma.estimators import waiting
 from streamkarma.estimators.waiting import Waiting
 from streamkarma.events.block import Block
+from streamkarma.events.vocabulary import PASSING
 
 Items = list[tuple[int, float]]  # coordinate, value
 Records = list[dict[str, Any]]
@@ -104,12 +105,17 @@ def test_what_lies_between_is_counted_once() -> None:
     assert told(Waiting(), (1, False), (2, True), (1, True), (1, True)) == [0, 0, 1, 0]
 
 
-def test_empty_blocks_and_empty_events_wait_as_well() -> None:
+def test_events_of_which_no_name_is_known_do_not_wait() -> None:
     model, empty = Waiting(), block_of([[], []])
     assert model.delays(block_of([]), np.zeros(0, bool), np.zeros(0, bool)).shape == (0,)
     assert model.delays(empty, np.zeros(2, bool), np.ones(2, bool)).tolist() == [0, 0]
     assert told(model, (1, True)) == [0]
-    assert model.delays(empty, np.ones(2, bool), np.zeros(2, bool)).tolist() == [1, 0]
+    assert model.delays(empty, np.ones(2, bool), np.zeros(2, bool)).tolist() == [0, 0]
+    unknown = block_of([[(PASSING, 0.0), (PASSING + 1, 0.0)]])
+    model.delays(unknown, np.zeros(1, bool), np.ones(1, bool))
+    # It has as many names as the one before, and is another.
+    assert model.delays(block_of([[(1, 2.0), (2, 3.0)]]), np.ones(1, bool), np.zeros(1, bool)).tolist() == [0]
+    assert model.arrays()["asked"].size == 0
 
 
 def test_past_the_bound_the_oldest_is_dropped() -> None:
@@ -136,7 +142,7 @@ def test_past_the_bound_the_oldest_is_dropped() -> None:
 )
 def test_a_state_that_contradicts_itself_is_refused(name: str, change: Any) -> None:
     model = Waiting()
-    told(model, *[(n, False) for n in range(4)])
+    told(model, *[(n, False) for n in range(1, 5)])
     arrays = model.arrays()
     arrays[name] = change(arrays[name])
     with pytest.raises(ValueError, match="contradict"):

@@ -17,6 +17,9 @@ from streamkarma.events.vocabulary import PASSING
 #: Most events that are remembered; past it the oldest counts as never asked about.
 MOST = 10_000
 
+#: The key of an event of which no name is known: it could be any, and is not remembered.
+NOTHING = 0
+
 
 class Waiting:
     """Events that were asked about and wait for their label, known by what is in them."""
@@ -57,7 +60,7 @@ class Waiting:
                     key = next((each for each in partial if each in self._asked), key)
                 delays[t] = self._clock - self._asked.pop(key, self._clock)
                 self._clock += 1
-            elif asked[t] and key not in self._asked:
+            elif asked[t] and key != NOTHING and key not in self._asked:
                 self._clock += 1
                 self._asked[key] = self._clock
                 if len(self._asked) > MOST:
@@ -97,9 +100,13 @@ def _keys(raw: Block, bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     starts, coordinates, values = raw.starts, raw.coordinates, raw.values
     keys = np.zeros(starts.size - 1, np.uint64)
     for t in range(keys.size):
+        known = False
         for j in range(starts[t], starts[t + 1]):
             if not np.isnan(values[j]):
                 keys[t] += _item(coordinates[j], bits[j])
+                known |= coordinates[j] < PASSING
+        if not known:
+            keys[t] = NOTHING
     return keys
 
 
@@ -108,15 +115,17 @@ def _partial_keys(raw: Block, bits: NDArray[np.uint64], t: int) -> NDArray[np.ui
     """What an event's key was when the last of its names, or the last two and so on, were unknown."""
     items = slice(raw.starts[t], raw.starts[t + 1])
     coordinates, values, own = raw.coordinates[items], raw.values[items], bits[items]
-    keys, key = np.zeros(coordinates.size, np.uint64), np.uint64(0)
+    keys, key, known = np.zeros(coordinates.size, np.uint64), np.uint64(0), 0
     for j in range(coordinates.size):
         if not np.isnan(values[j]):
             key += _item(coordinates[j], own[j])
+            known += 1
     # Names are numbered as they are learned.
     for i, j in enumerate(np.argsort(-coordinates)):
         if not np.isnan(values[j]):
             key += _item(PASSING, own[j]) - _item(coordinates[j], own[j])
-        keys[i] = key
+            known -= 1
+        keys[i] = key if known > 0 else np.uint64(NOTHING)
     return keys
 
 
