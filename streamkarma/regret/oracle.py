@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from streamkarma.core.theory import DEFAULT_REGULARITY, Bound, Epoch, Pace
 from streamkarma.regret import bound as measured
@@ -144,6 +143,9 @@ def ceiling(events: Events, Q: Floats, rival: Floats, bound: Bound, normalize: b
     of the series for ``rival``, cut off. It holds where λ is too small for the third term to say
     anything, with the normalised kernel too, and less the loss of any rival it bounds the regret.
     """
+    # A tenth of a second that nobody without complete vectors should wait for.
+    from scipy.optimize import minimize_scalar
+
     observed = ~np.isnan(events.X)
     term = np.where(observed, events.X, 0.0)
     scores = np.zeros(len(term))
