@@ -43,8 +43,8 @@ def test_each_epoch_is_algorithm_1_with_settings_of_its_own() -> None:
     begin = 0
     for epoch in Pace(None, 0.3, None).epochs(100):
         part = slice(begin, begin + epoch.events)
-        slope = lambda f, y: loss_and_slope(HINGE, f, y)[1]  # noqa: E731
-        expected = algorithm_1(rows[part], labels[part], epoch.gamma, True, epoch.rho, None, slope)
+        expected = algorithm_1(rows[part], labels[part], epoch.gamma, True, epoch.rho, None,
+                               lambda f, y: loss_and_slope(HINGE, f, y)[1])  # fmt: skip
         np.testing.assert_allclose(scores[part], expected, rtol=1e-9, atol=1e-9)
         begin = part.stop
     assert begin == 100

@@ -254,6 +254,7 @@ class TestTrouble:
 
     def test_its_width_is_asked_of_itself(self) -> None:
         assert live._columns_of(Terminal()) == 80
+        # Windows has none of the three, and no terminal of this kind.
         pty = pytest.importorskip("pty")
         fcntl, termios = pytest.importorskip("fcntl"), pytest.importorskip("termios")
         leader, follower = pty.openpty()

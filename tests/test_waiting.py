@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkarma import KARMAMixtureClassifier, KARMAMixtureRegressor, load, save
+from streamkarma.core import waiting
 from streamkarma.core.adaptive import AROW, Step
 from streamkarma.core.explicit import Explicit
 from streamkarma.core.loss import HINGE
 from streamkarma.core.mixing import Mixing
 from streamkarma.core.mixture import Mixture
 from streamkarma.core.products import Products
-from streamkarma.estimators import waiting
-from streamkarma.estimators.waiting import Waiting
+from streamkarma.core.waiting import Waiting
 from streamkarma.events.block import Block
 from streamkarma.events.vocabulary import PASSING
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.mixture import Mixture
 from streamkarma.core.moments import encode, memory
+from streamkarma.core.waiting import Waiting
 from streamkarma.errors import RecordError
-from streamkarma.estimators.waiting import Waiting
 from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
 from streamkarma.events.vocabulary import PASSING, Record, Vocabulary

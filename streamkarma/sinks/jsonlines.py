@@ -33,7 +33,7 @@ class JsonLinesSink:
         self._path = path
         try:
             # Closed by ``close``: the sink is what has a beginning and an end.
-            self._file: BinaryIO = sys.stdout.buffer if path == "-" else Path(path).open("wb")  # noqa: SIM115
+            self._file: BinaryIO = sys.stdout.buffer if path == "-" else Path(path).open("wb")  # noqa: SIM115  # close() closes it
         except OSError as error:
             raise RunError(f"cannot write {path}: {error.strerror}") from error
 
