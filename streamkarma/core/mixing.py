@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,8 @@ from streamkarma.core.bayes import (
     mix_two,
 )
 from streamkarma.core.calibration import DRIFT, LOOSE, LOOSE_NUMBER, SMALLEST, WINDOW, fresh, widened
+from streamkarma.core.learning import Arrays
 from streamkarma.core.passes import Floats
-
-Arrays = dict[str, NDArray[Any]]
 
 
 class Mixing:

@@ -37,7 +37,7 @@ class Learner(NamedTuple):
     Attributes
     ----------
     gamma, rho
-        Of its kernel and its steps; None where ``pace`` says it.
+        Of its kernel and its steps; None where the theorem chooses, see ``Pace``.
     normalize
         Of its kernel.
     strays
