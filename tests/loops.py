@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import orjson
+
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Output
@@ -11,6 +13,7 @@ from streamkarma.runtime.pending import Pending
 from streamkarma.runtime.report import dead_letter
 from streamkarma.runtime.task import Tasked
 from streamkarma.sources.jsonlines import Lines
+from streamkarma.sources.records import Records
 
 
 class Kept(NamedTuple):
@@ -22,7 +25,12 @@ class Kept(NamedTuple):
 
     def feed(self, lines: list[bytes], first: int = 1) -> None:
         """Feed lines, the first with this number."""
-        self.loop.feed(Lines(first, lines, frozenset()).records(0, len(lines)))
+        self.loop.feed(records_of(lines, first))
+
+
+def records_of(lines: list[bytes], first: int = 1) -> Records:
+    """Lines as they come from a file, the first with this number."""
+    return Lines(first, b"".join(line + b"\n" for line in lines), frozenset()).records()
 
 
 def kept(
@@ -32,7 +40,7 @@ def kept(
     rows: list[dict[str, Any]] = []
     dead: list[dict[str, Any]] = []
     output = Output(
-        (lambda each, at: rows.extend(each)) if printed else None,
+        (lambda each, at: rows.extend(map(orjson.loads, each.lines()))) if printed else None,
         lambda letter: dead.append(dead_letter(letter)),
     )
     return Kept(Loop(tasked, fields or Fields(), True, output, False, 1, pending), rows, dead)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from streamkarma.errors import RecordError, RunError
 from streamkarma.sinks.jsonlines import JsonLinesSink
-from streamkarma.sources.jsonlines import SHOWN_BYTES, open_input, parse, read_lines
+from streamkarma.sources.jsonlines import SHOWN_BYTES, open_input, parse, read_lines, reader
 
 
 def chunked(content: bytes, cuts: list[int]) -> list[tuple[int, bytes, bool]]:
@@ -20,8 +20,9 @@ def chunked(content: bytes, cuts: list[int]) -> list[tuple[int, bytes, bool]]:
     ends = sorted({0, len(content), *(cut % (len(content) + 1) for cut in cuts)})
     pieces = iter([content[a:b] for a, b in pairwise(ends)])
     result = []
-    for lines in read_lines(lambda _: next(pieces, b""), limit=20):
-        for number, line in enumerate(lines.lines, lines.first):
+    for lines in read_lines(lambda _: next(pieces, b""), limit=20, most=7):
+        assert 1 <= len(lines.records()) <= 7
+        for number, line in enumerate(lines.records().values, lines.first):
             result.append((number, line, number in lines.overlong))
     return result
 
@@ -43,13 +44,14 @@ def test_a_line_without_end_takes_no_more_memory_than_the_limit() -> None:
     pieces = iter([b"x" * 1000] * 5000 + [b'\n{"a":1}\n'])
     (lines,) = read_lines(lambda _: next(pieces, b""), limit=10_000)
     assert lines.overlong == {1}
-    assert len(lines.lines[0]) == SHOWN_BYTES
-    assert lines.lines[1] == b'{"a":1}'
+    first, second = lines.records().values
+    assert len(first) == SHOWN_BYTES
+    assert second == b'{"a":1}'
 
 
 def test_a_byte_order_mark_is_tolerated() -> None:
     (lines,) = read_lines(io.BytesIO(b'\xef\xbb\xbf{"a":1}\n').read1)
-    assert lines.lines == [b'{"a":1}']
+    assert lines.records().values == [b'{"a":1}']
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
@@ -58,7 +60,7 @@ def test_packed_files_are_read_as_they_are(tmp_path: Path, ending: str) -> None:
     pack = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}[ending]
     path.write_bytes(pack(b'{"a":1}\n{"a":2}\n'))
     with open_input(str(path)) as file:
-        lines = [line for part in read_lines(file.read1) for line in part.lines]
+        lines = [line for part in read_lines(reader(file)) for line in part.records().values]
     assert lines == [b'{"a":1}', b'{"a":2}']
 
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.task import Tasked
-from tests.loops import kept
+from tests.loops import kept, records_of
 
 numbers = st.integers(-50, 50).map(lambda i: i / 4)
 values = st.one_of(numbers, numbers, numbers, st.none(), st.booleans(), st.sampled_from(["red", "blue"]))
@@ -35,22 +36,47 @@ odd = st.sampled_from(
 )
 
 
+beside = st.fixed_dictionaries(
+    {},
+    optional={
+        "id": st.sampled_from([1, "A-7", 1.5, None, "é", True, -0, [1]]),
+        "w": st.sampled_from([1, 0, 2.5, None, -1, "heavy", True]),
+        "skip": st.sampled_from(["text", 12, {"a": 1}, None, "é"]),
+    },
+)
+
+
 def lines_of(labels: list[Any], ordinary: bool) -> st.SearchStrategy[list[bytes]]:
     """Records of all sorts; or plain ones, now and then something else, and many of them."""
     label = st.sampled_from([*labels, *labels, *labels, None])
     events = plain if ordinary else st.one_of(attributes, plain)
-    record = st.builds(lambda x, y: json.dumps({**x, "y": y}).encode(), events, label)
+    record = st.builds(
+        lambda x, y, more: json.dumps({**x, "y": y, **more}, ensure_ascii=False).encode(),
+        events,
+        label,
+        beside,
+    )
     line = st.one_of(*[record] * (30 if ordinary else 3), odd)
     return st.lists(line, min_size=1, max_size=200 if ordinary else 60)
 
 
-def fed(lines: list[bytes], cuts: list[int], printed: bool = True, **options: Any) -> Any:
-    """Rows, what was set aside, counters and the model's state, after the lines in pieces."""
+FIELDS = Fields(id="id", weight="w", ignore=("skip",))
+
+
+def fed(lines: list[bytes], cuts: list[int], printed: bool = True, scanner: bool = True, ahead: int = 0,
+        **options: Any) -> Any:  # fmt: skip
+    """Rows, what was set aside, counters and the model's state, after the lines in pieces, of which
+    so many are scanned ahead."""
     tasked = Tasked("auto", {"budget": 6, **options}, None, lambda _: None, "karma")
-    loop = kept(tasked, printed)
+    loop = kept(tasked, printed, FIELDS)
+    if not scanner:
+        loop.loop._names = None
     ends = sorted({0, len(lines), *(cut % (len(lines) + 1) for cut in cuts)})
-    for begin, end in pairwise(ends):
-        loop.feed(lines[begin:end], begin + 1)
+    pieces = [records_of(lines[begin:end], begin + 1) for begin, end in pairwise(ends)]
+    for at, piece in enumerate(pieces):
+        loop.loop.feed(piece)
+        for later in pieces[at + ahead : at + ahead + 1] if ahead else []:
+            loop.loop.scan_ahead(later)
     header, arrays = tasked.model.state()
     state = (header, tasked.state(), {name: array.tobytes() for name, array in arrays.items()})
     return loop.rows, loop.dead, loop.loop.counters, state
@@ -67,7 +93,8 @@ def test_how_lines_are_cut_never_shows(
     whole = fed(lines, [], scale=scale)
     assert fed(lines, cuts, scale=scale) == whole
     assert fed(lines, list(range(200)), scale=scale) == whole
-    # Without rows to print the plain lines go through the scanner.
+    assert fed(lines, cuts, scanner=False, scale=scale) == whole
+    assert fed(lines, cuts, ahead=2, scale=scale) == whole
     assert fed(lines, cuts, printed=False, scale=scale)[1:] == whole[1:]
 
 
@@ -86,4 +113,6 @@ def test_long_and_mostly_plain(seed: int) -> None:
     whole = fed(lines, [])
     for cuts in ([1, 2, 300], rng.sample(range(600), 40), list(range(600))):
         assert fed(lines, cuts) == whole
+        assert fed(lines, cuts, scanner=False) == whole
+        assert fed(lines, cuts, ahead=3) == whole
         assert fed(lines, cuts, printed=False)[1:] == whole[1:]

@@ -232,6 +232,13 @@ keeping = together(
 )
 
 
+workers = click.option(
+    "--workers",
+    type=click.IntRange(1, 2),
+    help="2: read and parse on one core, learn on another.  [default: 2 where there are as many]",
+)
+
+
 def field_names(said: dict[str, Any]) -> dict[str, Any]:
     """The names in a record that are no attributes, those that were said."""
     given = {name: said[name] for name in ("target", "id", "weight", "full")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -17,6 +18,7 @@ from streamkarma.cli.config import config_option
 @shared.fields
 @shared.keeping
 @shared.output
+@shared.workers
 def learn(**said: Any) -> None:
     """Predict each event, then learn from its label.
 
@@ -32,6 +34,7 @@ def learn(**said: Any) -> None:
 @config_option
 @shared.fields
 @shared.output
+@shared.workers
 def predict(**said: Any) -> None:
     """Score events with a model, without learning.
 
@@ -71,7 +74,15 @@ def _execute(said: dict[str, Any], **plan: Any) -> None:
     from streamkarma.runtime.plan import Plan
     from streamkarma.runtime.run import Run
 
-    sys.exit(Run(Plan(input=said["input"], **shared.outputs(said), **plan)).execute())
+    workers = said["workers"] or min(2, available_cores())
+    sys.exit(Run(Plan(input=said["input"], workers=workers, **shared.outputs(said), **plan)).execute())
+
+
+def available_cores() -> int:
+    """Cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _shown(value: Any) -> str:

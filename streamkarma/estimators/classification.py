@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from river import base
 
 from streamkarma.core.learning import Arrays, Core
-from streamkarma.estimators.common import KARMABase
+from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.frames import records_of
 from streamkarma.estimators.judged import Judged, joined, probabilities
 from streamkarma.events.batch import Batch
@@ -85,10 +85,10 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
     def _scores(self, records: Sequence[Record]) -> NDArray[np.float64]:
         return self._learner.scores(records)
 
-    def run(self, batch: Batch, labels: Sequence[Label | None], weights: Sequence[float]) -> Judged:
+    def run(self, batch: Batch, labels: Sequence[Label | None], weights: Weights) -> Judged:
         """See ``KARMABase.run``; a third class and each one after it gets a vector of its own."""
         events = len(batch)
-        weighed = np.array(weights, np.float64)
+        weighed = np.asarray(weights, np.float64)
         targets = self._labels.indices(labels)
         learned = (targets != NONE) & (weighed > 0.0)
         self._learner.encode(batch, learned, targets == NONE)

@@ -6,6 +6,9 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from streamkarma.core.learning import Core
 from streamkarma.estimators.frames import records_of
 from streamkarma.estimators.learner import Learner, check_weight
@@ -15,6 +18,10 @@ from streamkarma.events.vocabulary import Record, Vocabulary
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+#: One per event.
+Weights = Sequence[float] | NDArray[np.float64]
 
 
 class KARMABase:
@@ -31,7 +38,7 @@ class KARMABase:
         self._learner = Learner(core, self.scale, *bounds, self.forget)
 
     @abstractmethod
-    def run(self, batch: Batch, labels: Sequence[Any], weights: Sequence[float]) -> Any:
+    def run(self, batch: Batch, labels: Sequence[Any], weights: Weights) -> Any:
         """Predict, then learn, the events of a batch in turn.
 
         Parameters

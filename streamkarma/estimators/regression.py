@@ -14,9 +14,10 @@ from streamkarma.core.loss import REGRESSION, losses
 from streamkarma.core.moments import encode_targets
 from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import CoreClassifier
-from streamkarma.estimators.common import KARMABase
+from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.frames import records_of
 from streamkarma.events.batch import Batch
+from streamkarma.events.labels import numbers
 from streamkarma.events.vocabulary import Record
 
 if TYPE_CHECKING:
@@ -79,10 +80,10 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
         encode_targets(nothing, nothing, self._target, self.scale, np.inf, centres, spreads)
         return self._learner.scores(records)[:, 0] * spreads + centres
 
-    def run(self, batch: Batch, targets: Sequence[float | None], weights: Sequence[float]) -> Estimated:
+    def run(self, batch: Batch, targets: Sequence[float | None], weights: Weights) -> Estimated:
         """Predict, then learn, the events of a batch in turn; see ``KARMABase.run``."""
-        wanted = np.array([np.nan if y is None else y for y in targets], np.float64)
-        weighed = np.array(weights, np.float64)
+        wanted = numbers(targets)
+        weighed = np.asarray(weights, np.float64)
         centres, spreads = np.empty_like(wanted), np.empty_like(wanted)
         longest = self._learner.longest
         standard = encode_targets(wanted, weighed, self._target, self.scale, longest, centres, spreads)

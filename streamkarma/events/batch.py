@@ -37,7 +37,7 @@ class Batch:
         self._given: Block | None = None
 
     def __len__(self) -> int:
-        return len(self._sizes)
+        return len(self._sizes) if self._given is None else len(self._given.starts) - 1
 
     @property
     def has_passing(self) -> bool:
@@ -103,11 +103,10 @@ class Batch:
              values: NDArray[np.float64]) -> None:  # fmt: skip
         """Make an empty batch one of events that were encoded elsewhere."""
         self._given = Block(starts, self._vocabulary.owners_of(coordinates), coordinates, values)
-        self._sizes = np.diff(starts).tolist()
 
-    def sizes(self) -> list[int]:
+    def sizes(self) -> NDArray[np.int64]:
         """How many attributes each event has, the constant apart."""
-        return self._sizes
+        return np.diff(self._given.starts) if self._given is not None else np.array(self._sizes, np.int64)
 
     def block(self) -> Block:
         """The events as arrays."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,92 @@ from streamkarma.errors import RecordError
 #: In place of an index: no label, and a label that has none yet.
 NONE, NEW = -1, -2
 
+#: What a label in a column is; INTEGER is a number without a point or an exponent.
+NO_LABEL, NUMBER, BOOLEAN, INTEGER, TEXT = range(5)
+
 Label = bool | int | float | str
+
+
+class LabelColumn(Sequence[Label | None]):
+    """Labels in a row, as arrays.
+
+    Parameters
+    ----------
+    values
+        Shape (T,): each as a number, a string as its place among the classes; NaN where there is none.
+    kinds
+        Shape (T,): NO_LABEL, NUMBER, BOOLEAN, INTEGER or TEXT.
+    classes
+        Those the strings are among.
+
+    Examples
+    --------
+    >>> labels = LabelColumn(np.array([1.0, np.nan, 2.5]), np.int32([INTEGER, NO_LABEL, NUMBER]), [])
+    >>> list(labels), labels.indices([1, 3])
+    ([1, None, 2.5], array([ 0, -1, -2]))
+    """
+
+    def __init__(self, values: NDArray[np.float64], kinds: NDArray[np.int32],
+                 classes: Sequence[Label]) -> None:  # fmt: skip
+        self.values = values
+        self.kinds = kinds
+        self._classes = classes
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, at: int) -> Label | None: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> LabelColumn: ...
+
+    def __getitem__(self, at: int | slice) -> Label | LabelColumn | None:
+        if isinstance(at, slice):
+            return LabelColumn(self.values[at], self.kinds[at], self._classes)
+        if self.kinds[at] == NO_LABEL:
+            return None
+        value = self.values[at].item()
+        if self.kinds[at] == TEXT:
+            return self._classes[int(value)]
+        form: Callable[[float], Label] = {NUMBER: float, BOOLEAN: bool, INTEGER: int}[int(self.kinds[at])]
+        return form(value)
+
+    def indices(self, known: Sequence[Label]) -> NDArray[np.int64]:
+        """Index of each label among those known, which begin with the classes; NONE where there is
+        none, NEW for one that is not known."""
+        found = np.where(self.kinds == NO_LABEL, NONE, NEW)
+        text = self.kinds == TEXT
+        found[text] = self.values[text]
+        boolean = self.kinds == BOOLEAN
+        number = ~(text | boolean)
+        for i, label in enumerate(known):
+            if not isinstance(label, str):
+                same_kind = boolean if isinstance(label, bool) else number
+                found[same_kind & (self.values == label)] = i
+        return found
+
+    def plain(self) -> NDArray[Any] | list[Label | None]:
+        """As they were given: an array if all are of one kind, of NaN if there are none."""
+        forms = (INTEGER, np.int64), (BOOLEAN, np.bool_), (NUMBER, np.float64), (NO_LABEL, np.float64)
+        for kind, form in forms:
+            if (self.kinds == kind).all():
+                return self.values.astype(form)
+        return list(self)
+
+
+def labelled(labels: Sequence[Label | None]) -> NDArray[np.bool_]:
+    """Which of them there are."""
+    if isinstance(labels, LabelColumn):
+        return np.not_equal(labels.kinds, NO_LABEL)
+    return np.array([y is not None for y in labels], np.bool_)
+
+
+def numbers(labels: Sequence[Label | None]) -> NDArray[np.float64]:
+    """Labels that are numbers as an array, NaN where there is none."""
+    if isinstance(labels, LabelColumn):
+        return labels.values
+    return np.array([math.nan if y is None else y for y in labels], np.float64)
 
 
 class Labels:
@@ -72,6 +157,8 @@ class Labels:
 
     def indices(self, labels: Sequence[Label | None]) -> NDArray[np.int64]:
         """Index of each checked label, NONE where there is none, NEW for one not entered."""
+        if isinstance(labels, LabelColumn):
+            return labels.indices(self.known)
         find = self._indices.get
         return np.array([NONE if y is None else find(y, NEW) for y in labels], np.int64)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from streamkarma.runtime.run import Progress, open_output
 from streamkarma.runtime.signals import StopSignal
 from streamkarma.runtime.worker import Worker
 from streamkarma.sinks.jsonlines import leave_stdout
+from streamkarma.sinks.rows import Rows
 
 #: After a signal the process ends within so long, even if the brokers have gone: what is on
 #: disk and in the topics is right at any moment.
@@ -183,7 +185,7 @@ def _leaving_quietly(files: Output, job: Job) -> Output:
     if write is None:
         return files
 
-    def predictions(rows: list[dict[str, Any]], at: list[int]) -> None:
+    def predictions(rows: Rows, at: Sequence[int]) -> None:
         if job.unread:
             return
         try:

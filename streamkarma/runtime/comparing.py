@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from streamkarma.core.theory import DEFAULT_REGULARITY
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.classifier import KARMAClassifier
+from streamkarma.estimators.common import Weights
 from streamkarma.estimators.judged import Judged
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.settings import AUTO, DEFAULT_RHO
@@ -22,7 +23,6 @@ from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.task import Tasked
 
 Full = Sequence[dict[str, float] | None]
-Weights = Sequence[float]
 
 
 class Comparing:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from streamkarma.errors import RecordError
 from streamkarma.estimators.learner import check_weight
 from streamkarma.events.vocabulary import as_number, is_missing
+from streamkarma.sources.names import ID, IGNORED, TARGET, WEIGHT
 
 
 class Taken(NamedTuple):
@@ -44,6 +45,15 @@ class Fields(NamedTuple):
     def only_target(self) -> bool:
         """Whether there is nothing but a target to take out."""
         return self.id is None and self.weight is None and self.full is None and not self.ignore
+
+    @property
+    def roles(self) -> dict[str, int] | None:
+        """What these names are to the scanner; None if they are more than it can tell apart."""
+        pairs = [(self.target, TARGET), (self.id, ID), (self.weight, WEIGHT)]
+        pairs += [(name, IGNORED) for name in set(self.ignore)]
+        roles = {name: role for name, role in pairs if name is not None}
+        clear = len(roles) == sum(name is not None for name, _ in pairs)
+        return roles if clear and self.full is None and not self.nested else None
 
     @property
     def nested(self) -> bool:

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.events.batch import Batch
-from streamkarma.events.labels import Label
+from streamkarma.events.labels import Label, LabelColumn
 from streamkarma.runtime.fields import Taken
 from streamkarma.runtime.pending import Made
+from streamkarma.sinks.rows import ABSENT, Column, Json
+from streamkarma.sources.scanner import Scanned
+
+
+class Ready(NamedTuple):
+    """A batch of T events for a step, and what goes with each of them: see ``Gathered``."""
+
+    batch: Batch
+    labels: Sequence[Label | None]
+    weights: NDArray[np.float64]
+    targets: Column
+    ids: Column
+    at: Sequence[int]
+    made: Mapping[int, Made] = MappingProxyType({})
+    full: Sequence[dict[str, float] | None] = ()
+    waiting: Mapping[bytes, tuple[int, dict[str, Any], float]] = MappingProxyType({})
+
+
+def scanned_ready(batch: Batch, scanned: Scanned, labels: LabelColumn, begin: int, ids: Json) -> Ready:
+    """Events that were scanned, the first of them the record with index ``begin``."""
+    batch.fill(scanned.starts, scanned.coordinates, scanned.values)
+    at = range(begin, begin + len(labels))
+    return Ready(batch, labels, scanned.weights, _shown(labels.plain()), ids, at)
 
 
 class Gathered:
@@ -84,12 +109,14 @@ class Gathered:
         self.at += range(begin, begin + added)
         return added
 
-    def fill(self, starts: NDArray[np.int64], coordinates: NDArray[np.int32],
-             values: NDArray[np.float64], labels: list[Any]) -> None:  # fmt: skip
-        """Have events that were encoded elsewhere, the first there are, of weight 1 and no id."""
-        self.batch.fill(starts, coordinates, values)
-        self.labels += labels
-        self.weights += [1.0] * len(labels)
-        self.targets += labels
-        self.ids += [None] * len(labels)
-        self.at += range(len(labels))
+    def ready(self) -> Ready:
+        """All of it."""
+        return Ready(self.batch, self.labels, np.array(self.weights), _shown(self.targets), self.ids,
+                     self.at, self.made, self.full, self.waiting)  # fmt: skip
+
+
+def _shown(targets: NDArray[Any] | list[Any]) -> Column:
+    """Labels as a column."""
+    if isinstance(targets, np.ndarray):
+        return targets
+    return [ABSENT if y is None or y != y else y for y in targets]

@@ -10,20 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.estimators.classification import CoreClassifier
+from streamkarma.estimators.common import Weights
 from streamkarma.estimators.judged import Judged, joined, loss_of, probabilities
 from streamkarma.estimators.regression import CoreRegressor
 from streamkarma.events.batch import Batch
-from streamkarma.events.labels import NEW
+from streamkarma.events.labels import NEW, numbers
 from streamkarma.runtime.comparing import Comparing, Full
 from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
 from streamkarma.runtime.pending import Made
 from streamkarma.runtime.task import Tasked, text_of
-
-Row = dict[str, Any]
-
-
-#: In the place of what a row does not have.
-ABSENT = object()
+from streamkarma.sinks.rows import ABSENT, Column, Named, plain
 
 
 class Verdict(NamedTuple):
@@ -32,18 +28,19 @@ class Verdict(NamedTuple):
     Attributes
     ----------
     columns
-        What to print, if that was asked for: by name, T values, or ABSENT.
+        What to print, if that was asked for: by name, of each event.
     scores, known
         As in ``Made``, shapes (T, C) and (T,).
     """
 
-    columns: dict[str, list[Any]]
+    columns: dict[str, Column]
     scores: NDArray[np.float64]
     known: NDArray[np.int64]
 
-    def row(self, t: int) -> Row:
-        """What to print of one event."""
-        return {name: values[t] for name, values in self.columns.items() if values[t] is not ABSENT}
+    def rows(self, events: Sequence[int]) -> list[dict[str, Any]]:
+        """What to print of some events."""
+        values = {name: plain(column) for name, column in self.columns.items()}
+        return [{name: each[t] for name, each in values.items() if each[t] is not ABSENT} for t in events]
 
 
 class Counted:
@@ -73,7 +70,7 @@ class Judge:
         #: All that is counted.
         self.counted = Counted()
 
-    def run(self, batch: Batch, labels: Sequence[Any], weights: Sequence[float], rows: bool,
+    def run(self, batch: Batch, labels: Sequence[Any], weights: Weights, rows: bool,
             made: Mapping[int, Made], full: Full = ()) -> Verdict:  # fmt: skip
         """Predict and learn a batch.
 
@@ -94,15 +91,18 @@ class Judge:
             verdict, losses = self._run_regression(model, batch, labels, weights, rows, made, full)
         else:
             verdict, losses = self._run_classification(model, batch, labels, weights, rows, made, full)
-        if rows:
-            for t, before in made.items():
-                for name, values in verdict.columns.items():
+        if rows and made:
+            for name, column in verdict.columns.items():
+                values = plain(column)
+                for t, before in made.items():
                     values[t] = before.row.get(name, ABSENT)
-            verdict.columns["loss"] = _finite(losses)
+                verdict.columns[name] = values
+        if rows:
+            verdict.columns["loss"] = losses
         return verdict
 
     def _run_classification(self, model: CoreClassifier, batch: Batch, labels: Sequence[Any],
-                            weights: Sequence[float], rows: bool, made: Mapping[int, Made],
+                            weights: Weights, rows: bool, made: Mapping[int, Made],
                             full: Full) -> tuple[Verdict, NDArray[np.float64]]:  # fmt: skip
         sign = self._tasked.sign()
         judged = as_made(model.run(batch, labels, weights), made, model.loss)
@@ -159,11 +159,11 @@ class Judge:
         predicted: NDArray[np.int64],
         chances: NDArray[np.float64] | None,
         signs: NDArray[np.int64],
-    ) -> dict[str, list[Any]]:
+    ) -> dict[str, Column]:
         """What to print of each event, but for its loss."""
         classes, known = model.classes, judged.known
-        names = np.array([*classes, None], object)  # the last is what -1 means
-        shown: dict[str, list[Any]] = {"prediction": names[predicted].tolist()}
+        # The last is what -1 means.
+        shown: dict[str, Column] = {"prediction": Named(predicted, [*classes, None])}
         if self._tasked.name == "multiclass":
             texts = [text_of(name) for name in classes]
             each = judged.scores
@@ -174,14 +174,14 @@ class Judge:
                 for k, row in zip(known.tolist(), each.tolist(), strict=True)
             ]
         else:
-            shown["score"] = _finite(np.where(signs != 0, signs * judged.scores[:, 0], np.nan))
+            shown["score"] = np.where(signs != 0, signs * judged.scores[:, 0], np.nan)
         if chances is not None:
             chosen = chances[np.arange(len(predicted)), predicted]
-            shown["probability"] = _finite(np.where(known > 1, chosen, np.nan))
+            shown["probability"] = np.where(known > 1, chosen, np.nan)
         return shown
 
     def _run_regression(self, model: CoreRegressor, batch: Batch, labels: Sequence[Any],
-                        weights: Sequence[float], rows: bool, made: Mapping[int, Made],
+                        weights: Weights, rows: bool, made: Mapping[int, Made],
                         full: Full) -> tuple[Verdict, NDArray[np.float64]]:  # fmt: skip
         predictions, losses, spreads = model.run(batch, labels, weights)
         for t, before in made.items():
@@ -190,10 +190,10 @@ class Judge:
         self._suffer(losses)
         if self.comparing is not None:
             self.comparing.numbers(predictions, labels, weights, full)
-        labelled = np.array([label is not None for label in labels], np.bool_)
-        targets = np.array([label for label in labels if label is not None], np.float64)
-        self.counted.numbers.update(targets, predictions[labelled])
-        shown = {"prediction": _finite(predictions), "score": _finite(predictions)} if rows else {}
+        wanted = numbers(labels)
+        labelled = ~np.isnan(wanted)
+        self.counted.numbers.update(wanted[labelled], predictions[labelled])
+        shown: dict[str, Column] = {"prediction": predictions, "score": predictions} if rows else {}
         known = np.zeros(len(labels), np.int64)
         return Verdict(shown, np.column_stack([predictions, spreads]), known), losses
 
@@ -222,11 +222,3 @@ def _predicted(judged: Judged) -> NDArray[np.int64]:
         unknown = np.arange(scores.shape[1])[None, :] >= known[:, None]
         best = np.where(unknown, -np.inf, scores).argmax(axis=1)
     return np.where(known > 0, best, -1)
-
-
-def _finite(values: NDArray[np.float64]) -> list[Any]:
-    """Numbers that are finite; others are absent."""
-    plain: list[Any] = values.tolist()
-    if np.isfinite(values).all():
-        return plain
-    return [value if math.isfinite(value) else ABSENT for value in plain]

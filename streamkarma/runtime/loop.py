@@ -6,23 +6,32 @@ import copy
 import time
 from typing import Any
 
+import numpy as np
 import orjson
 
 from streamkarma.errors import RecordError
 from streamkarma.estimators.regression import LARGEST_TARGET
 from streamkarma.events.flatten import flatten, is_flat
-from streamkarma.events.labels import Label
+from streamkarma.events.labels import BOOLEAN, NEW, TEXT, Label, LabelColumn, labelled
 from streamkarma.events.vocabulary import is_missing, observed_in
 from streamkarma.runtime.comparing import Comparing
 from streamkarma.runtime.fields import Fields, Taken
-from streamkarma.runtime.gathered import Gathered
-from streamkarma.runtime.judge import ABSENT, Judge, Row
+from streamkarma.runtime.gathered import Gathered, Ready, scanned_ready
+from streamkarma.runtime.judge import Judge, Verdict
 from streamkarma.runtime.output import Counters, Letter, Output, Tally
 from streamkarma.runtime.pending import Event, Made, Pending
 from streamkarma.runtime.task import Tasked
+from streamkarma.sinks.rows import Column, Json, Rows
 from streamkarma.sources.jsonlines import parse
+from streamkarma.sources.names import Names
 from streamkarma.sources.records import Records, said
-from streamkarma.sources.scanner import NameTable, name_table, scan
+
+#: Records that are read in the general way before the scanner is tried again; twice as many each
+#: time it finds nothing it can read.
+_PIECE = 32
+#: So many new names since the last try are worth a new table at once: more come at the beginning
+#: of a stream, and still more will.
+_FEW = 8
 
 
 class Loop:
@@ -66,8 +75,10 @@ class Loop:
         self._output = output
         self._fail = fail
         self._next = first
-        self._names = self._table_of = 0
-        self._table: NameTable
+        roles = None if pending is not None else fields.roles
+        #: What the scanner knows; None where it has to leave all to the general readers.
+        self._names = None if roles is None else Names(roles)
+        self._coordinates = 0
         self._records: Records
         self._refresh()
 
@@ -97,49 +108,64 @@ class Loop:
         says so, and what came before it is learned.
         """
         self._records = records
-        done = 0
-        if not records.refused and not records.labels_only and self.pending is None:
-            done = self._scan(records.values)
-            done += self._take_plain(done)
-        for at in range(done, len(records.values)):
-            self._take_one(at)
-            if self.failure is not None:
-                return at
+        at, piece = 0, _PIECE
+        while at < len(records):
+            scanned = self._scan(at)
+            at += scanned
+            piece = _PIECE if scanned else 2 * piece
+            end = min(at + piece, len(records))
+            if not records.refused and not records.labels_only and self.pending is None:
+                at += self._take_plain(at, end)
+            for each in range(at, end):
+                self._take_one(each)
+                if self.failure is not None:
+                    return each
+            at = end
         self._flush()
-        return len(records.values)
+        return len(records)
 
-    def _scan(self, values: list[bytes]) -> int:
-        """Process the common records at the front, and return how many these were.
+    def scan_ahead(self, records: Records) -> Records:
+        """Scan records that will be fed later; another thread may do so."""
+        if self._names is not None and records.plain:
+            records.scan_ahead(self._names.table)
+        return records
 
-        Where fields beside the label must be taken out, or names still come in, the general
-        readers do it all.
-        """
-        names = self.tasked.model.vocabulary.coordinate_count
-        steady, self._names = self._names == names, names
-        simple = self._only_target and not self._nested and self._records.beside is None
-        if not steady or not simple:
+    def _scan(self, at: int) -> int:
+        """Process the common records from one on, and return how many these were."""
+        names, records = self._names, self._records
+        if names is None or not records.plain:
             return 0
-        if self._table_of != names:
-            table = name_table(self.tasked.model.vocabulary.numeric_names(), self._fields.target)
-            self._table, self._table_of = table, names
-        scanned = scan(values, self._table, names)
-        if not scanned.lines:
+        model = self.tasked.model
+        count = model.vocabulary.coordinate_count
+        if count - self._coordinates <= _FEW:
+            names.update(model.vocabulary, getattr(model, "classes", ()))
+        self._coordinates = count
+        scanned = records.scan(at, names.table)
+        labels = LabelColumn(scanned.labels, scanned.kinds, getattr(model, "classes", ()))
+        fit = self._fitting(labels)
+        if not fit:
             return 0
-        labels = scanned.given()
-        known = self._accepted.issuperset(zip(map(type, labels), labels, strict=True))
-        if not (known or self._numeric(labels)):
-            return 0
-        self._gathered.fill(scanned.starts, scanned.coordinates, scanned.values, labels)
         self._flush()
-        return scanned.lines
+        ids = Json(records.texts(scanned.ids[:fit]) if self._fields.id is not None else [])
+        self._run(scanned_ready(self._gathered.batch, scanned.head(fit), labels[:fit], at, ids))
+        return fit
 
-    def _take_plain(self, begin: int) -> int:
+    def _fitting(self, labels: LabelColumn) -> int:
+        """How many labels there are before the first that needs a closer look."""
+        if self._numbers:
+            numeric = (labels.kinds != BOOLEAN) & (labels.kinds != TEXT)
+            fit = numeric & ~(np.abs(labels.values) > LARGEST_TARGET)
+        else:
+            fit = labels.indices(getattr(self.tasked.model, "classes", ())) != NEW
+        return len(labels) if fit.all() else int(fit.argmin())
+
+    def _take_plain(self, begin: int, end: int) -> int:
         """Add records that are all objects, with labels that are known or numbers to predict.
 
         All at once, which is what a fast stream needs. Returns how many were added: those
         before the first whose attributes need a closer look, or none.
         """
-        values = self._records.values[begin:]
+        values = self._records.values[begin:end]
         if self._nested or not values:
             return 0
         try:
@@ -265,33 +291,38 @@ class Loop:
         return checked
 
     def _flush(self) -> None:
-        """Predict and learn what has gathered, and hand out the rows."""
-        g = self._gathered
-        if not g.labels:
-            return
-        weights = g.weights if self._learn else [0.0] * len(g.weights)
+        """Process what has gathered."""
+        if self._gathered.labels:
+            self._run(self._gathered.ready())
+
+    def _run(self, ready: Ready) -> None:
+        """Predict and learn events, and hand out the rows."""
+        weights = ready.weights if self._learn else np.zeros_like(ready.weights)
         printed = self._output.predictions is not None
-        judged = self.judge.run(g.batch, g.labels, weights, printed or bool(g.waiting), g.made, g.full)
+        columns = printed or bool(ready.waiting)
+        judged = self.judge.run(ready.batch, ready.labels, weights, columns, ready.made, ready.full)
         if self.pending is not None:
-            for key, (t, record, then) in g.waiting.items():
-                made = Made(judged.row(t), judged.scores[t].tolist(), int(judged.known[t]))
-                self.pending.keep(key, Event(record, g.weights[t], made), then)
-        rows = self._rows(judged.columns, g) if printed else []
-        events, unlabelled = len(g.labels), g.labels.count(None)
-        idle = 0
-        if min(weights) == 0.0:
-            idle = sum(w == 0.0 and y is not None for y, w in zip(g.labels, weights, strict=True))
+            self._keep_waiting(self.pending, judged, ready)
+        rows = self._rows(judged.columns, ready) if printed else None
+        events, there = len(ready.labels), labelled(ready.labels)
         self._next += events
         c = self.counters
         self.counters = c._replace(
             events=c.events + events,
-            learned=c.learned + events - unlabelled - idle,
-            unlabelled=c.unlabelled + unlabelled,
+            learned=c.learned + int((there & (weights > 0.0)).sum()),
+            unlabelled=c.unlabelled + events - int(there.sum()),
         )
         self._refresh()
         # Last, for whoever takes them may be gone, and what was learned is counted by now.
-        if self._output.predictions is not None:
-            self._output.predictions(rows, g.at)
+        if self._output.predictions is not None and rows is not None:
+            self._output.predictions(rows, ready.at)
+
+    def _keep_waiting(self, pending: Pending, judged: Verdict, ready: Ready) -> None:
+        """Have events wait for their labels, with what was said of them."""
+        said_rows = judged.rows([t for t, _, _ in ready.waiting.values()])
+        for (key, (t, record, then)), row in zip(ready.waiting.items(), said_rows, strict=True):
+            made = Made(row, judged.scores[t].tolist(), int(judged.known[t]))
+            pending.keep(key, Event(record, float(ready.weights[t]), made), then)
 
     def _refresh(self) -> None:
         self._accepted = _accepted(self.tasked)
@@ -301,24 +332,17 @@ class Loop:
     def _new_batch(self) -> None:
         self._gathered = Gathered(self.tasked.model.batch())
 
-    def _rows(self, columns: dict[str, list[Any]], g: Gathered) -> list[Row]:
+    def _rows(self, columns: dict[str, Column], ready: Ready) -> Rows:
         """What was said, with what is not the model's to say, in the order of the contract."""
-        every: dict[str, Any] = {
-            "n": range(self._next, self._next + len(g.labels)),
+        every = {
+            "n": np.arange(self._next, self._next + len(ready.labels)),
             **columns,
-            "target": [ABSENT if y is None or y != y else y for y in g.targets],
-            "observed": g.batch.sizes(),
+            "target": ready.targets,
+            "observed": ready.batch.sizes(),
         }
         if self._fields.id is not None:
-            every["id"] = g.ids
-        names = [name for name in _ORDER if name in every]
-        rows = [
-            dict(zip(names, values, strict=True))
-            for values in zip(*(every[name] for name in names), strict=True)
-        ]
-        if any(ABSENT in every[name] for name in _MAY_LACK if name in every):
-            rows = [{name: value for name, value in row.items() if value is not ABSENT} for row in rows]
-        return rows
+            every["id"] = ready.ids
+        return Rows({name: every[name] for name in _ORDER if name in every})
 
     def _set_aside(self, at: int, value: bytes, error: RecordError) -> None:
         self.counters = self.counters._replace(rejected=self.counters.rejected + 1)
@@ -331,8 +355,7 @@ class Loop:
             self._output.dead_letters(Letter(at, place, str(error), value))
 
 
-#: What a row may have, and what of it some rows do not.
-_MAY_LACK = ("prediction", "score", "probability", "target", "loss")
+#: What a row may have.
 _ORDER = ("n", "id", "prediction", "score", "probability", "target", "loss", "observed")
 
 

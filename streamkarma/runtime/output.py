@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from streamkarma.runtime.judge import Counted, Row
+from streamkarma.runtime.judge import Counted
+from streamkarma.sinks.rows import Rows
 from streamkarma.sources.records import Place
 
 
@@ -47,5 +48,5 @@ class Output(NamedTuple):
         Takes each record that was set aside; None for nobody.
     """
 
-    predictions: Callable[[list[Row], list[int]], None] | None = None
+    predictions: Callable[[Rows, Sequence[int]], None] | None = None
     dead_letters: Callable[[Letter], None] | None = None

@@ -41,6 +41,8 @@ class Plan(NamedTuple):
         Nothing on stderr but errors.
     max_record_bytes
         Longest record.
+    workers
+        2 to read on another core than the one that learns, else 1.
     pending
         Most events that wait for labels that come later; 0 if none do.
     pending_seconds
@@ -71,6 +73,7 @@ class Plan(NamedTuple):
     report_every: int = 0
     quiet: bool = False
     max_record_bytes: int = MAX_RECORD_BYTES
+    workers: int = 1
     pending: int | None = None
     pending_seconds: float | None = None
     pending_default: int = 0

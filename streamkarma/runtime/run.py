@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import zlib
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,9 @@ from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.session import Session, resumed
 from streamkarma.runtime.signals import StopSignal
 from streamkarma.sinks.jsonlines import JsonLinesSink, leave_stdout
-from streamkarma.sources.jsonlines import open_input, read_lines
-
-#: Lines processed in one go. Large enough that what is done per block does not show in the
-#: time per event, small enough that a checkpoint is never far.
-BLOCK = 512
+from streamkarma.sources.ahead import Ahead
+from streamkarma.sources.jsonlines import BLOCK, open_input, read_lines, reader
+from streamkarma.sources.records import Records
 
 
 class Run:
@@ -81,15 +80,13 @@ class Run:
 
     def _read_all(self, stack: ExitStack, loop: Loop) -> None:
         plan = self._plan
-        file = stack.enter_context(open_input(plan.input)) if plan.input != "-" else open_input("-")
-        read = self._stop.reader(file.read1)
+        next_block = self._blocks(stack, loop)
         try:
-            for lines in read_lines(read, plan.max_record_bytes):
-                for begin in range(0, len(lines.lines), BLOCK):
-                    loop.feed(lines.records(begin, begin + BLOCK))
-                    if loop.failure is not None:
-                        raise RunError(loop.failure)
-                    self._after_block(loop)
+            while (records := next_block()) is not None:
+                loop.feed(records)
+                if loop.failure is not None:
+                    raise RunError(loop.failure)
+                self._after_block(loop)
         except InterruptedError:
             return
         except (EOFError, zlib.error) as error:
@@ -98,6 +95,23 @@ class Run:
             if isinstance(error, BrokenPipeError):
                 raise
             raise RunError(f"cannot read {plan.input}: {error.strerror or error}") from error
+
+    def _blocks(self, stack: ExitStack, loop: Loop) -> Callable[[], Records | None]:
+        """What gives one block of records after another, and None at the end of the input."""
+        plan = self._plan
+        file = open_input(plan.input)
+        if plan.input != "-":
+            stack.callback(file.close)
+        read = reader(file)
+        block = min(BLOCK, plan.checkpoint_every, plan.report_every or BLOCK)
+        if plan.workers == 1:
+            lines = read_lines(self._stop.unless(read), plan.max_record_bytes, block)
+            blocks = (each.records() for each in lines)
+            return lambda: next(blocks, None)
+        lines = read_lines(read, plan.max_record_bytes, block)
+        ahead = Ahead(loop.scan_ahead(each.records()) for each in lines)
+        stack.callback(ahead.close)
+        return self._stop.unless(ahead.next)
 
     def _after_block(self, loop: Loop) -> None:
         if loop.counters.events >= self._next_checkpoint:
@@ -198,7 +212,7 @@ def open_output(plan: Plan, stack: ExitStack) -> Output:
     """The files a plan writes predictions and dead letters to, open until the stack is closed."""
     predictions, dead_letters = open_sink(plan.predictions, stack), open_sink(plan.dead_letters, stack)
     return Output(
-        (lambda rows, at: predictions.write(rows)) if predictions else None,
+        (lambda rows, at: predictions.write_text(rows.text())) if predictions else None,
         (lambda letter: dead_letters.write([report.dead_letter(letter)])) if dead_letters else None,
     )
 

@@ -8,6 +8,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import ParamSpec, TypeVar
+
+Given = ParamSpec("Given")
+Got = TypeVar("Got")
 
 
 class StopSignal:
@@ -38,22 +42,22 @@ class StopSignal:
             for number, handler in old.items():
                 signal.signal(number, handler)
 
-    def reader(self, read: Callable[[int], bytes]) -> Callable[[int], bytes]:
-        """``read``, which raises InterruptedError once a signal has come.
+    def unless(self, wait: Callable[Given, Got]) -> Callable[Given, Got]:
+        """``wait``, which raises InterruptedError once a signal has come.
 
         That is no end of input: what was read of a line that is not whole yet is no record.
         """
 
-        def read_unless_stopped(size: int) -> bytes:
+        def wait_unless_stopped(*args: Given.args, **kwargs: Given.kwargs) -> Got:
             try:
                 self._waiting = True
                 if self.number is not None:
                     raise InterruptedError
-                return read(size)
+                return wait(*args, **kwargs)
             finally:
                 self._waiting = False
 
-        return read_unless_stopped
+        return wait_unless_stopped
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.number = number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
@@ -21,6 +22,7 @@ from streamkarma.runtime.output import Letter, Output
 from streamkarma.runtime.placing import place, say_lost
 from streamkarma.runtime.session import Session
 from streamkarma.sinks.kafka import BulkProducer, TopicSink
+from streamkarma.sinks.rows import Rows
 from streamkarma.sources.kafka import Assignment, Polled, records_of
 from streamkarma.sources.records import Records
 
@@ -293,7 +295,7 @@ class Worker:
         sink, files, at = self._ledger.sink, self._job.files, self._job.at
         to_topic = at.output_topic is not None
 
-        def predictions(rows: list[dict[str, Any]], indices: list[int]) -> None:
+        def predictions(rows: Rows, indices: Sequence[int]) -> None:
             if sink is not None and to_topic:
                 sink.predictions(rows, indices)
             if files.predictions is not None:

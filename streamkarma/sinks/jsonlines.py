@@ -39,7 +39,10 @@ class JsonLinesSink:
 
     def write(self, objects: Iterable[dict[str, Any]]) -> None:
         """Write the objects and hand them to the reader at once."""
-        text = b"".join(orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in objects)
+        self.write_text(b"".join(orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in objects))
+
+    def write_text(self, text: bytes) -> None:
+        """Write lines that are JSON already."""
         if not text:
             return
         try:

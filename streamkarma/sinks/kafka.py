@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import orjson
 from kafka import KafkaProducer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
+
+from streamkarma.sinks.rows import Rows
 
 #: As much of a dead letter as is sent where the whole does not fit.
 SHOWN_BYTES = 1000
@@ -92,12 +92,12 @@ class TopicSink:
         #: Dead letters are cut to SHOWN_BYTES, as a broker has refused them whole.
         self.cut = False
 
-    def predictions(self, rows: list[dict[str, Any]], at: list[int]) -> None:
+    def predictions(self, rows: Rows, at: Sequence[int]) -> None:
         """Send rows, each under the key of the record it answers."""
         self._begin()
         records = self.records
-        values, keys = list(map(orjson.dumps, rows)), [records[i].key for i in at]
-        self._producer.send_many(str(self._output_topic), values, keys)
+        keys = [records[i].key for i in at]
+        self._producer.send_many(str(self._output_topic), rows.lines(), keys)
 
     def dead_letter(self, record: ConsumerRecord, reason: str) -> None:
         """Send a record that was set aside, as it was."""

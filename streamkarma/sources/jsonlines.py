@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import numpy as np
 import orjson
 
 from streamkarma.errors import RecordError, RunError
@@ -18,12 +19,16 @@ from streamkarma.sources.records import Records
 #: Most bytes asked for at once. A pipe gives what it has; of a file this is some thousand
 #: events, enough that the cost of a block does not show.
 READ_SIZE = 1 << 18
+#: Most lines in a row, so that with short ones, too, a checkpoint or a signal is never far.
+BLOCK = 4096
 #: Longer lines are refused unless the user says otherwise.
 MAX_RECORD_BYTES = 16 << 20
 #: As much of a refused line as is kept to show.
 SHOWN_BYTES = 1000
 BOM = b"\xef\xbb\xbf"
 TOO_LONG = "longer than the limit; see --max-record-bytes"
+
+Input = io.RawIOBase | io.BufferedReader | gzip.GzipFile
 
 
 class Lines(NamedTuple):
@@ -33,26 +38,28 @@ class Lines(NamedTuple):
     ----------
     first
         Number of the first line, from 1.
-    lines
-        The lines, without their ends. One longer than allowed is cut to its first
-        SHOWN_BYTES and is in ``overlong``.
+    text
+        The lines, each ended by a newline. One longer than allowed is cut to its first SHOWN_BYTES
+        and is in ``overlong``.
     overlong
         Numbers of the lines that were cut.
     """
 
     first: int
-    lines: list[bytes]
+    text: bytes
     overlong: frozenset[int]
 
-    def records(self, begin: int, end: int) -> Records:
-        """The lines from one index to another."""
-        first = self.first + begin
-        refused = {n - first: TOO_LONG for n in self.overlong if begin <= n - self.first < end}
-        return Records(self.lines[begin:end], lambda i: {"line": first + i}, refused)
+    def records(self) -> Records:
+        """The lines as records."""
+        first = self.first
+        return Records(self.text, lambda i: {"line": first + i}, {n - first: TOO_LONG for n in self.overlong})
 
 
-def open_input(path: str) -> io.BufferedReader | gzip.GzipFile:
+def open_input(path: str) -> Input:
     """Open a path for reading bytes: ``-`` is standard input, .gz and .zst are unpacked.
+
+    Plain input has no buffer: a thread that waits in one for input would hold it fast when the
+    program ends.
 
     Raises
     ------
@@ -60,7 +67,7 @@ def open_input(path: str) -> io.BufferedReader | gzip.GzipFile:
         If it cannot be opened.
     """
     if path == "-":
-        return cast(io.BufferedReader, sys.stdin.buffer)
+        return cast(Input, getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
     try:
         if path.endswith(".gz"):
             return gzip.GzipFile(path, "rb")
@@ -68,12 +75,18 @@ def open_input(path: str) -> io.BufferedReader | gzip.GzipFile:
             import zstandard
 
             return io.BufferedReader(zstandard.open(path, "rb"))
-        return Path(path).open("rb")
+        return Path(path).open("rb", buffering=0)
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}") from error
 
 
-def read_lines(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES) -> Iterator[Lines]:
+def reader(file: Input) -> Callable[[int], bytes]:
+    """What reads from it as much as there is, and waits only if there is nothing."""
+    return getattr(file, "read1", file.read)
+
+
+def read_lines(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES,
+               most: int = BLOCK) -> Iterator[Lines]:  # fmt: skip
     """Yield lines as soon as they are whole.
 
     Parameters
@@ -83,39 +96,55 @@ def read_lines(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES) -> I
         wait for more than it has.
     limit
         Longest line kept, in bytes. Memory is bounded by this and READ_SIZE.
+    most
+        Most lines in a row.
     """
     first = 1
     partial: list[bytes] = []
-    size = 0
+    size = 0  # of the line that is not whole yet, of which beyond the limit not all is kept
     while chunk := read(READ_SIZE):
         if first == 1 and not partial:
             chunk = chunk.removeprefix(BOM)
-        lines = chunk.split(b"\n")
-        rest = lines.pop()
-        if lines:
-            head, was_long = _whole(partial, size + len(lines[0]), lines[0], limit)
-            lines[0] = head
-            overlong = {first} if was_long else set()
-            if limit < READ_SIZE:
-                for i, line in enumerate(lines):
-                    if len(line) > limit:
-                        lines[i] = line[:SHOWN_BYTES]
-                        overlong.add(first + i)
-            yield Lines(first, lines, frozenset(overlong))
-            first += len(lines)
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            text = b"".join([*partial, chunk[:end]])
+            for lines in _in_blocks(first, text, size + chunk.index(b"\n"), limit, most):
+                yield lines
+                first += lines.text.count(b"\n")
             partial, size = [], 0
-        size += len(rest)
+        size += len(chunk) - end
         if size <= limit or not partial:
-            partial.append(rest)
+            partial.append(chunk[end:])
     if size:
-        line, was_long = _whole(partial, size, b"", limit)
-        yield Lines(first, [line], frozenset({first} if was_long else ()))
+        yield from _in_blocks(first, b"".join(partial) + b"\n", size, limit, most)
 
 
-def _whole(partial: list[bytes], size: int, end: bytes, limit: int) -> tuple[bytes, bool]:
-    """A line from its pieces, cut if ``size``, its full length, is beyond the limit."""
-    line = b"".join(partial) + end
-    return (line[:SHOWN_BYTES], True) if size > limit else (line, False)
+def _in_blocks(first: int, text: bytes, head: int, limit: int, most: int) -> Iterator[Lines]:
+    """Whole lines, cut where they are too long; ``head`` is the full length of the first."""
+    overlong: frozenset[int] = frozenset()
+    if max(head, len(text)) > limit:
+        text, overlong = _cut(first, text, head, limit)
+    count = text.count(b"\n")
+    if count <= most:
+        yield Lines(first, text, overlong)
+        return
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
+    begin = 0
+    for at in range(0, count, most):
+        end = int(ends[min(at + most, count) - 1])
+        numbers = range(first + at, first + at + most)
+        yield Lines(first + at, text[begin:end], overlong.intersection(numbers))
+        begin = end
+
+
+def _cut(first: int, text: bytes, head: int, limit: int) -> tuple[bytes, frozenset[int]]:
+    """The text with lines that are too long cut, and their numbers."""
+    lines = text.split(b"\n")[:-1]
+    sizes = [head, *map(len, lines[1:])]
+    overlong = [i for i, size in enumerate(sizes) if size > limit]
+    for i in overlong:
+        lines[i] = lines[i][:SHOWN_BYTES]
+    return b"\n".join([*lines, b""]), frozenset(first + i for i in overlong)
 
 
 def parse(line: bytes) -> dict[str, Any]:

@@ -1,0 +1,72 @@
+"""Reading in one thread what another one works on.
+
+What is compiled here lets other threads go on, so with two cores lines are scanned on one while
+the events before them are learned on the other.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from queue import Empty, Queue
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+
+#: Blocks read before they are needed: enough that neither side waits for the other's worst moment.
+DEPTH = 4
+#: How long the end waits for the reader. One that waits for input itself is left behind.
+_PATIENCE_SECONDS = 0.2
+
+
+class Ahead(Generic[Item]):
+    """Items of an iterator that runs in a thread of its own, in order.
+
+    Parameters
+    ----------
+    items
+        What to run.
+    depth
+        Most items that are ready before they are asked for.
+
+    Examples
+    --------
+    >>> ahead = Ahead(iter([1, 2]))
+    >>> ahead.next(), ahead.next(), ahead.next()
+    (1, 2, None)
+    >>> ahead.close()
+    """
+
+    def __init__(self, items: Iterator[Item], depth: int = DEPTH) -> None:
+        self._items = items
+        self._ready: Queue[Item | BaseException | None] = Queue(depth)
+        self._closed = False
+        # A daemon: input that never comes must not keep the program from ending.
+        self._thread = threading.Thread(target=self._read, name="reader", daemon=True)
+        self._thread.start()
+
+    def next(self) -> Item | None:
+        """The next item, waited for; None after the last. What the iterator raises is raised here."""
+        item = self._ready.get()
+        if isinstance(item, BaseException):
+            raise item
+        return item
+
+    def close(self) -> None:
+        """Drop what is ready, and have the thread end."""
+        self._closed = True
+        try:
+            while True:
+                self._ready.get_nowait()
+        except Empty:
+            self._thread.join(_PATIENCE_SECONDS)
+
+    def _read(self) -> None:
+        try:
+            for item in self._items:
+                self._ready.put(item)
+                if self._closed:
+                    return
+            self._ready.put(None)
+        except BaseException as error:  # whatever it is, the other thread raises it
+            self._ready.put(error)
