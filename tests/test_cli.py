@@ -234,10 +234,12 @@ def test_a_failed_run_is_one_line_and_exit_1(
     assert complaint in result.stderr
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_save_and_say_so(tmp_path: Path, number: signal.Signals) -> None:
+def test_signals_save_and_say_so(tmp_path: Path, number: signal.Signals, workers: str) -> None:
+    command = ["learn", "--model", "m", "--summary", "s.json", "--workers", workers]
     with subprocess.Popen(
-        [sys.executable, "-m", "streamkarma", "learn", "--model", "m", "--summary", "s.json"],
+        [sys.executable, "-m", "streamkarma", *command],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path,
     ) as process:  # fmt: skip
         assert process.stdin is not None

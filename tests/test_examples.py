@@ -118,16 +118,6 @@ def test_the_river_pipeline() -> None:
     assert all(60 < value < 100 for row in rows for value in numbers(row))
 
 
-def test_the_speed_table() -> None:
-    text = example("speed.py", "--events", "2000", "--rounds", "2", "--budget", "50").decode()
-    rows = [line.split() for line in text.splitlines() if re.match(r"(1|2|median) ", line)]
-    assert [row[0] for row in rows] == ["1", "2", "median"]
-    assert {len(row) for row in rows} == {8}
-    # Errors do not depend on the machine: each round has the same.
-    assert len({(row[3], row[6]) for row in rows}) == 1
-    assert all(0 < float(row[column]) < 0.5 for row in rows for column in (3, 6))
-
-
 def test_the_budget_table() -> None:
     _, _, *lines = example("budgets.py", "--seeds", "2", "--events", "1000").decode().splitlines()
     rows = [numbers(line.removeprefix("mean")) for line in lines]

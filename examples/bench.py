@@ -1,0 +1,200 @@
+"""How fast streamkarma and others go over one stream of incomplete events, and how well they predict it.
+
+    python examples/bench.py
+    python examples/bench.py --events 200000 --python --json bench.json --plot bench.png
+    python examples/bench.py --check
+
+The events have 20 attributes of rank 5, each observed half of the time, and lie in a file. Every tool is
+a process of its own over that file, in turn, several rounds, so that whatever else the machine does falls
+on all: with one core to itself, where the system lets a process be bound to one, and with all there are.
+
+Events per second are those of the whole process, interpreter and imports included; the loop, in
+microseconds per event, is what the tool itself counts, which for streamkarma begins before its compiled
+code is loaded. All are medians, and the ratios, of whole processes, medians of those of each round. The
+error is that of predictions made before the label was learned. All ran before over a few events, so that
+nothing is compiled while it is timed.
+
+--python times ``learn_one`` and ``predict_proba_one`` too, on events that are Python dicts already.
+--check fails if a ratio is below its mark; marks are for the usual number of events.
+The tools are in examples/bench_peers.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import click
+from bench_calls import calls
+from bench_peers import ALL, ONE, RIVER, VW, Timed, command, installed, places, write_vw
+from bench_picture import figure
+
+PYTHON = "calls from Python"
+
+#: What came of each round, by where and which tool.
+Results = dict[tuple[str, str], list[Timed]]
+#: A line of the table, as JSON has it.
+Row = dict[str, Any]
+
+
+class Mark(NamedTuple):
+    """A tool must have ``least`` times the speed of another, and err no more often if so said."""
+
+    where: str
+    tool: str
+    other: str
+    least: float
+    no_worse: bool = False
+
+
+MARKS = (
+    # The space of both is that of pairs; one parses JSON where the other has a format of its own.
+    Mark(ONE, "explicit", VW, 0.9, no_worse=True),
+    # With two cores there is one to parse with, which is what Vowpal Wabbit uses its second for.
+    Mark(ALL, "explicit, 2 workers", VW, 1.3),
+    # A loop in Python spends most of its time between the learner's operations.
+    Mark(ONE, "explicit", RIVER, 2.5),
+    Mark(ONE, "karma 512", RIVER, 2.0),
+    # Eleven learners, for the error of the best.
+    Mark(ONE, "auto", RIVER, 0.5, no_worse=True),
+    # A line of JSON for every event: at most three tenths of the speed.
+    Mark(ONE, "explicit, written", "explicit", 0.7),
+    # From Python both are bound by calls; what crosses into compiled code pays for it once an event.
+    Mark(PYTHON, "explicit", RIVER, 0.5),
+    Mark(PYTHON, "karma 512", RIVER, 0.35),
+)
+
+
+@contextmanager
+def cores(where: str) -> Iterator[None]:
+    """Have what is started here share one core, where there is a way to say so."""
+    if where == ALL or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, [max(before)])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def make(path: Path, events: int, seed: int) -> Path:
+    """Write the stream, in both formats."""
+    command = [sys.executable, "-m", "streamkarma", "generate", "lowrank", "--events", str(events)]
+    options = ["--attributes", "20", "--rank", "5", "--observed", "0.5", "--seed", str(seed)]
+    with path.open("wb") as file:
+        subprocess.run([*command, *options], stdout=file, check=True)
+    write_vw(path)
+    return path
+
+
+def timed(tool: str, path: Path, events: int) -> Timed:
+    """Run a tool."""
+    summary = path.with_suffix(".summary")
+    words = command(tool, path, summary)
+    begin = time.perf_counter()
+    subprocess.run(words, check=True)
+    whole = time.perf_counter() - begin
+    result = json.loads(summary.read_bytes())
+    return Timed(events / whole, events / result["seconds"], result["metrics"]["error_rate"])
+
+
+def measure(folder: Path, events: int, rounds: int, seed: int, python: bool) -> Results:
+    """Time all in turn, round after round."""
+    tools = list(installed())
+    small = make(folder / "small.jsonl", 1_000, seed)
+    for tool in tools:
+        timed(tool, small, 1_000)
+    path = make(folder / "events.jsonl", events, seed)
+    results: Results = defaultdict(list)
+    for number in range(1, rounds + 1):
+        for where in (ONE, ALL):
+            for tool in (name for name in tools if where in places(name)):
+                print(f"round {number}: {where}, {tool}", file=sys.stderr)
+                with cores(where):
+                    results[where, tool].append(timed(tool, path, events))
+        with cores(ONE):
+            for tool, result in calls(path).items() if python else ():
+                results[PYTHON, tool].append(result)
+    return results
+
+
+def summarised(results: Results) -> Iterator[Row]:
+    """Medians, and the medians of the ratios to all others in the same place."""
+    for (where, tool), runs in results.items():
+        whole, loop, error = map(median, zip(*runs, strict=True))
+        others = {other: each for (place, other), each in results.items() if place == where}
+        over = {
+            other: median(mine.whole / its.whole for mine, its in zip(runs, each, strict=True))
+            for other, each in others.items()
+        }
+        yield {"where": where, "tool": tool, "events_per_second": whole, "loop": loop, "error": error,
+               "over": over}  # fmt: skip
+
+
+def table(rows: Iterable[Row]) -> Iterator[str]:
+    """Lines of the table."""
+    for where, group in groupby(rows, key=itemgetter("where")):
+        yield f"\n{where:<22}{'events/s':>10}{'µs, loop':>10}{'x river':>9}{'x vw':>7}{'error':>9}"
+        for row in group:
+            over = row["over"]
+            river, vw = (f"{over[name]:.2f}" if name in over else "-" for name in (RIVER, VW))
+            yield (f"{row['tool']:<22}{row['events_per_second']:>10,.0f}{1e6 / row['loop']:>10.2f}"
+                   f"{river:>9}{vw:>7}{row['error']:>9.4f}")  # fmt: skip
+
+
+def verdicts(rows: Iterable[Row]) -> Iterator[tuple[bool, str]]:
+    """Whether each mark holds, as far as it is known, and what to say of it."""
+    known = {(row["where"], row["tool"]): row for row in rows}
+    for mark in MARKS:
+        said = f"{mark.where}, {mark.tool} to {mark.other}, at least {mark.least}"
+        said += ", erring no more often" if mark.no_worse else ""
+        mine, other = (known.get((mark.where, tool)) for tool in (mark.tool, mark.other))
+        if mine is None or other is None:
+            yield True, f"unchecked  {said}"
+            continue
+        ratio = mine["over"][mark.other]
+        holds = ratio >= mark.least and not (mark.no_worse and mine["error"] > other["error"])
+        errors = f" ({mine['error']:.4f} to {other['error']:.4f})" if mark.no_worse else ""
+        yield holds, f"{'holds' if holds else 'FAILS':<11}{said}: {ratio:.2f}{errors}"
+
+
+@click.command()
+@click.option("--events", type=click.IntRange(min=1), default=1_000_000, show_default=True)
+@click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--python", is_flag=True, help="Time calls from Python as well.")
+@click.option("--check", is_flag=True, help="The same, and fail if a ratio is below its mark.")
+@click.option("--json", "file", type=click.File("w"), help="Write the rows to this file as well.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Draw speed against error, as PNG.")
+def main(events: int, rounds: int, seed: int, python: bool, check: bool, file: Any, plot: str) -> None:
+    """Print the table of speeds, ratios and errors."""
+    with TemporaryDirectory() as folder:
+        rows = list(summarised(measure(Path(folder), events, rounds, seed, python or check)))
+    print("\n".join(table(rows)))
+    if file:
+        json.dump(rows, file, indent=1)
+    if plot:
+        figure(rows).savefig(plot)
+    if check:
+        print()
+        judged = list(verdicts(rows))
+        print("\n".join(said for _, said in judged))
+        sys.exit(not all(holds for holds, _ in judged))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""The tools that examples/bench.py times: streamkarma's learners and those of others.
+
+Each is a process that goes over a file of events once, predicts every event before it learns it, and
+leaves a summary like that of ``streamkarma learn``, of its seconds and its error rate. To be the
+process of one that is not streamkarma's:
+
+    python examples/bench_peers.py "vw -q xm" events.jsonl summary.json
+
+All are made to read as fast as they can: lines go through orjson for the learners in Python, while
+Vowpal Wabbit's own driver reads its own text format, written beside the events beforehand. It parses
+in one thread and learns in another.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+#: Whose speed the others' are divided by.
+RIVER, VW = "river linear", "vw -q xm"
+ONE, ALL = "one core", "all cores"
+
+ATTRIBUTES = [f"x{place}" for place in range(20)]
+#: Events that scikit-learn is given at once.
+BATCH = 512
+
+
+class Outcome(NamedTuple):
+    """Events gone over, and of how many the label was not the predicted one."""
+
+    events: int
+    errors: int
+
+
+class Timed(NamedTuple):
+    """Events per second of a whole process and of the loop in it, and its error rate."""
+
+    whole: float
+    loop: float
+    error: float
+
+
+#: Goes over a file of events, once what it takes is imported.
+Run = Callable[[Path], Outcome]
+
+
+def events_of(path: Path) -> Iterator[tuple[dict[str, float], bool]]:
+    """Events and their labels."""
+    with path.open("rb") as file:
+        for line in file:
+            x = orjson.loads(line)
+            yield x, x.pop("y") == 1
+
+
+def river(imputing: bool) -> Run:
+    """river's logistic regression, to which what is missing adds nothing, or which has its running mean."""
+    from river import compose, linear_model, preprocessing, stats
+
+    model: Any = linear_model.LogisticRegression()
+    if imputing:
+        absent = dict.fromkeys(ATTRIBUTES)
+        imputer = preprocessing.StatImputer(*((name, stats.Mean()) for name in ATTRIBUTES))
+        complete = compose.FuncTransformer(absent.__or__) | imputer
+        model = complete | preprocessing.StandardScaler() | model
+
+    def run(path: Path) -> Outcome:
+        events = errors = 0
+        for x, y in events_of(path):
+            errors += (model.predict_proba_one(x)[True] > 0.5) != y
+            model.learn_one(x, y)
+            events += 1
+        return Outcome(events, errors)
+
+    return run
+
+
+def sklearn() -> Run:
+    """scikit-learn by batches: 0 for what is missing, and beside each value whether it is there."""
+    import numpy as np
+    from sklearn.linear_model import SGDClassifier
+
+    model = SGDClassifier(loss="log_loss", random_state=0)
+
+    def run(path: Path) -> Outcome:
+        stream = events_of(path)
+        events = errors = 0
+        while batch := list(islice(stream, BATCH)):
+            values = np.array([[x.get(name, np.nan) for name in ATTRIBUTES] for x, _ in batch])
+            present = ~np.isnan(values)
+            features = np.hstack([np.where(present, values, 0.0), present])
+            labels = np.array([y for _, y in batch])
+            # Before the first batch it predicts nothing: False, then.
+            errors += int((model.predict(features) != labels).sum() if events else labels.sum())
+            model.partial_fit(features, labels, classes=[False, True])
+            events += len(batch)
+        return Outcome(events, errors)
+
+    return run
+
+
+def vw(options: str) -> Run:
+    """Vowpal Wabbit's driver."""
+    from vowpalwabbit import Workspace
+
+    def run(path: Path) -> Outcome:
+        # With --binary the loss that is counted, not the one that is learned by, is that of wrong signs.
+        text = path.with_suffix(".vw")
+        workspace = Workspace(f"--quiet --loss_function logistic --binary -d {text} {options}")
+        return Outcome(round(workspace.get_weighted_examples()), round(workspace.get_sum_loss()))
+
+    return run
+
+
+def write_vw(path: Path) -> None:
+    """The events in Vowpal Wabbit's format: values in the namespace x, what is there in m."""
+    with path.with_suffix(".vw").open("w") as file:
+        for x, y in events_of(path):
+            values = " ".join(f"{name}:{value}" for name, value in x.items())
+            file.write(f"{1 if y else -1} |x {values} |m {' '.join(x)}\n")
+
+
+#: Each with the package it takes. ``-q xm`` gives each value a weight for every attribute that may be
+#: there beside it, which is the feature space of the explicit learner with gamma 2.
+PEERS: dict[str, tuple[str, Callable[[], Run]]] = {
+    RIVER: ("river", lambda: river(imputing=False)),
+    "river imputing": ("river", lambda: river(imputing=True)),
+    "vw linear": ("vowpalwabbit", lambda: vw("")),
+    VW: ("vowpalwabbit", lambda: vw("-q xm")),
+    "sklearn SGD": ("sklearn", sklearn),
+}
+
+#: Options of ``streamkarma learn``.
+OURS = {
+    "explicit": "--learner explicit --gamma 2 --workers 1",
+    "explicit, written": "--learner explicit --gamma 2 --workers 1 --predictions {path}.predictions",
+    "explicit, 2 workers": "--learner explicit --gamma 2 --workers 2",
+    "karma 512": "--budget 512 --workers 1",
+    "karma 512, 2 workers": "--budget 512 --workers 2",
+    "subspace": "--learner subspace --workers 1",
+    "auto": "--learner auto --workers 1",
+}
+
+
+def installed() -> Iterator[str]:
+    """Tools that are there; others are named on stderr."""
+    yield from OURS
+    for name, (module, _) in PEERS.items():
+        if find_spec(module):
+            yield name
+        else:
+            print(f"{name} is left out: {module} is not installed", file=sys.stderr)
+
+
+def places(tool: str) -> tuple[str, ...]:
+    """Where a tool is timed: with one core, with all of them, or, to compare with others, both."""
+    if tool.endswith("workers"):
+        return (ALL,)
+    return (ONE, ALL) if tool in (RIVER, VW) else (ONE,)
+
+
+def command(tool: str, path: Path, summary: Path) -> list[str]:
+    """What goes over the events of a file and leaves a summary."""
+    if tool in PEERS:
+        return [sys.executable, __file__, tool, str(path), str(summary)]
+    options = [word.format(path=path) for word in OURS[tool].split()]
+    quiet = [] if "--predictions" in options else ["--no-predictions"]
+    learn = [sys.executable, "-m", "streamkarma", "learn", str(path), "--quiet", *quiet]
+    return [*learn, "--summary", str(summary), *options]
+
+
+def main(tool: str, path: Path, summary: Path) -> None:
+    """Be the process that is timed."""
+    _, make = PEERS[tool]
+    run = make()
+    begin = time.perf_counter()
+    outcome = run(path)
+    seconds = time.perf_counter() - begin
+    error = outcome.errors / outcome.events
+    summary.write_text(json.dumps({"seconds": seconds, "metrics": {"error_rate": error}}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))

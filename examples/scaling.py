@@ -1,0 +1,120 @@
+"""What an event costs ``streamkarma learn``, and what it does not depend on.
+
+    python examples/scaling.py
+    python examples/scaling.py --events 10000000 --rounds 3
+
+Microseconds per event, from the line of JSON to the learned label. They should not grow with the
+length of the stream, nor with the number of attributes there are; with the budget, and with the
+attributes observed in an event, they should grow linearly at most (an event of the explicit learner
+with order 2 has a product for every pair of them, so that this one bends upwards in the end).
+
+The seconds are those of the summary, the least of some rounds, less those of a run over the first
+1,000 events alone: that is what loading the compiled code takes, and no cost of an event.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+import numpy as np
+import orjson
+
+from streamkarma.synthetic import Plan, records
+
+LEARNERS = {"explicit": ["--learner", "explicit", "--gamma", "2"], "karma": ["--budget", "512"]}
+BUDGETS = (128, 256, 512, 1024, 2048)
+OBSERVED = (10, 20, 40, 80)
+#: Of 20 attributes of which 20 are observed nothing is missing: all events have one pattern.
+WIDTHS = (40, 100, 1_000, 10_000)
+#: Events that are not in the figures.
+START = 1_000
+#: Attributes where it is the observed ones that vary, and observed ones where it is the width.
+ATTRIBUTES, PRESENT = 100, 20
+
+
+def usual(observed: int = 10, attributes: int = 20) -> Iterator[dict[str, Any]]:
+    """Vectors of rank 5, each attribute there or not by itself."""
+    return records(Plan(attributes=attributes, rank=5, observed=observed / attributes), 1 << 62)
+
+
+def wide(attributes: int) -> Iterator[dict[str, Any]]:
+    """Independent attributes, as many in each event however many there are."""
+    random = np.random.default_rng(0)
+    weights = random.normal(size=attributes)
+    while True:
+        present = random.choice(attributes, PRESENT, replace=False)
+        values = random.normal(size=PRESENT).round(6)
+        names = [f"x{place}" for place in present]
+        yield dict(zip(names, values.tolist(), strict=True)) | {"y": int(weights[present] @ values > 0)}
+
+
+def write(path: Path, stream: Iterator[dict[str, Any]], events: int) -> Path:
+    """The first events of a stream as a file."""
+    with path.open("wb") as file:
+        file.writelines(orjson.dumps(record) + b"\n" for record in islice(stream, events))
+    return path
+
+
+def seconds(path: Path, options: Sequence[str]) -> float:
+    """What ``learn`` takes for a file."""
+    summary = path.with_suffix(".summary")
+    command = [sys.executable, "-m", "streamkarma", "learn", str(path), "--no-predictions", "--quiet"]
+    subprocess.run([*command, "--summary", str(summary), *options], check=True)
+    return float(json.loads(summary.read_bytes())["seconds"])
+
+
+def microseconds(path: Path, options: Sequence[str], rounds: int) -> float:
+    """What an event of a file costs beyond the first ones."""
+    start = path.with_suffix(".start")
+    with path.open("rb") as file:
+        start.write_bytes(b"".join(islice(file, START)))
+        events = sum(1 for _ in file)
+    pairs = [(seconds(start, options), seconds(path, options)) for _ in range(rounds)]
+    fixed, whole = map(min, zip(*pairs, strict=True))
+    return float(1e6 * (whole - fixed) / events)
+
+
+def table(title: str, cells: dict[int, dict[str, float]]) -> None:
+    """Print what an event costs each learner."""
+    learners = list(next(iter(cells.values())))
+    print(f"\n{title}")
+    print(" " * 12 + "".join(f"{name:>10}" for name in learners))
+    for number, row in cells.items():
+        print(f"{number:>12,}" + "".join(f"{row[name]:>10.2f}" for name in learners))
+
+
+@click.command()
+@click.option("--events", type=click.IntRange(min=20_000), default=1_000_000, show_default=True,
+              help="Of the longest stream; the others have a tenth.")  # fmt: skip
+@click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
+def main(events: int, rounds: int) -> None:
+    """Print what an event costs by length, budget, attributes observed and attributes there are."""
+    part = events // 10
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "events.jsonl")
+
+        def costs(stream: Iterator[dict[str, Any]], length: int) -> dict[str, float]:
+            write(path, stream, length)
+            return {name: microseconds(path, options, rounds) for name, options in LEARNERS.items()}
+
+        lengths = [length for power in range(4, 10) if (length := 10**power) <= events]
+        table("events of the stream: flat", {length: costs(usual(), length) for length in lengths})
+        write(path, usual(), part)
+        budgets = {size: {"karma": microseconds(path, ["--budget", str(size)], rounds)} for size in BUDGETS}
+        table("support vectors: linear at most", budgets)
+        observed = {number: costs(usual(number, ATTRIBUTES), part) for number in OBSERVED}
+        table(f"attributes observed of {ATTRIBUTES}: linear", observed)
+        widths = {number: costs(wide(number), part) for number in WIDTHS}
+        table(f"attributes there are, of which {PRESENT} are observed: flat", widths)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Reading in one thread, working in another."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from streamkarma.sources.ahead import Ahead
+
+
+def rest(ahead: Ahead[int]) -> list[int]:
+    items = []
+    while (item := ahead.next()) is not None:
+        items.append(item)
+    ahead.close()
+    return items
+
+
+def test_the_order_is_kept() -> None:
+    assert rest(Ahead(iter(range(1000)), depth=3)) == list(range(1000))
+
+
+def test_no_more_is_read_than_has_room() -> None:
+    read: list[int] = []
+    third = threading.Event()
+
+    def items() -> Iterator[int]:
+        for item in range(100):
+            read.append(item)
+            if item == 3:
+                third.set()
+            yield item
+
+    ahead = Ahead(items(), depth=2)
+    assert ahead.next() == 0
+    # Two wait, and one more is in hand for as long as they do.
+    assert third.wait(10)
+    ahead.close()
+    assert len(read) <= 6
+
+
+def test_what_goes_wrong_is_raised_where_it_is_waited_for_and_after_what_came_before() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise EOFError("damaged")
+
+    ahead = Ahead(items())
+    assert ahead.next() == 1
+    with pytest.raises(EOFError, match="damaged"):
+        ahead.next()
+    ahead.close()
+
+
+def test_closing_ends_a_reader_that_has_no_room() -> None:
+    before = threading.active_count()
+    ahead = Ahead(iter(range(1000)), depth=1)
+    assert ahead.next() == 0
+    ahead.close()
+    assert threading.active_count() == before
+
+
+def test_closing_does_not_wait_for_input_that_never_comes() -> None:
+    come = threading.Event()
+
+    def items() -> Iterator[int]:
+        yield 1
+        come.wait()
+
+    ahead = Ahead(items())
+    assert ahead.next() == 1
+    ahead.close()
+    come.set()
