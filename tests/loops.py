@@ -30,7 +30,7 @@ class Kept(NamedTuple):
 
 def records_of(lines: list[bytes], first: int = 1) -> Records:
     """Lines as they come from a file, the first with this number."""
-    return Lines(first, b"".join(line + b"\n" for line in lines), frozenset()).records()
+    return Lines(first, len(lines), b"".join(line + b"\n" for line in lines)).records()
 
 
 def kept(

@@ -171,7 +171,7 @@ def test_time_is_a_bound_too() -> None:
 
 
 def _at(times: list[float], records: list[dict[str, Any]]) -> Records:
-    return Records(lines(records), lambda i: {"line": i}, {}, time=times.__getitem__)
+    return Records(lines(records), len(records), lambda i: {"line": i}, {}, time=times.__getitem__)
 
 
 def test_a_label_that_cannot_be_leaves_the_event_waiting(streamkarma: Program) -> None:

@@ -112,6 +112,8 @@ class Loop:
         while at < len(records):
             scanned = self._scan(at)
             at += scanned
+            if at == len(records):
+                break
             piece = _PIECE if scanned else 2 * piece
             end = min(at + piece, len(records))
             if not records.refused and not records.labels_only and self.pending is None:

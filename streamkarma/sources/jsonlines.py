@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 
 from streamkarma.errors import RecordError, RunError
-from streamkarma.sources.records import Records
+from streamkarma.sources.records import Records, count_lines
 
 #: Most bytes asked for at once. A pipe gives what it has; of a file this is some thousand
 #: events, enough that the cost of a block does not show.
@@ -38,21 +38,23 @@ class Lines(NamedTuple):
     ----------
     first
         Number of the first line, from 1.
-    text
-        The lines, each ended by a newline. One longer than allowed is cut to its first SHOWN_BYTES
-        and is in ``overlong``.
+    size, text
+        How many, and the lines, each ended by a newline. One longer than allowed is cut to its
+        first SHOWN_BYTES and is in ``overlong``.
     overlong
         Numbers of the lines that were cut.
     """
 
     first: int
+    size: int
     text: bytes
-    overlong: frozenset[int]
+    overlong: frozenset[int] = frozenset()
 
     def records(self) -> Records:
         """The lines as records."""
         first = self.first
-        return Records(self.text, lambda i: {"line": first + i}, {n - first: TOO_LONG for n in self.overlong})
+        refused = {n - first: TOO_LONG for n in self.overlong}
+        return Records(self.text, self.size, lambda i: {"line": first + i}, refused)
 
 
 def open_input(path: str) -> Input:
@@ -110,7 +112,7 @@ def read_lines(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES,
             text = b"".join([*partial, chunk[:end]])
             for lines in _in_blocks(first, text, size + chunk.index(b"\n"), limit, most):
                 yield lines
-                first += lines.text.count(b"\n")
+                first += lines.size
             partial, size = [], 0
         size += len(chunk) - end
         if size <= limit or not partial:
@@ -124,16 +126,17 @@ def _in_blocks(first: int, text: bytes, head: int, limit: int, most: int) -> Ite
     overlong: frozenset[int] = frozenset()
     if max(head, len(text)) > limit:
         text, overlong = _cut(first, text, head, limit)
-    count = text.count(b"\n")
+    count = count_lines(text)
     if count <= most:
-        yield Lines(first, text, overlong)
+        yield Lines(first, count, text, overlong)
         return
     ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
     begin = 0
     for at in range(0, count, most):
-        end = int(ends[min(at + most, count) - 1])
-        numbers = range(first + at, first + at + most)
-        yield Lines(first + at, text[begin:end], overlong.intersection(numbers))
+        size = min(most, count - at)
+        end = int(ends[at + size - 1])
+        numbers = range(first + at, first + at + size)
+        yield Lines(first + at, size, text[begin:end], overlong.intersection(numbers))
         begin = end
 
 

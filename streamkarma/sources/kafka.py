@@ -146,7 +146,13 @@ def records_of(polled: Sequence[ConsumerRecord], beside: Beside, labels_only: bo
         return {"topic": polled[i].topic, "partition": polled[i].partition, "offset": polled[i].offset}
 
     return Records(
-        values, place, refused, attributes, labels_only, lambda i: float(polled[i].timestamp / 1000.0)
+        values,
+        len(values),
+        place,
+        refused,
+        attributes,
+        labels_only,
+        lambda i: float(polled[i].timestamp / 1000.0),
     )
 
 

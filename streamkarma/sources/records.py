@@ -23,6 +23,8 @@ class Records:
     values
         One JSON object each; or all of them as one text, each ended by a newline and with none
         inside.
+    count
+        How many.
     place
         Where the record with this index stands.
     refused
@@ -36,14 +38,15 @@ class Records:
 
     Examples
     --------
-    >>> records = Records(b'{"x": 1}\\n{"x": 2}\\n', lambda i: {"line": i + 1})
+    >>> records = Records(b'{"x": 1}\\n{"x": 2}\\n', 2, lambda i: {"line": i + 1})
     >>> len(records), records.values, records.place(1)
     (2, [b'{"x": 1}', b'{"x": 2}'], {'line': 2})
     """
 
-    def __init__(self, values: list[bytes] | bytes, place: Callable[[int], Place],
+    def __init__(self, values: list[bytes] | bytes, count: int, place: Callable[[int], Place],
                  refused: Mapping[int, str] | None = None, beside: Sequence[Mapping[str, Any]] | None = None,
                  labels_only: bool = False, time: Callable[[int], float] | None = None) -> None:  # fmt: skip
+        self._count = count
         self.place = place
         self.refused = refused or {}
         self.beside = beside
@@ -56,13 +59,11 @@ class Records:
         self._values: list[bytes] | None
         if isinstance(values, bytes):
             self._text, self._values = values, None
-            self._count = values.count(b"\n")
         else:
-            text = b"".join([value + b"\n" for value in values])
+            text = b"\n".join([*values, b""])
             # With a newline inside of a record the text would be another stream.
-            self._text = text if text.count(b"\n") == len(values) else None
+            self._text = text if count_lines(text) == count else None
             self._values = values
-            self._count = len(values)
 
     def __len__(self) -> int:
         return self._count
@@ -108,6 +109,11 @@ class Records:
             return int(ends[at - first - 1]) if at > first else begin
         begin = int(ends[-1]) if len(ends) else begin
         return begin + sum(len(value) + 1 for value in self.values[behind:at])
+
+
+def count_lines(text: bytes) -> int:
+    """How many newlines there are: by numpy, for bytes look for one after another."""
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))
 
 
 def said(place: Place) -> str:
