@@ -2,11 +2,12 @@
 
     python examples/kafka_speed.py HOST:PORT --events 1000000 --rounds 3
 
-Makes a topic of events of about 300 bytes (20 attributes, half of them observed), then in turns
-reads it with a loop that polls and parses and does nothing else, with `attach`, and with
-`attach --output-topic`. Rates are those between the first and the last tenth of the events, so
-that connecting and loading compiled code, about a second and a half, do not count; whole
-processes are given beside. `python tests/broker.py FOLDER` starts a broker to try it on.
+Makes a topic of events of about 300 bytes (20 attributes, half of them observed), and a file of the
+same events. Then in turns: a loop that polls and does nothing else, one that parses as well, `learn`
+on the file, `attach`, and `attach --output-topic`. Rates are those between the first and the last
+tenth of the events, so that connecting and loading compiled code, about a second, do not count;
+whole processes are given beside. What attaching must cost is polling and learning: that sum is one
+row. `python tests/broker.py FOLDER` starts a broker to try it on.
 """
 
 from __future__ import annotations
@@ -29,25 +30,25 @@ from kafka.admin import NewTopic
 from streamkarma.synthetic import Plan, records
 
 
-def fill(brokers: str, topic: str, events: int) -> float:
-    """Put events into a topic; returns their mean size in bytes."""
+def fill(brokers: str, topic: str, events: int, copy: Path) -> float:
+    """Put events into a topic and a file; returns their mean size in bytes."""
     admin = KafkaAdminClient(bootstrap_servers=brokers)
     admin.create_topics([NewTopic(topic, 1, 1), NewTopic(f"{topic}-out", 1, 1)])
     admin.close()
     producer = KafkaProducer(bootstrap_servers=brokers, linger_ms=50, batch_size=200_000)
-    size = 0
-    for record in records(Plan(attributes=20, rank=5, observed=0.5, seed=1), events):
-        named = {f"reading_of_sensor_{k[1:]:0>2}" if k != "y" else k: v for k, v in record.items()}
-        value = orjson.dumps(named)
-        size += len(value)
-        producer.send(topic, value, partition=0)
+    with copy.open("wb") as file:
+        for record in records(Plan(attributes=20, rank=5, observed=0.5, seed=1), events):
+            named = {f"reading_of_sensor_{k[1:]:0>2}" if k != "y" else k: v for k, v in record.items()}
+            value = orjson.dumps(named)
+            file.write(value + b"\n")
+            producer.send(topic, value, partition=0)
     producer.flush()
     producer.close()
-    return size / events
+    return copy.stat().st_size / events - 1
 
 
-def bare(brokers: str, topic: str, events: int) -> float:
-    """Events per second of polling and parsing."""
+def bare(brokers: str, topic: str, events: int, parse: bool) -> float:
+    """Events per second of polling, and of parsing."""
     consumer = KafkaConsumer(
         bootstrap_servers=brokers, isolation_level="read_committed", enable_auto_commit=False
     )
@@ -57,7 +58,7 @@ def bare(brokers: str, topic: str, events: int) -> float:
     done, begin = 0, 0.0
     while done < events:
         for polled in consumer.poll(timeout_ms=1000).values():
-            for record in polled:
+            for record in polled if parse else ():
                 orjson.loads(record.value)
             if done < events / 10 <= done + len(polled):
                 begin = time.perf_counter()
@@ -76,14 +77,13 @@ class Timed(NamedTuple):
     error: str
 
 
-def attached(brokers: str, topic: str, events: int, *options: str) -> Timed:
-    """Time `attach`."""
+def run(command: list[str], events: int) -> Timed:
+    """Time a streamkarma process that goes over so many events."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "streamkarma", "attach", topic, "--brokers", brokers, *options]
-        command += ["--group", uuid.uuid4().hex, "--until-end", "--no-predictions"]
-        command += ["--model", f"{folder}/model.karma", "--report-every", str(events // 10)]
+        words = [sys.executable, "-m", "streamkarma", *command, "--no-predictions"]
+        words += ["--model", f"{folder}/model.karma", "--report-every", str(events // 10)]
         began, times, memory, error = time.perf_counter(), [], [], ""
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             for line in process.stderr:
                 if " events  " in line:
@@ -95,27 +95,47 @@ def attached(brokers: str, topic: str, events: int, *options: str) -> Timed:
     return Timed(0.9 * events / (times[-1] - times[0]), whole, memory, error)
 
 
+def attached(brokers: str, topic: str, events: int, *options: str) -> Timed:
+    """Time `attach`."""
+    group = uuid.uuid4().hex
+    return run(["attach", topic, "--brokers", brokers, "--group", group, "--until-end", *options], events)
+
+
 @click.command()
 @click.argument("brokers", metavar="HOST:PORT")
 @click.option("--events", default=1_000_000, show_default=True)
 @click.option("--rounds", default=3, show_default=True)
-def main(brokers: str, events: int, rounds: int) -> None:
+@click.option("--options", default="--budget 512", show_default=True, help="What learns, for both commands.")
+def main(brokers: str, events: int, rounds: int, options: str) -> None:
     """Compare the throughput of attach with that of a bare loop."""
-    topic = f"speed-{uuid.uuid4().hex[:8]}"
-    print(f"{events:,} events of {fill(brokers, topic, events):.0f} bytes")
-    plain, silent, answering = [], [], []
-    for _ in range(rounds):
-        plain.append(bare(brokers, topic, events))
-        silent.append(attached(brokers, topic, events))
-        answering.append(attached(brokers, topic, events, "--output-topic", f"{topic}-out"))
+    topic, learner = f"speed-{uuid.uuid4().hex[:8]}", options.split()
+    polling, parsing, learning, silent, answering = [], [], [], [], []
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "events.jsonl")
+        print(f"{events:,} events of {fill(brokers, topic, events, copy):.0f} bytes, {options}")
+        for _ in range(rounds):
+            polling.append(bare(brokers, topic, events, parse=False))
+            parsing.append(bare(brokers, topic, events, parse=True))
+            learning.append(run(["learn", str(copy), "--workers", "1", *learner], events))
+            silent.append(attached(brokers, topic, events, *learner))
+            answering.append(attached(brokers, topic, events, "--output-topic", f"{topic}-out", *learner))
+    alone = statistics.median(each.rate for each in learning)
+    poll, middle = statistics.median(polling), statistics.median(parsing)
     print(f"{'':28}{'events/s':>10}{'of the bare loop':>18}{'whole process':>15}{'error':>8}{'MiB':>12}")
-    middle = statistics.median(plain)
-    print(f"{'poll and parse':28}{middle:>10,.0f}{1.0:>18.2f}")
+    both = 1.0 / (1.0 / poll + 1.0 / alone)
+    rates = {"poll": poll, "poll and parse": middle, "learn, from a file": alone, "poll + learn": both}
+    for name, rate in rates.items():
+        print(f"{name:28}{rate:>10,.0f}{rate / middle:>18.2f}")
     for name, runs in (("attach", silent), ("attach --output-topic", answering)):
-        rate = statistics.median(run.rate for run in runs)
-        whole = statistics.median(run.whole for run in runs) / middle
+        rate = statistics.median(each.rate for each in runs)
+        whole = statistics.median(each.whole for each in runs) / middle
         memory = f"{runs[0].memory[0]} to {runs[0].memory[-1]}"
         print(f"{name:28}{rate:>10,.0f}{rate / middle:>18.2f}{whole:>15.2f}{runs[0].error:>8}{memory:>12}")
+    ratios = [
+        (1.0 / each.rate) / (1.0 / first + 1.0 / second.rate)
+        for first, second, each in zip(polling, learning, silent, strict=True)
+    ]
+    print(f"attach takes {statistics.median(ratios):.2f} times what polling and learning take")
 
 
 if __name__ == "__main__":

@@ -153,7 +153,9 @@ def _answers(port: int) -> bool:
 
 if __name__ == "__main__":
     # For a person: a broker in a folder, until interrupted.
-    _broker = Broker(Path(sys.argv[1]))
+    _folder = Path(sys.argv[1])
+    _folder.mkdir(parents=True, exist_ok=True)
+    _broker = Broker(_folder.absolute())
     _broker.start()
     print(_broker.address, _broker.locked_address, flush=True)
     signal.sigwait({signal.SIGINT, signal.SIGTERM})

@@ -156,7 +156,16 @@ def test_the_speed_on_a_topic(cluster: Cluster) -> None:
         example("kafka_speed.py", cluster.address, "--events", "20000", "--rounds", "1").decode().splitlines()
     )
     assert table[0].startswith("20,000 events of 3")
-    assert [line[:22].strip() for line in table[2:]] == ["poll and parse", "attach", "attach --output-topic"]
+    names = [
+        "poll",
+        "poll and parse",
+        "learn, from a file",
+        "poll + learn",
+        "attach",
+        "attach --output-topic",
+    ]
+    assert [line[:22].strip() for line in table[2:7]] == names
+    assert table[8].startswith("attach takes ")
 
 
 def test_baselines_side_by_side(tmp_path: Path) -> None:
