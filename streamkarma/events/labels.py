@@ -15,6 +15,7 @@ from streamkarma.errors import RecordError
 NONE, NEW = -1, -2
 
 Label = bool | int | float | str
+_PLAIN = frozenset({bool, int, float, str})
 
 
 class Labels:
@@ -74,6 +75,12 @@ class Labels:
         """Index of each checked label, NONE where there is none, NEW for one not entered."""
         find = self._indices.get
         return np.array([NONE if y is None else find(y, NEW) for y in labels], np.int64)
+
+    def index(self, label: Any) -> int:
+        """Index of a label, checked or not; NEW for one not entered, and for what is not plain enough."""
+        if isinstance(label, np.generic):
+            label = label.item()
+        return self._indices.get(label, NEW) if type(label) in _PLAIN else NEW
 
     def enter(self, label: Label | None) -> None:
         """Give a checked label an index."""
