@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.karma import Rule
-from streamkarma.core.learning import Arrays
+from streamkarma.core.learning import Arrays, Single
 from streamkarma.core.passes import Floats
 from streamkarma.core.support import SupportVectors
 from streamkarma.core.theory import Pace, horizon
@@ -87,6 +87,10 @@ class DoublingSupportVectors(SupportVectors):
         self.reserve(attributes=old.mask.shape[0], coordinates=old.values.shape[0])
         self.vectors.counts[LASTING] = old.counts[LASTING]
         self._tune()
+
+    def single(self, block: Block) -> Single | None:
+        """None; see ``Core.single``."""
+        return None
 
     def restart(self, steps: int) -> None:
         """As ``SupportVectors.restart``."""

@@ -22,9 +22,10 @@ from streamkarma.core.adaptive import (
     new_clock,
 )
 from streamkarma.core.features import ATTRIBUTES, COORDINATES, Form, Places, hashed, set_count, shares
-from streamkarma.core.learning import Arrays, begun
+from streamkarma.core.learning import Arrays, Single, begun
 from streamkarma.core.passes import Floats
 from streamkarma.core.rounds import run_block
+from streamkarma.core.single import SingleExplicit, run_explicit
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
 
@@ -137,6 +138,10 @@ class Explicit:
         """Scores of every event, shape (T, C), without learning."""
         events = len(block.starts) - 1
         return self.run(block, np.full(events, np.nan), np.ones(events))[0]
+
+    def single(self, block: Block) -> Single | None:
+        """See ``Core.single``."""
+        return SingleExplicit(self, block, self, run_explicit)
 
     def restart(self, steps: int) -> None:
         """Forget every weight, and go on as after ``steps`` steps."""

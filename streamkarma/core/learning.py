@@ -38,6 +38,29 @@ def capacity(now: int, needed: int) -> int:
     return now if needed <= now else max(8, 1 << (needed - 1).bit_length())
 
 
+class Single(Protocol):
+    """One event through a core learner, again and again; see ``Core.single``.
+
+    Attributes
+    ----------
+    scores
+        Shape (1, C): what was said of the last event before it was learned. Overwritten by the next.
+    """
+
+    scores: NDArray[np.float64]
+
+    def __call__(self, label: float, weight: float, delay: float) -> None:
+        """Predict, then learn, the event that is in the block.
+
+        Parameters
+        ----------
+        label, weight
+            As in ``Core.run``.
+        delay
+            As in ``Mixture.run``.
+        """
+
+
 class Core(Protocol):
     """A learner over arrays: blocks of encoded events in, scores out."""
 
@@ -75,6 +98,16 @@ class Core(Protocol):
 
     def scores(self, block: Block) -> NDArray[np.float64]:
         """Scores of every event, shape (T, C), without learning."""
+
+    def single(self, block: Block) -> Single | None:
+        """A way for single events that is shorter than ``run``; None if there is none.
+
+        Parameters
+        ----------
+        block
+            One encoded event, which is to be replaced by the next in its place: ``starts`` is 0 and the
+            event's size, and in the other arrays what comes after is room.
+        """
 
     def restart(self, steps: int) -> None:
         """Forget everything, and go on as after ``steps`` steps."""

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.learning import Arrays, Core
+from streamkarma.core.learning import Arrays, Core, Single
 from streamkarma.core.mixing import Mixing
 from streamkarma.core.passes import Floats
+from streamkarma.core.single import SingleMixture
 from streamkarma.core.support import SupportVectors
 from streamkarma.events.block import Block
 
@@ -97,6 +98,11 @@ class Mixture:
     def scores(self, block: Block, others: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Scores of every event, shape (T, C), without learning."""
         return self.mixing.scores(_together([expert.scores(block) for expert in self.experts], others))
+
+    def single(self, block: Block) -> Single | None:
+        """See ``Core.single``; None with models from elsewhere."""
+        experts = [one for one in (expert.single(block) for expert in self.experts) if one is not None]
+        return SingleMixture(self.mixing, experts) if len(experts) == self.mixing.experts else None
 
     def restart(self, steps: int) -> None:
         """Forget everything, and go on as after ``steps`` steps."""

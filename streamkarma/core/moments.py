@@ -104,12 +104,19 @@ def encode(raw: Block, numeric: NDArray[np.bool_], moments: Floats, learned: NDA
     """
     events = raw.starts.size - 1
     room = raw.values.size + events
-    starts = np.zeros(events + 1, np.int64)
-    attributes = np.empty(room, np.int32)
-    coordinates = np.empty(room, np.int32)
-    values = np.empty(room, np.float64)
+    attributes, coordinates = np.empty(room, np.int32), np.empty(room, np.int32)
+    block = Block(np.zeros(events + 1, np.int64), attributes, coordinates, np.empty(room, np.float64))
+    end = encode_into(block, raw, numeric, moments, learned, scale, bias, longest)
+    return Block(block.starts, attributes[:end], coordinates[:end], block.values[:end])
+
+
+@compiled
+def encode_into(block: Block, raw: Block, numeric: NDArray[np.bool_], moments: Floats,
+                 learned: NDArray[np.bool_], scale: bool, bias: bool, longest: float) -> int:  # fmt: skip
+    """Encode into a block that has room, and return how many items there are."""
+    starts, attributes, coordinates, values = block
     end = 0
-    for t in range(events):
+    for t in range(raw.starts.size - 1):
         first = end
         if bias:
             attributes[end], coordinates[end], values[end] = 0, 0, 1.0
@@ -131,7 +138,7 @@ def encode(raw: Block, numeric: NDArray[np.bool_], moments: Floats, learned: NDA
             values[place] = min(max(value, -LARGEST), LARGEST)
             end += 1
         starts[t + 1] = end
-    return Block(starts, attributes[:end], coordinates[:end], values[:end])
+    return end
 
 
 @compiled
@@ -174,3 +181,13 @@ def encode_targets(targets: Floats, weights: Floats, moments: Floats, scale: boo
             mean, deviation = observe(moments, targets[t], weights[t] > 0.0, longest)
             standard[t] = (targets[t] - mean) / deviation if deviation > 0.0 else 0.0
     return standard
+
+
+@compiled
+def encode_target(target: float, weight: float, moments: Floats, scale: bool,
+                  longest: float) -> tuple[float, float, float]:  # fmt: skip
+    """As ``encode_targets``, of one: the target in standard deviations, and its centre and spread."""
+    centres, spreads = np.empty(1), np.empty(1)
+    standard = encode_targets(np.full(1, target), np.full(1, weight), moments, scale, longest,
+                              centres, spreads)  # fmt: skip
+    return standard[0], centres[0], spreads[0]

@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 
 from streamkarma.core.adaptive import Step
 from streamkarma.core.explicit import Explicit
+from streamkarma.core.held import Held
 from streamkarma.core.jit import compiled, inlined
-from streamkarma.core.learning import Arrays, begun
+from streamkarma.core.learning import Arrays, Single, begun
 from streamkarma.core.passes import Floats, Indices
+from streamkarma.core.rounds import run_block
+from streamkarma.core.single import SingleExplicit
 from streamkarma.events.block import Block
 
 #: Most products that are written out together, 8 megabytes of them. An event that alone has more,
@@ -90,6 +93,10 @@ class Products:
         events = len(block.starts) - 1
         return self.run(block, np.full(events, np.nan), np.ones(events))[0]
 
+    def single(self, block: Block) -> Single | None:
+        """See ``Core.single``."""
+        return SingleExplicit(self, block, self._linear, _run_one)
+
     def restart(self, steps: int) -> None:
         """Forget every weight, and go on as after ``steps`` steps."""
         self._linear.restart(steps)
@@ -105,6 +112,16 @@ class Products:
     def restore(self, arrays: Arrays, attributes: int, coordinates: int) -> None:
         """Take over a state; ValueError if the arrays contradict each other or point outside."""
         self._linear.restore(arrays, 1, min(coordinates * (coordinates + 1) // 2, PLACES))
+
+
+@compiled
+def _run_one(held: Held, label: float, weight: float) -> int:
+    """As ``single.run_explicit``, on the event's products."""
+    form, shares, step, known, clock, weights, spread, block, labels, counts, scores, losses = held.state
+    labels[0], counts[0] = label, weight
+    made = _products(block, 0, 1, _stretch(block, 0, MOST)[1], MOST)
+    return run_block(form, shares, step, known, clock, weights, spread, made, labels, counts, 0, scores,
+                     losses)  # fmt: skip
 
 
 @compiled

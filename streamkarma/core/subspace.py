@@ -32,10 +32,11 @@ from streamkarma.core.adaptive import (
     new_clock,
 )
 from streamkarma.core.completing import Model, Setting, complete_block, run_block
-from streamkarma.core.learning import Arrays, begun, capacity
+from streamkarma.core.learning import Arrays, Single, begun, capacity
 from streamkarma.core.loss import HINGE, SQUARED
 from streamkarma.core.pairs import correlate
 from streamkarma.core.passes import Floats
+from streamkarma.core.single import SingleSubspace
 from streamkarma.core.space import (
     DUE,
     EVENTS,
@@ -237,6 +238,10 @@ class Subspace:
             weights=moved(self.model.weights, np.zeros(size)),
             spread=moved(self.model.spread, np.full(size, first_spread(AROW))),
         )
+
+    def single(self, block: Block) -> Single | None:
+        """See ``Core.single``."""
+        return SingleSubspace(self, block, self._setting, self._correlate)
 
     def restart(self, steps: int) -> None:
         """Forget all, the subspace as well as the weights, and go on as after ``steps`` steps."""

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from streamkarma.core.karma import Rule, run_block
 from streamkarma.core.kernel import growth
-from streamkarma.core.learning import Arrays, begun, capacity
+from streamkarma.core.learning import Arrays, Single, begun, capacity
 from streamkarma.core.passes import Floats
+from streamkarma.core.single import SingleSupport
 from streamkarma.core.vectors import (
     ADDED,
     LONGEST,
@@ -163,6 +164,10 @@ class SupportVectors:
         """Scores of every event, shape (T, C), without learning."""
         events = len(block.starts) - 1
         return self.run(block, np.full(events, np.nan), np.ones(events))[0]
+
+    def single(self, block: Block) -> Single | None:
+        """See ``Core.single``."""
+        return SingleSupport(self, block)
 
     def restart(self, steps: int) -> None:
         """Forget every support vector, and go on as after ``steps`` steps."""

@@ -58,14 +58,29 @@ class Waiting:
                     # It may have been asked about while some of its names were unknown.
                     partial = _partial_keys(raw, bits, t).tolist()
                     key = next((each for each in partial if each in self._asked), key)
-                delays[t] = self._clock - self._asked.pop(key, self._clock)
-                self._clock += 1
-            elif asked[t] and key != NOTHING and key not in self._asked:
-                self._clock += 1
-                self._asked[key] = self._clock
-                if len(self._asked) > MOST:
-                    self._asked.popitem(last=False)
+                delays[t] = self._learn(key)
+            elif asked[t]:
+                self.ask(key)
         return delays
+
+    def ask(self, key: int) -> None:
+        """Take note of an event that has no label yet, by its key."""
+        if key != NOTHING and key not in self._asked:
+            self._clock += 1
+            self._asked[key] = self._clock
+            if len(self._asked) > MOST:
+                self._asked.popitem(last=False)
+
+    def delay(self, key: int, raw: Block) -> float:
+        """Take note of one event that is learned, and say how late its label comes; see ``delays``."""
+        if self._asked and key not in self._asked:
+            return float(self.delays(raw, np.ones(1, np.bool_), np.zeros(1, np.bool_))[0])
+        return self._learn(key)
+
+    def _learn(self, key: int) -> float:
+        delay = self._clock - self._asked.pop(key, self._clock)
+        self._clock += 1
+        return float(delay)
 
     def arrays(self) -> Arrays:
         """The state: what ``restore`` takes."""
@@ -103,7 +118,7 @@ def _keys(raw: Block, bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
         known = False
         for j in range(starts[t], starts[t + 1]):
             if not np.isnan(values[j]):
-                keys[t] += _item(coordinates[j], bits[j])
+                keys[t] += item_key(coordinates[j], bits[j])
                 known |= coordinates[j] < PASSING
         if not known:
             keys[t] = NOTHING
@@ -118,19 +133,19 @@ def _partial_keys(raw: Block, bits: NDArray[np.uint64], t: int) -> NDArray[np.ui
     keys, key, known = np.zeros(coordinates.size, np.uint64), np.uint64(0), 0
     for j in range(coordinates.size):
         if not np.isnan(values[j]):
-            key += _item(coordinates[j], own[j])
+            key += item_key(coordinates[j], own[j])
             known += 1
     # Names are numbered as they are learned.
     for i, j in enumerate(np.argsort(-coordinates)):
         if not np.isnan(values[j]):
-            key += _item(PASSING, own[j]) - _item(coordinates[j], own[j])
+            key += item_key(PASSING, own[j]) - item_key(coordinates[j], own[j])
             known -= 1
         keys[i] = key if known > 0 else np.uint64(NOTHING)
     return keys
 
 
 @compiled
-def _item(coordinate: int, bits: np.uint64) -> np.uint64:
+def item_key(coordinate: int, bits: np.uint64) -> np.uint64:
     """An item's part of the key; items of unknown names, whose values are not kept, are all alike."""
     if coordinate >= PASSING:
         return _mixed(np.uint64(PASSING))

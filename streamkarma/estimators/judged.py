@@ -47,6 +47,13 @@ def probabilities(scores: NDArray[np.float64], known: int) -> NDArray[np.float64
     return result
 
 
+def probability(score: float) -> float:
+    """That of the second of two classes: what ``probabilities`` says of one score, to the last bit."""
+    tail = float(np.exp(-abs(score)))  # math.exp may differ in the last bit
+    larger = 1.0 / (1.0 + tail)
+    return larger if score > 0.0 else tail * larger
+
+
 def joined(pieces: list[tuple[int, NDArray[np.float64]]], events: int, classes: int) -> NDArray[np.float64]:
     """Scores of pieces that had fewer classes than the last, in one array."""
     joined = np.zeros((events, classes))

@@ -13,6 +13,7 @@ from streamkarma.core.mixture import Mixture
 from streamkarma.core.moments import encode, memory
 from streamkarma.core.waiting import Waiting
 from streamkarma.errors import RecordError
+from streamkarma.estimators.single import Single, pack
 from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
 from streamkarma.events.vocabulary import PASSING, Record, Vocabulary
@@ -54,20 +55,39 @@ class Learner:
         #: The block that was encoded last, and how late its labels come.
         self.encoded: Block
         self._delays = np.zeros(0)
+        self._single: Single | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What compiled code holds is of this very learner: a copy makes its own.
+        return {**self.__dict__, "_single": None}
 
     def batch(self) -> Batch:
         """An empty batch to append records to."""
         return Batch(self.vocabulary, self.scale)
 
+    def single(self, record: Record) -> Single | None:
+        """The short way for an event; None if it has to go through a batch.
+
+        That is so if it has a string, a new name or a value that cannot be used, or if the core learner
+        has no short way.
+        """
+        names, single = self.vocabulary.numeric, self._single
+        packed = pack(record, names)
+        if packed is None:
+            return None
+        if (
+            single is None
+            or single.names is not names
+            or single.known != len(names)
+            or single.moments is not self.moments
+        ):
+            single = self._single = Single(self)
+        return single if single.takes(packed) else None
+
     def encode(self, batch: Batch, learned: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Block:
         """The batch as the core learner sees it; ``learned`` events count in the statistics, and for
         those ``asked`` about a label is to come."""
-        vocabulary = self.vocabulary
-        self.core.reserve(vocabulary.attribute_count, vocabulary.coordinate_count)
-        missing = vocabulary.coordinate_count - len(self.moments)
-        if missing > 0:
-            # Twice what is needed, so that names coming one by one do not copy each time.
-            self.moments = np.concatenate([self.moments, np.zeros((missing + len(self.moments), 3))])
+        self.make_room()
         block = batch.block()
         if batch.has_passing and (block.coordinates[np.repeat(learned, batch.sizes())] >= PASSING).any():
             # Compiled code would write where no array is.
@@ -75,9 +95,18 @@ class Learner:
         if self.waiting is not None:
             self._delays = self.waiting.delays(block, learned, asked)
         self.encoded = encode(
-            block, vocabulary.numbers, self.moments, learned, self.scale, True, self.longest
+            block, self.vocabulary.numbers, self.moments, learned, self.scale, True, self.longest
         )
         return self.encoded
+
+    def make_room(self) -> None:
+        """Have a place for all names of the vocabulary."""
+        vocabulary = self.vocabulary
+        self.core.reserve(vocabulary.attribute_count, vocabulary.coordinate_count)
+        missing = vocabulary.coordinate_count - len(self.moments)
+        if missing > 0:
+            # Twice what is needed, so that names coming one by one do not copy each time.
+            self.moments = np.concatenate([self.moments, np.zeros((missing + len(self.moments), 3))])
 
     def run(self, part: slice, labels: Floats, weights: Floats,
             others: NDArray[np.float64] | None = None) -> tuple[NDArray[np.float64], Floats]:  # fmt: skip

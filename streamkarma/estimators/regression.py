@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,11 +12,12 @@ from river import base
 
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.loss import REGRESSION, losses
-from streamkarma.core.moments import encode_targets
+from streamkarma.core.moments import encode_target, encode_targets
 from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.frames import records_of
+from streamkarma.estimators.learner import check_weight
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import numbers
 from streamkarma.events.vocabulary import Record
@@ -66,7 +68,22 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
 
     def predict_one(self, x: Record) -> float:
         """The predicted target; 0 before anything was learned."""
-        return float(self._predict([x])[0])
+        single = self._learner.single(x)
+        if single is None:
+            return float(self._predict([x])[0])
+        _, centre, spread = encode_target(nan, nan, self._target, self.scale, inf)
+        return single.scores().item() * spread + centre
+
+    def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
+        """See ``KARMABase.learn_one``."""
+        weight, target = check_weight(w), self.check_label(y)
+        single = self._learner.single(x) if weight > 0.0 else None
+        if single is None:
+            super().learn_one(x, y, w)
+        else:
+            longest = self._learner.longest
+            standard, _, _ = encode_target(target, weight, self._target, self.scale, longest)
+            single.learn(standard, weight)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """The predicted target of every row."""

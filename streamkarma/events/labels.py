@@ -18,6 +18,7 @@ NONE, NEW = -1, -2
 NO_LABEL, NUMBER, BOOLEAN, INTEGER, TEXT = range(5)
 
 Label = bool | int | float | str
+_PLAIN = frozenset({bool, int, float, str})
 
 
 class LabelColumn(Sequence[Label | None]):
@@ -161,6 +162,12 @@ class Labels:
             return labels.indices(self.known)
         find = self._indices.get
         return np.array([NONE if y is None else find(y, NEW) for y in labels], np.int64)
+
+    def index(self, label: Any) -> int:
+        """Index of a label, checked or not; NEW for one not entered, and for what is not plain enough."""
+        if isinstance(label, np.generic):
+            label = label.item()
+        return self._indices.get(label, NEW) if type(label) in _PLAIN else NEW
 
     def enter(self, label: Label | None) -> None:
         """Give a checked label an index."""

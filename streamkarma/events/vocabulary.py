@@ -71,6 +71,11 @@ class Vocabulary:
         """Shape (coordinates,): whether the coordinate holds numbers to be standardised."""
         return self._numbers[: self.coordinate_count]
 
+    @property
+    def owners(self) -> NDArray[np.int32]:
+        """Shape (coordinates,): the attribute that each coordinate belongs to."""
+        return self._owners[: self.coordinate_count]
+
     def numeric_names(self) -> list[tuple[str, int]]:
         """Names that are text, with the coordinates of their numbers."""
         return [(name, k) for name, k in self.numeric.items() if isinstance(name, str)]

@@ -1,0 +1,224 @@
+"""Events given one by one as dictionaries go a shorter way than blocks, and nobody can tell by the bits."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections import OrderedDict
+from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from river import base
+
+from streamkarma import (
+    ExplicitKARMAClassifier,
+    ExplicitKARMARegressor,
+    KARMAClassifier,
+    KARMAMixtureClassifier,
+    KARMAMixtureRegressor,
+    KARMARegressor,
+    SubspaceClassifier,
+    SubspaceRegressor,
+    load,
+    save,
+)
+from streamkarma.errors import RecordError
+from streamkarma.estimators.judged import probabilities, probability
+
+#: Of every learner the forms that have code of their own.
+FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "karma": (KARMAClassifier, KARMARegressor, {"budget": 3}),
+    "average": (KARMAClassifier, KARMARegressor, {"budget": None, "average": True, "gamma": 3}),
+    "doubling": (KARMAClassifier, KARMARegressor, {"rho": "auto"}),
+    "arow": (ExplicitKARMAClassifier, ExplicitKARMARegressor, {}),
+    "adagrad": (ExplicitKARMAClassifier, ExplicitKARMARegressor, {"update": "adagrad", "gamma": 1}),
+    "sgd": (ExplicitKARMAClassifier, ExplicitKARMARegressor, {"update": "sgd", "scale": False}),
+    "hashed": (ExplicitKARMAClassifier, ExplicitKARMARegressor, {"gamma": 3, "table_bits": 8}),
+    "subspace": (SubspaceClassifier, SubspaceRegressor, {"forget": 5.0}),
+    "mixture": (KARMAMixtureClassifier, KARMAMixtureRegressor, {"budget": 4}),
+}
+every_form = pytest.mark.parametrize("form", FORMS)
+both_tasks = pytest.mark.parametrize("task", ["classes", "regression"])
+
+numbers = st.one_of(
+    st.integers(-3, 3), st.booleans(), st.floats(-5, 5), st.sampled_from([1e300, 10**30, Decimal("1.5")])
+)
+unusual = st.sampled_from([None, float("nan"), "red", "blue", np.float64(0.3), np.int64(2), np.True_])
+rows = st.dictionaries(st.sampled_from("abcdef"), numbers | numbers | numbers | unusual, max_size=6)
+weights = st.sampled_from([1.0, 1.0, 1.0, 0.0, 0.25, 3])
+places = st.integers(0, 3)
+steps = st.one_of(
+    st.tuples(st.just("predict"), rows),
+    st.tuples(st.just("both"), rows, places, weights),
+    st.tuples(st.just("learn"), rows, places, weights),
+    st.tuples(st.just("many"), st.lists(st.tuples(rows, places, weights), max_size=4)),
+    st.tuples(st.sampled_from(["copy", "pickle", "save"])),
+)
+
+
+def made(form: str, task: str) -> Any:
+    classifier, regressor, own = FORMS[form]
+    if form == "doubling" and task == "regression":
+        own = {**own, "loss": "absolute"}
+    elif form == "doubling":
+        own = {**own, "loss": "hinge"}
+    return (regressor if task == "regression" else classifier)(**own)
+
+
+def label(task: str, place: int) -> Any:
+    return (-1.5, 0.0, 4, 1e6)[place] if task == "regression" else "xyzx"[place]
+
+
+class OneByOne:
+    """A model through what river calls."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def predict(self, x: dict[str, Any]) -> Any:
+        if isinstance(self.model, base.Classifier):
+            return self.model.predict_proba_one(x), self.model.decision_one(x)
+        return self.model.predict_one(x), self.model.predict_one(x)
+
+    def learn(self, x: dict[str, Any], y: Any, w: float) -> None:
+        self.model.learn_one(x, y, w)
+
+
+class InBlocks(OneByOne):
+    """A model through blocks of one event."""
+
+    def predict(self, x: dict[str, Any]) -> Any:
+        with patch("streamkarma.estimators.learner.Learner.single", lambda *_: None):
+            return super().predict(x)
+
+    def learn(self, x: dict[str, Any], y: Any, w: float) -> None:
+        batch = self.model.batch()
+        batch.append(x, learned=w > 0.0)
+        self.model.run(batch, [self.model.check_label(y)], [float(w)])
+
+
+def renewed(model: Any, how: str, folder: Path) -> Any:
+    if how == "copy":
+        return copy.deepcopy(model)
+    if how == "pickle":
+        return pickle.loads(pickle.dumps(model))
+    save(model, folder / "model")
+    return load(folder / "model")
+
+
+def bits(model: Any) -> tuple[Any, dict[str, bytes]]:
+    header, arrays = model.state()
+    return header, {name: array.tobytes() for name, array in arrays.items()}
+
+
+def follow(way: OneByOne, task: str, plan: list[Any], folder: Path) -> list[Any]:
+    """What was said on the way."""
+    said = []
+    for what, *rest in plan:
+        if what in ("predict", "both"):
+            said.append(way.predict(rest[0]))
+        if what in ("learn", "both"):
+            way.learn(rest[0], label(task, rest[1]), rest[2])
+        elif what == "many":
+            way.model._learn([x for x, _, _ in rest[0]], [label(task, y) for _, y, _ in rest[0]],
+                             [w for _, _, w in rest[0]])  # fmt: skip
+        elif what in ("copy", "pickle", "save"):
+            old, way.model = way.model, renewed(way.model, what, folder)
+            # What the old one goes on to learn is nothing to the new one.
+            old.learn_one({"a": 1.0, "b": 2.0}, label(task, 0))
+    return said
+
+
+PAIR = {"a": 1.5, "b": -0.5}
+
+
+@every_form
+@both_tasks
+@settings(max_examples=12, derandomize=True)
+@given(plan=st.lists(steps, min_size=1, max_size=30))
+@example(plan=[("both", PAIR, t % 2, 1.0) for t in range(8)] + [("both", {**PAIR, "c": 1.0}, 2, 1.0)] * 3)
+@example(plan=[("both", {name: 1.0 + t, "a": t}, t % 2, 1.0) for t, name in enumerate("abcdef" * 3)])
+@example(plan=[("learn", {**PAIR, "c": 1.0}, 1, 1.0), ("predict", {**PAIR, "d": 1.0}),
+               ("learn", {"d": 3.0}, 0, 1.0), ("learn", {**PAIR, "d": 1.0}, 0, 1.0), ("copy",),
+               ("both", PAIR, 2, 0.25)])  # fmt: skip
+def test_any_sequence_gives_the_bits_of_blocks(form: str, task: str, plan: list[Any]) -> None:
+    one, other = OneByOne(made(form, task)), InBlocks(made(form, task))
+    with TemporaryDirectory() as name:
+        assert follow(one, task, plan, Path(name)) == follow(other, task, plan, Path(name))
+    assert bits(one.model) == bits(other.model)
+
+
+@every_form
+@both_tasks
+def test_a_stream_with_half_of_its_values_gives_the_bits_of_blocks(form: str, task: str) -> None:
+    rng = np.random.default_rng(5)
+    one, other = OneByOne(made(form, task)), InBlocks(made(form, task))
+    for t in range(150):
+        x = {f"n{i}": rng.standard_normal() for i in range(12) if rng.random() < 0.5}
+        y, w = label(task, int(x.get("n0", 0.0) > 0.0) + 2 * (t % 40 == 39)), rng.choice([1.0, 2.0])
+        assert one.predict(x) == other.predict(x)
+        one.learn(x, y, w)
+        other.learn(x, y, w)
+    assert bits(one.model) == bits(other.model)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "doubling"])
+@both_tasks
+def test_numbers_under_known_names_need_no_batch(form: str, task: str) -> None:
+    model = made(form, task)
+    for t in range(20):
+        model.learn_one({"a": float(t), "b": 1.0}, label(task, t % 2))
+    with patch("streamkarma.estimators.learner.Learner.encode", side_effect=AssertionError):
+        for x in ({"a": 1.0}, {"b": 2, "a": True}, {}, {"a": None, "b": 1.0}, {"b": float("nan")}):
+            OneByOne(model).predict(x)
+            model.learn_one(x, label(task, 1))
+
+
+@pytest.mark.parametrize("wrong", [float("inf"), 1j, b"1", [1.0], object()])
+def test_what_blocks_refuse_is_refused_and_leaves_no_trace(wrong: Any) -> None:
+    model = ExplicitKARMAClassifier()
+    for t in range(4):
+        model.learn_one(PAIR, t % 2 == 0)
+    before = bits(model)
+    for _ in range(2):
+        with pytest.raises(RecordError):
+            model.learn_one({**PAIR, "b": wrong}, True)
+        with pytest.raises(RecordError):
+            model.predict_proba_one({**PAIR, "b": wrong})
+    for y, w in ((None, 1.0), (3, 1.0), (True, -1.0), (True, float("nan"))):
+        with pytest.raises(RecordError):
+            model.learn_one(PAIR, y, w)
+    assert bits(model) == before
+
+
+def test_mappings_need_not_be_dictionaries() -> None:
+    class Repeating(OrderedDict[str, float]):
+        """Says each name three times."""
+
+        def __len__(self) -> int:
+            return 3 * super().__len__()
+
+        def __iter__(self) -> Any:
+            return (name for name in super().__iter__() for _ in range(3))
+
+        def values(self) -> Any:
+            return [self[name] for name in self]
+
+    model = KARMAClassifier()
+    for t in range(4):
+        model.learn_one(OrderedDict(PAIR), t % 2 == 0)
+    # More items than there are names: the short way has no room for them.
+    assert set(model.predict_proba_one(Repeating(PAIR))) == {False, True}
+
+
+@given(st.lists(st.floats(-800, 800), min_size=1, max_size=9))
+def test_one_probability_is_that_of_many(scores: list[float]) -> None:
+    expected = probabilities(np.array(scores)[:, None], 2)[:, 1].tolist()
+    assert [probability(score) for score in scores] == expected
