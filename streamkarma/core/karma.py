@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.jit import compiled
+from streamkarma.core.jit import compiled, inlined
 from streamkarma.core.kernel import growth
+from streamkarma.core.lanes import borrowed
 from streamkarma.core.loss import loss_and_slope, multiclass_loss_and_slopes
 from streamkarma.core.passes import (
     Floats,
@@ -28,6 +29,7 @@ from streamkarma.core.passes import (
     least,
     product,
     raise_gains,
+    whole_tiles,
 )
 from streamkarma.core.pruning import MERGE, OLDEST, closest, free_slot
 from streamkarma.core.vectors import (
@@ -48,7 +50,11 @@ from streamkarma.core.vectors import (
     Shares,
     Table,
     Vectors,
-    claim,
+    Workspace,
+    add,
+    fill,
+    lent,
+    lent_workspace,
     rescale,
     square_norm,
     workspace,
@@ -116,34 +122,45 @@ def run_block(v: Vectors, rule: Rule, block: Block, labels: Floats, weights: Flo
     -------
     The event at which the arrays have no room for another support vector, or T.
     """
+    classes = scores.shape[1]
+    work = workspace(v.born.size, max(_widest(block.starts), v.coordinates.shape[1]))
+    now, slopes = np.empty(classes), np.empty(classes)
+    return _run(v, work, rule, block, labels, weights, averaged, first, now, slopes, scores, losses)
+
+
+@compiled
+def _run(v: Vectors, work: Workspace, rule: Rule, block: Block, labels: Floats, weights: Floats,
+         averaged: bool, first: int, now: Floats, slopes: Floats, scores: NDArray[np.float64],
+         losses: Floats) -> int:  # fmt: skip
+    """``run_block`` with scratch from its caller, who owns all arrays meanwhile."""
+    v, work, now, slopes = lent(v), lent_workspace(work), borrowed(now), borrowed(slopes)
+    labels, weights, scores, losses = borrowed(labels), borrowed(weights), borrowed(scores), borrowed(losses)
+    starts, block_attributes = borrowed(block.starts), borrowed(block.attributes)
+    block_coordinates, block_values = borrowed(block.coordinates), borrowed(block.values)
     # Taken out of their tuples once: inside of the loop that would cost as much as a pass.
-    starts, block_attributes, block_coordinates, block_values = block
     values, passed, mask, observed, coordinates = v.values, v.passed, v.mask, v.attributes, v.coordinates
     sizes, lengths, inverse, squares, born = v.sizes, v.lengths, v.inverse, v.squares, v.born
     owners, clock, counts = v.owners, v.clock, v.counts
     events, classes = scores.shape
-    work = workspace(born.size, max(_widest(starts), coordinates.shape[1]))
-    few, overlap, gain, parts = work.few, work.overlap, work.gain, work.parts
-    ranks, kept, amounts, amount_owners = work.ranks, work.kept, work.amounts, work.owners
-    now = np.empty(classes)
-    slopes = np.empty(classes)
+    few, overlap, gain, ranks = work.few, work.overlap, work.gain, work.ranks
+    x, rows, known, amounts, units, kept = work.x, work.rows, work.known, work.amounts, work.units, work.kept
     for t in range(first, events):
         begin, end = starts[t], starts[t + 1]
         size = end - begin
-        attributes = block_attributes[begin:end]
         learns = not np.isnan(labels[t]) and weights[t] > 0.0
         if learns and not _has_room(coordinates, values, counts, rule.budget, size):
             return t
-        known, square = _scale(block_values, block_coordinates, begin, end, values.shape[0], rule,
-                               work.x, work.rows)  # fmt: skip
-        x, rows, used = work.x[:known], work.rows[:known], counts[USED]
-        count_overlaps(mask, attributes, used, few, overlap)
-        raise_gains(overlap, rule.gamma, used, gain)
+        placed, square = _scale(block_values, block_coordinates, begin, end, values.shape[0], rule, x, rows)
+        shared = _known(block_attributes, begin, end, mask.shape[0], known)
+        used = counts[USED]
+        span = whole_tiles(used)
+        most = count_overlaps(mask, known, shared, span, few, overlap)
+        raise_gains(overlap, rule.gamma, span, gain)
         for c in range(classes):
-            plain = product(values, c, rows, x, used, gain, parts)
+            plain = product(values, c, rows, x, placed, span, gain)
             now[c] = scores[t, c] = clock[SCALE] * plain
             if averaged:
-                past = product(passed, c, rows, x, used, gain, parts)
+                past = product(passed, c, rows, x, placed, span, gain)
                 scores[t, c] = (clock[SCALE_SUM] * plain - past) / (counts[STEPS] + 1)
         if not np.isnan(labels[t]):
             if classes == 1:
@@ -166,27 +183,26 @@ def run_block(v: Vectors, rule: Rule, block: Block, labels: Floats, weights: Flo
             norm += slopes[c] * slopes[c] * square
         if norm > 0.0:
             for j in range(size):
-                amount_owners[j] = attributes[j]
                 amounts[j] = x[j] * x[j]
-            slot, place = _choose(rule, norm, size, used, sizes, squares, born, inverse, mask,
-                                  amount_owners, amounts, overlap, gain, kept, ranks)  # fmt: skip
+            slot, place = _choose(rule, norm, size, most, used, sizes, squares, born, inverse, mask, known,
+                                  amounts, overlap, gain, units, kept, ranks)  # fmt: skip
             if place == REPLACED:
                 free_slot(v, slot, rule.pruning, rule.gamma, work)
             if place in (REPLACED, ADDED):
-                _fill(slot, counts[STEPS], attributes, rule.gamma, sizes, lengths, inverse, born,
-                      observed, mask)  # fmt: skip
+                fill(slot, counts[STEPS], known, rows, size, rule.gamma, sizes, lengths, inverse, born,
+                      observed, coordinates, owners, mask)  # fmt: skip
                 counts[USED] = max(used, slot + 1)
             elif place == MERGED_CLOSEST:
                 for c in range(classes):
                     slopes[c] *= gain[slot] * inverse[slot]
             if place != REMOVED:
-                _add(values, mask, owners, coordinates, lengths, slot, attributes, x, rows, slopes)
+                add(values, mask, owners, coordinates, lengths, slot, known, size, x, rows, slopes)
                 squares[slot] = square_norm(values, coordinates, lengths, slot) / inverse[slot]
                 counts[LONGEST] = max(counts[LONGEST], lengths[slot])
                 if averaged:
                     for c in range(classes):
                         slopes[c] *= clock[SCALE_SUM]
-                    _add(passed, mask, owners, coordinates, lengths, slot, attributes, x, rows, slopes)
+                    add(passed, mask, owners, coordinates, lengths, slot, known, size, x, rows, slopes)
             counts[place] += 1
         clock[SCALE_SUM] += clock[SCALE]
     return int(events)
@@ -205,7 +221,7 @@ def _has_room(coordinates: Table, values: Cube, counts: Ints, budget: int,
               size: int) -> bool:  # fmt: skip
     """Whether one more event of ``size`` attributes fits into the arrays for certain."""
     slots, longest = coordinates.shape
-    if counts[USED] == slots and slots != budget:
+    if counts[USED] == slots and (budget == 0 or slots < budget):
         return False
     return bool(longest >= min(2 * max(counts[LONGEST], size), values.shape[0]))
 
@@ -236,6 +252,17 @@ def _scale(values: Floats, coordinates: Indices, begin: int, end: int, limit: in
 
 
 @compiled
+def _known(attributes: Indices, begin: int, end: int, limit: int, known: Indices) -> int:
+    """Write the attributes of an event below ``limit``, and return how many they are."""
+    shared = 0
+    for j in range(begin, end):
+        if attributes[j] < limit:
+            known[shared] = attributes[j]
+            shared += 1
+    return shared
+
+
+@compiled
 def _step_size(rule: Rule, step: int, curvature: float) -> float:
     eta = rule.eta if rule.eta > 0.0 else 1.0 / (rule.rho * min(float(step), rule.longest))
     if rule.steepness * curvature * eta > 1.0:
@@ -243,20 +270,22 @@ def _step_size(rule: Rule, step: int, curvature: float) -> float:
     return eta
 
 
-@compiled
-def _choose(rule: Rule, square: float, size: int, used: int, sizes: Indices, squares: Floats,
-            born: Floats, inverse: Floats, mask: Bytes, owners: Indices, amounts: Floats,
-            overlap: Floats, gain: Floats, kept: Shares, ranks: Floats) -> tuple[int, int]:  # fmt: skip
+@inlined
+def _choose(rule: Rule, square: float, size: int, most: float, used: int, sizes: Indices,
+            squares: Floats, born: Floats, inverse: Floats, mask: Bytes, known: Indices,
+            amounts: Floats, overlap: Floats, gain: Floats, units: Shares, kept: Shares,
+            ranks: Floats) -> tuple[int, int]:  # fmt: skip
     """Where an event of squared norm ``square`` goes: a slot, and what is to be counted.
 
     Into the support vector with the very same observed set if there is one, else into a
     slot of its own. In a full model the one of least norm gives way: if that is the
     newcomer, it is itself folded into the closest pattern, or dropped.
     """
-    slot = find(sizes, overlap, size, used)
-    if slot >= 0:
-        return slot, MERGED_EXACTLY
-    if used < born.size:
+    if most == size:
+        slot = find(sizes, overlap, size, used)
+        if slot >= 0:
+            return slot, MERGED_EXACTLY
+    if rule.budget == 0 or used < rule.budget:
         return used, ADDED
     if rule.pruning == OLDEST:
         return least(born, used), REPLACED
@@ -264,35 +293,7 @@ def _choose(rule: Rule, square: float, size: int, used: int, sizes: Indices, squ
     if square > squares[slot]:
         return slot, REPLACED
     if rule.pruning == MERGE:
-        slot = closest(mask, inverse, owners, amounts, size, used, gain, kept, ranks)
+        slot = closest(mask, inverse, known, amounts, size, used, gain, units, kept, ranks)
         if ranks[slot] < 0.0:
             return slot, MERGED_CLOSEST
     return -1, REMOVED
-
-
-@compiled
-def _fill(slot: int, step: int, attributes: Indices, gamma: int, sizes: Indices,
-          lengths: Indices, inverse: Floats, born: Floats, observed: Table,
-          mask: Bytes) -> None:  # fmt: skip
-    """Give an empty slot its observed set."""
-    sizes[slot] = attributes.size
-    lengths[slot] = 0
-    inverse[slot] = 1.0 / growth(float(attributes.size), gamma)
-    born[slot] = step
-    for j in range(attributes.size):
-        observed[slot, j] = attributes[j]
-        mask[attributes[j], slot] = 1
-
-
-@compiled
-def _add(values: Cube, mask: Bytes, owners: Indices, coordinates: Table, lengths: Indices,
-         slot: int, attributes: Indices, x: Floats, rows: Indices, steps: Floats) -> None:  # fmt: skip
-    """u_slot += steps_c * x for every class c, on the attributes that the slot has."""
-    length = lengths[slot]
-    for j in range(attributes.size):
-        if mask[attributes[j], slot]:
-            owners[rows[j]] = attributes[j]
-            length = claim(coordinates, slot, length, rows[j], j)
-            for c in range(steps.size):
-                values[rows[j], c, slot] += steps[c] * x[j]
-    lengths[slot] = length

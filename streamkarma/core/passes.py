@@ -1,8 +1,8 @@
 """Passes over all support vectors at once: where the time goes.
 
-Each takes plain arrays and is compiled on its own: with few arrays in sight the compiler
-can tell that they do not overlap, and vectorises. All write into scratch that the caller
-owns; ``used`` is the number of slots in use.
+Slots are taken in tiles of 64, and arrays have room for whole tiles; the slots in use, rounded up
+to whole tiles, are the ``span``. Past the slots in use the masks and values are zero. All write
+into scratch that the caller owns.
 """
 
 from __future__ import annotations
@@ -11,146 +11,171 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.jit import compiled
+from streamkarma.core.lanes import item, load, multiply_add, spread, store, where_less
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
+
+#: Slots in a tile: as many as there are bytes in a vector.
+TILE = 64
+
+#: Slots in a vector of doubles.
+LANES = 8
 
 #: The whole of what a projection could keep: below 2^16, with room for rounding.
 FULL = 65000.0
 
 
 @compiled
-def count_overlaps(mask: NDArray[np.uint8], attributes: Indices, used: int,
-                   few: NDArray[np.uint8], overlap: Floats) -> None:  # fmt: skip
-    """Write |o ∩ q_i|. Counted in bytes, in rounds of as many as a byte can count."""
-    for i in range(used):
-        overlap[i] = 0.0
-    for begin in range(0, attributes.size, 255):
-        for i in range(used):
-            few[i] = 0
-        for j in range(begin, min(begin + 255, attributes.size)):
-            if attributes[j] < mask.shape[0]:
-                row = mask[attributes[j]]
-                for i in range(used):
-                    few[i] += row[i]
-        for i in range(used):
-            overlap[i] += few[i]
+def whole_tiles(used: int) -> int:
+    """The span of so many slots in use."""
+    return (used + TILE - 1) // TILE * TILE
 
 
 @compiled
-def raise_gains(overlap: Floats, gamma: int, used: int, gain: Floats) -> None:
+def count_overlaps(mask: NDArray[np.uint8], attributes: Indices, size: int, span: int,
+                   few: NDArray[np.uint8], overlap: Floats) -> float:  # fmt: skip
+    """Write |o ∩ q_i|, and return the greatest. All attributes are among the mask's.
+
+    Counted in bytes, in rounds of as many as a byte can count.
+    """
+    slots = mask.shape[1]
+    most = spread(0.0)
+    for begin in range(0, max(size, 1), 255):
+        for tile in range(0, span, TILE):
+            count = spread(np.uint8(0))
+            for j in range(begin, min(begin + 255, size)):
+                count = count + load(mask, attributes[j] * slots + tile, np.uint8)
+            store(few, tile, count)
+        for i in range(0, span, LANES):
+            count = load(few, i, np.float64)
+            if begin > 0:
+                count = count + load(overlap, i, np.float64)
+            most = where_less(most, count, count, most)
+            store(overlap, i, count)
+    greatest = 0.0
+    for lane in range(LANES):
+        greatest = max(greatest, item(most, lane))
+    return float(greatest)
+
+
+@compiled
+def raise_gains(overlap: Floats, gamma: int, span: int, gain: Floats) -> None:
     """Write G_gamma of every overlap: ``kernel.growth``, for all slots."""
-    for i in range(used):
-        gain[i] = 1.0
-    for _ in range(gamma - 1):
-        for i in range(used):
-            gain[i] = gain[i] * overlap[i] + 1.0
+    one = spread(1.0)
+    for i in range(0, span, LANES):
+        store(gain, i, load(overlap, i, np.float64) + one if gamma > 1 else one)
+    for _ in range(gamma - 2):
+        for i in range(0, span, LANES):
+            store(gain, i, load(gain, i, np.float64) * load(overlap, i, np.float64) + one)
 
 
 @compiled
-def product(values: NDArray[np.float64], c: int, rows: Indices, x: Floats, used: int,
-            gain: Floats, parts: Floats) -> float:  # fmt: skip
-    """Sum over slots of gain_i <x, u_i>, for class ``c``.
-
-    Four coordinates a pass: a quarter of the traffic through ``parts``.
-    """
-    for i in range(used):
-        parts[i] = 0.0
-    j = 0
-    while j + 4 <= rows.size:
-        r0, r1 = values[rows[j], c], values[rows[j + 1], c]
-        r2, r3 = values[rows[j + 2], c], values[rows[j + 3], c]
-        x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
-        for i in range(used):
-            parts[i] += (x0 * r0[i] + x1 * r1[i]) + (x2 * r2[i] + x3 * r3[i])
-        j += 4
-    while j < rows.size:
-        r0, x0 = values[rows[j], c], x[j]
-        for i in range(used):
-            parts[i] += x0 * r0[i]
-        j += 1
-    for i in range(used):
-        parts[i] *= gain[i]
-    return _total(parts, used)
-
-
-@compiled
-def _total(parts: Floats, count: int) -> float:
-    """Sum of the first ``count`` parts, which are overwritten.
-
-    The upper half is laid onto the lower until few are left: vectorised, more exact than
-    one after another, and in an order that depends on ``count`` alone.
-    """
-    while count > 8:
-        half = (count + 1) // 2
-        for i in range(count - half):
-            parts[i] += parts[half + i]
-        count = half
+def product(values: NDArray[np.float64], c: int, rows: Indices, x: Floats, length: int, span: int,
+            gain: Floats) -> float:  # fmt: skip
+    """Sum over slots of gain_i <x, u_i>, for class ``c``."""
+    classes, slots = values.shape[1], values.shape[2]
+    total = spread(0.0)
+    for i in range(0, span, TILE):
+        p0 = p1 = p2 = p3 = p4 = p5 = p6 = p7 = spread(0.0)
+        for j in range(length):
+            at = (rows[j] * classes + c) * slots + i
+            x_j = spread(x[j])
+            p0 = multiply_add(x_j, load(values, at, np.float64), p0)
+            p1 = multiply_add(x_j, load(values, at + 8, np.float64), p1)
+            p2 = multiply_add(x_j, load(values, at + 16, np.float64), p2)
+            p3 = multiply_add(x_j, load(values, at + 24, np.float64), p3)
+            p4 = multiply_add(x_j, load(values, at + 32, np.float64), p4)
+            p5 = multiply_add(x_j, load(values, at + 40, np.float64), p5)
+            p6 = multiply_add(x_j, load(values, at + 48, np.float64), p6)
+            p7 = multiply_add(x_j, load(values, at + 56, np.float64), p7)
+        p0 = p0 * load(gain, i, np.float64) + p1 * load(gain, i + 8, np.float64)
+        p2 = p2 * load(gain, i + 16, np.float64) + p3 * load(gain, i + 24, np.float64)
+        p4 = p4 * load(gain, i + 32, np.float64) + p5 * load(gain, i + 40, np.float64)
+        p6 = p6 * load(gain, i + 48, np.float64) + p7 * load(gain, i + 56, np.float64)
+        total = total + ((p0 + p2) + (p4 + p6))
     result = 0.0
-    for i in range(count):
-        result += parts[i]
+    for lane in range(LANES):
+        result += item(total, lane)
     return result
 
 
 @compiled
 def least(values: Floats, used: int) -> int:
-    """Where the least value stands first. Eight minima side by side, which vectorises."""
-    m0 = m1 = m2 = m3 = m4 = m5 = m6 = m7 = values[0]
-    whole = used // 8 * 8
-    for i in range(0, whole, 8):
-        m0, m1 = min(m0, values[i]), min(m1, values[i + 1])
-        m2, m3 = min(m2, values[i + 2]), min(m3, values[i + 3])
-        m4, m5 = min(m4, values[i + 4]), min(m5, values[i + 5])
-        m6, m7 = min(m6, values[i + 6]), min(m7, values[i + 7])
-    smallest = min(min(min(m0, m1), min(m2, m3)), min(min(m4, m5), min(m6, m7)))
+    """Where the least value stands first; no value is infinite.
+
+    Each lane keeps the least value of its eighth of the whole tiles, and where that stands.
+    """
+    whole = used // TILE * TILE
+    best, place = spread(np.inf), spread(np.inf)
+    for i in range(0, whole, TILE):
+        m0, p0 = load(values, i, np.float64), spread(float(i))
+        for k in range(i + LANES, i + TILE, LANES):
+            m1 = load(values, k, np.float64)
+            p0 = where_less(m1, m0, spread(float(k)), p0)
+            m0 = where_less(m1, m0, m1, m0)
+        place = where_less(m0, best, p0, place)
+        best = where_less(m0, best, m0, best)
+    smallest = np.inf
+    for lane in range(LANES):
+        smallest = min(smallest, item(best, lane))
+    first = np.inf
+    for lane in range(LANES):
+        first = min(first, item(place, lane) + lane if item(best, lane) == smallest else np.inf)
     for i in range(whole, used):
-        smallest = min(smallest, values[i])
-    i = 0
-    while i < used - 1 and values[i] != smallest:
-        i += 1
-    return i
+        if values[i] < smallest:
+            smallest, first = values[i], float(i)
+    return int(first)
 
 
 @compiled
 def find(sizes: Indices, overlap: Floats, size: int, used: int) -> int:
-    """The slot whose observed set is exactly the event's, or -1."""
-    supersets = 0
-    for i in range(used):
-        supersets += overlap[i] == size
-    if supersets:
-        for i in range(used):
-            if overlap[i] == size and sizes[i] == size:
-                return i
+    """The slot whose observed set is exactly the event's, or -1.
+
+    Of the set itself, |q| - 2 |o ∩ q| is -|o|; of every other set it is more.
+    """
+    nearest, twice = spread(0.0), spread(-2.0)
+    for i in range(0, used, LANES):
+        apart = load(sizes, i, np.float64) + twice * load(overlap, i, np.float64)
+        nearest = where_less(apart, nearest, apart, nearest)
+    for lane in range(LANES):
+        if item(nearest, lane) == -size:
+            for i in range(used):
+                if overlap[i] == size and sizes[i] == size:
+                    return i
     return -1
 
 
 @compiled
-def sum_where(mask: NDArray[np.uint8], owners: Indices, amounts: Floats, length: int, used: int,
-              kept: NDArray[np.uint16]) -> None:  # fmt: skip
+def sum_where(mask: NDArray[np.uint8], owners: Indices, amounts: Floats, length: int, span: int,
+              units: NDArray[np.uint16], kept: NDArray[np.uint16]) -> None:  # fmt: skip
     """Write, per slot, the share of the amounts whose attribute the slot has.
 
-    In units of 1 / FULL of their total, so that sixteen slots fit in a vector register.
-    Four attributes at a time; ``owners`` and ``amounts`` have room for three more.
+    In units of 1 / FULL of their total, so that many slots fit into a vector.
     """
+    slots = mask.shape[1]
     total = 0.0
     for j in range(length):
         total += amounts[j]
-    for j in range(length, length + 3):
-        owners[j], amounts[j] = 0, 0.0
     unit = FULL / total if total > 0.0 else 0.0
-    for i in range(used):
-        kept[i] = 0
-    for j in range(0, length, 4):
-        r0, r1 = mask[owners[j]], mask[owners[j + 1]]
-        r2, r3 = mask[owners[j + 2]], mask[owners[j + 3]]
-        w0, w1 = np.uint16(amounts[j] * unit), np.uint16(amounts[j + 1] * unit)
-        w2, w3 = np.uint16(amounts[j + 2] * unit), np.uint16(amounts[j + 3] * unit)
-        for i in range(used):
-            kept[i] = np.uint16(kept[i] + w0 * r0[i] + w1 * r1[i] + w2 * r2[i] + w3 * r3[i])
+    for j in range(length):
+        units[j] = np.uint16(amounts[j] * unit)
+    for i in range(0, span, TILE):
+        left = right = spread(np.uint16(0))
+        for j in range(length):
+            at = owners[j] * slots + i
+            share = spread(units[j])
+            left = left + share * load(mask, at, np.uint16)
+            right = right + share * load(mask, at + TILE // 2, np.uint16)
+        store(kept, i, left)
+        store(kept, i + TILE // 2, right)
 
 
 @compiled
-def rank(kept: NDArray[np.uint16], gain: Floats, inverse: Floats, used: int, ranks: Floats) -> None:
+def rank(kept: NDArray[np.uint16], gain: Floats, inverse: Floats, span: int, ranks: Floats) -> None:
     """Write minus what each slot's pattern would keep in a projection (Fact 2)."""
-    for i in range(used):
-        ranks[i] = -(kept[i] * gain[i]) * (gain[i] * inverse[i])
+    minus = spread(-1.0)
+    for i in range(0, span, LANES):
+        grown = load(gain, i, np.float64)
+        share = load(kept, i, np.float64) * grown * minus
+        store(ranks, i, share * (grown * load(inverse, i, np.float64)))

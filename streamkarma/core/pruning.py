@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamkarma.core.jit import compiled
+from streamkarma.core.jit import compiled, inlined
 from streamkarma.core.passes import (
     Floats,
     Indices,
@@ -11,6 +11,7 @@ from streamkarma.core.passes import (
     raise_gains,
     rank,
     sum_where,
+    whole_tiles,
 )
 from streamkarma.core.vectors import (
     LONGEST,
@@ -31,9 +32,9 @@ MERGE, REMOVE, OLDEST = range(3)
 PRUNING = {"merge": MERGE, "remove": REMOVE, "oldest": OLDEST}
 
 
-@compiled
-def closest(mask: Bytes, inverse: Floats, owners: Indices, amounts: Floats, length: int,
-            used: int, gain: Floats, kept: Shares, ranks: Floats) -> int:  # fmt: skip
+@inlined
+def closest(mask: Bytes, inverse: Floats, owners: Indices, amounts: Floats, length: int, used: int,
+            gain: Floats, units: Shares, kept: Shares, ranks: Floats) -> int:  # fmt: skip
     """The slot onto whose pattern q the projection of some phi(u, o) leaves least residual.
 
     The squared residual is G(|o|) |u|^2 - G(n)^2 / G(|q|) * |u restricted to q|^2 with
@@ -43,14 +44,15 @@ def closest(mask: Bytes, inverse: Floats, owners: Indices, amounts: Floats, leng
     Parameters
     ----------
     owners, amounts
-        Attributes and squares of the ``length`` coordinates of u, with room for three more.
+        Attributes and squares of the ``length`` coordinates of u.
     gain
         G_gamma of the overlap of o with every slot.
-    kept, ranks
+    units, kept, ranks
         Scratch; ``ranks`` receives minus what each slot would keep.
     """
-    sum_where(mask, owners, amounts, length, used, kept)
-    rank(kept, gain, inverse, used, ranks)
+    span = whole_tiles(used)
+    sum_where(mask, owners, amounts, length, span, units, kept)
+    rank(kept, gain, inverse, span, ranks)
     return least(ranks, used)
 
 
@@ -96,10 +98,11 @@ def _host(v: Vectors, slot: int, gamma: int, work: Workspace) -> int:
     # A slot cannot host itself: for the while of the search it has no attribute.
     for a in observed:
         v.mask[a, slot] = 0
-    count_overlaps(v.mask, observed, used, work.few, work.overlap)
-    raise_gains(work.overlap, gamma, used, work.gain)
-    host = closest(v.mask, v.inverse, work.owners, work.amounts, length, used, work.gain, work.kept,
-                   work.ranks)  # fmt: skip
+    span = whole_tiles(used)
+    count_overlaps(v.mask, observed, observed.size, span, work.few, work.overlap)
+    raise_gains(work.overlap, gamma, span, work.gain)
+    host = closest(v.mask, v.inverse, work.owners, work.amounts, length, used, work.gain,
+                   work.units, work.kept, work.ranks)  # fmt: skip
     for a in observed:
         v.mask[a, slot] = 1
     return host if work.ranks[host] < 0.0 else -1

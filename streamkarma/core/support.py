@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ from numpy.typing import NDArray
 
 from streamkarma.core.karma import Rule, run_block
 from streamkarma.core.kernel import growth
+from streamkarma.core.lanes import WIDTH
 from streamkarma.core.learning import Arrays, Single, begun, capacity
-from streamkarma.core.passes import Floats
+from streamkarma.core.passes import TILE, Floats
 from streamkarma.core.single import SingleSupport
 from streamkarma.core.vectors import (
     ADDED,
@@ -102,6 +104,7 @@ class SupportVectors:
         b = capacity(old_slots, slots)
         if self.rule.budget:
             b = min(b, self.rule.budget)
+        b = -(-b // TILE) * TILE
         length = min(capacity(v.coordinates.shape[1], members), k)
         if (a, k, b, length) == (v.mask.shape[0], old_coordinates, old_slots, v.coordinates.shape[1]):
             return
@@ -274,9 +277,13 @@ class SupportVectors:
 
 
 def _grown(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """An array of that shape, zero where the old one has nothing, aligned as vectors like it."""
     if array.shape == shape:
         return array
-    larger = np.zeros(shape, array.dtype)
+    size = math.prod(shape) * array.itemsize
+    raw = np.zeros(size + WIDTH, np.uint8)
+    start = -raw.ctypes.data % WIDTH
+    larger = raw[start : start + size].view(array.dtype).reshape(shape)
     larger[tuple(slice(0, size) for size in array.shape)] = array
     return larger
 

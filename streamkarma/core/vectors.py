@@ -16,7 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.jit import compiled
+from streamkarma.core.jit import compiled, inlined
+from streamkarma.core.kernel import growth
+from streamkarma.core.lanes import borrowed
 from streamkarma.core.passes import Floats, Indices
 
 Ints = NDArray[np.int64]
@@ -35,6 +37,8 @@ SMALLEST_SCALE = 1e-3
 
 class Vectors(NamedTuple):
     """B slots for support vectors, C classes (1 for two classes and for regression).
+
+    B is a multiple of ``passes.TILE``; slots past the budget stay empty.
 
     Attributes
     ----------
@@ -89,42 +93,96 @@ class Workspace(NamedTuple):
         Shape (B,): bytes to count in.
     overlap, gain
         Shape (B,): |o ∩ q_i| and G_gamma of it.
-    parts, ranks
-        Shape (B,): whatever is being summed or compared.
+    ranks
+        Shape (B,): what is compared.
     kept
         Shape (B,): share of the squares kept in a projection; see ``passes.sum_where``.
     x, rows
         Shape (L,): an event's values scaled in feature space, and where they sit.
-    amounts, owners
-        Shape (L + 3,): squares of values, and the attributes they belong to.
+    known
+        Shape (L,): the attributes of an event that the model knows.
+    amounts, units, owners
+        Shape (L,): squares of values, their shares in units, and the attributes they belong to.
     """
 
     few: Bytes
     overlap: Floats
     gain: Floats
-    parts: Floats
     ranks: Floats
     kept: Shares
     x: Floats
     rows: Indices
+    known: Indices
     amounts: Floats
+    units: Shares
     owners: Indices
+
+
+@inlined
+def lent(v: Vectors) -> Vectors:
+    """The same arrays, ``borrowed`` for the length of a call."""
+    return Vectors(
+        borrowed(v.values),
+        borrowed(v.passed),
+        borrowed(v.mask),
+        borrowed(v.attributes),
+        borrowed(v.coordinates),
+        borrowed(v.sizes),
+        borrowed(v.lengths),
+        borrowed(v.inverse),
+        borrowed(v.squares),
+        borrowed(v.born),
+        borrowed(v.owners),
+        borrowed(v.clock),
+        borrowed(v.counts),
+    )
+
+
+@inlined
+def lent_workspace(work: Workspace) -> Workspace:
+    """The same arrays, ``borrowed`` for the length of a call."""
+    return Workspace(
+        borrowed(work.few),
+        borrowed(work.overlap),
+        borrowed(work.gain),
+        borrowed(work.ranks),
+        borrowed(work.kept),
+        borrowed(work.x),
+        borrowed(work.rows),
+        borrowed(work.known),
+        borrowed(work.amounts),
+        borrowed(work.units),
+        borrowed(work.owners),
+    )
 
 
 @compiled
 def workspace(slots: int, items: int) -> Workspace:
-    """Scratch for ``slots`` slots and up to ``items`` items."""
+    """Scratch for ``slots`` slots, whole tiles, and up to ``items`` items.
+
+    One piece of memory, at an address that vectors like: asking for it takes as long as a pass.
+    """
+    items = (items + 7) // 8 * 8
+    raw = np.empty(64 + 27 * slots + 30 * items, np.uint8)
+    at = -raw.ctypes.data % 64
+    few, at = raw[at : at + slots], at + slots
+    kept, at = raw[at : at + 2 * slots].view(np.uint16), at + 2 * slots
+    doubles = raw[at : at + 24 * slots + 16 * items].view(np.float64)
+    at += 24 * slots + 16 * items
+    words = raw[at : at + 12 * items].view(np.int32)
+    at += 12 * items
     return Workspace(
-        np.empty(slots, np.uint8),
-        np.empty(slots, np.float64),
-        np.empty(slots, np.float64),
-        np.empty(slots, np.float64),
-        np.empty(slots, np.float64),
-        np.empty(slots, np.uint16),
-        np.empty(items, np.float64),
-        np.empty(items, np.int32),
-        np.empty(items + 3, np.float64),
-        np.empty(items + 3, np.int32),
+        few=few,
+        overlap=doubles[:slots],
+        gain=doubles[slots : 2 * slots],
+        ranks=doubles[2 * slots : 3 * slots],
+        kept=kept,
+        x=doubles[3 * slots : 3 * slots + items],
+        rows=words[:items],
+        known=words[items : 2 * items],
+        amounts=doubles[3 * slots + items :],
+        units=raw[at : at + 2 * items].view(np.uint16),
+        owners=words[2 * items :],
     )
 
 
@@ -144,6 +202,43 @@ def claim(coordinates: Table, slot: int, length: int, coordinate: int, likely: i
 
 
 @compiled
+def fill(slot: int, step: int, attributes: Indices, rows: Indices, size: int, gamma: int,
+          sizes: Indices, lengths: Indices, inverse: Floats, born: Floats, observed: Table,
+          coordinates: Table, owners: Indices, mask: Bytes) -> None:  # fmt: skip
+    """Give an empty slot its observed set, and the coordinates of its first event."""
+    sizes[slot] = size
+    lengths[slot] = size
+    inverse[slot] = 1.0 / growth(float(size), gamma)
+    born[slot] = step
+    for j in range(size):
+        observed[slot, j] = attributes[j]
+        coordinates[slot, j] = rows[j]
+        owners[rows[j]] = attributes[j]
+        mask[attributes[j], slot] = 1
+
+
+@compiled
+def add(values: Cube, mask: Bytes, owners: Indices, coordinates: Table, lengths: Indices,
+         slot: int, attributes: Indices, size: int, x: Floats, rows: Indices,
+         steps: Floats) -> None:  # fmt: skip
+    """u_slot += steps_c * x for every class c, on the attributes that the slot has.
+
+    The others are multiplied by 0 and not left out: nobody could foretell which they are. A
+    coordinate with a value is listed; of one without, that is to be seen.
+    """
+    length = lengths[slot]
+    for j in range(size):
+        row, has = rows[j], mask[attributes[j], slot]
+        if has > (values[row, 0, slot] != 0.0):
+            owners[row] = attributes[j]
+            length = claim(coordinates, slot, length, row, j)
+        amount = has * x[j]
+        for c in range(steps.size):
+            values[row, c, slot] += steps[c] * amount
+    lengths[slot] = length
+
+
+@compiled
 def square_norm(values: Cube, coordinates: Table, lengths: Indices, slot: int) -> float:
     """Sum of the squares of a slot's values, over all its coordinates and classes."""
     result = 0.0
@@ -159,13 +254,13 @@ def rescale(v: Vectors) -> None:
     """Multiply the global scale into the vectors and set it to 1."""
     values, passed, clock = v.values, v.passed, v.clock
     scale, so_far = clock[SCALE], clock[SCALE_SUM]
-    for k in range(values.shape[0]):
-        for c in range(values.shape[1]):
-            for i in range(v.counts[USED]):
+    for i in range(v.counts[USED]):
+        for j in range(v.lengths[i]):
+            k = v.coordinates[i, j]
+            for c in range(values.shape[1]):
                 if passed.size:
                     passed[k, c, i] -= so_far * values[k, c, i]
                 values[k, c, i] *= scale
-    for i in range(v.counts[USED]):
         v.squares[i] *= scale * scale
     clock[SCALE] = 1.0
     clock[SCALE_SUM] = 0.0
