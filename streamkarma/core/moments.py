@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.jit import compiled, inlined
+from streamkarma.core.jit import borrowing, compiled, inlined
 from streamkarma.core.passes import Floats
 from streamkarma.events.block import Block
 
@@ -104,12 +104,19 @@ def encode(raw: Block, numeric: NDArray[np.bool_], moments: Floats, learned: NDA
     """
     events = raw.starts.size - 1
     room = raw.values.size + events
-    starts = np.zeros(events + 1, np.int64)
-    attributes = np.empty(room, np.int32)
-    coordinates = np.empty(room, np.int32)
-    values = np.empty(room, np.float64)
+    attributes, coordinates = np.empty(room, np.int32), np.empty(room, np.int32)
+    block = Block(np.zeros(events + 1, np.int64), attributes, coordinates, np.empty(room, np.float64))
+    end = encode_into(block, raw, numeric, moments, learned, scale, bias, longest)
+    return Block(block.starts, attributes[:end], coordinates[:end], block.values[:end])
+
+
+@borrowing
+def encode_into(block: Block, raw: Block, numeric: NDArray[np.bool_], moments: Floats,
+                learned: NDArray[np.bool_], scale: bool, bias: bool, longest: float) -> int:  # fmt: skip
+    """Encode into a block that has room, and return how many items there are."""
+    starts, attributes, coordinates, values = block
     end = 0
-    for t in range(events):
+    for t in range(raw.starts.size - 1):
         first = end
         if bias:
             attributes[end], coordinates[end], values[end] = 0, 0, 1.0
@@ -131,7 +138,7 @@ def encode(raw: Block, numeric: NDArray[np.bool_], moments: Floats, learned: NDA
             values[place] = min(max(value, -LARGEST), LARGEST)
             end += 1
         starts[t + 1] = end
-    return Block(starts, attributes[:end], coordinates[:end], values[:end])
+    return end
 
 
 @compiled
