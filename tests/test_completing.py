@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamkarma.core.factor import FIRST_STEPS, STEP_POWER, empty_factor, explain, learn_event, posterior
 from streamkarma.core.pairs import LEAST_NOISE, OWN_NOISE, project
 from streamkarma.core.space import DUE, GROWTH, NOISE
 from streamkarma.core.subspace import Settings, Subspace
@@ -156,6 +157,35 @@ def _changed(before: list[Array], after: list[Array]) -> list[Array]:
     pairs = [*zip(before, after, strict=True)]
     pairs[-1] = pairs[-1][0].T, pairs[-1][1].T
     return [np.flatnonzero((old != new).reshape(len(old), -1).any(axis=1)) for old, new in pairs]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 12))
+def test_the_latent_and_the_step_of_the_factor_are_those_of_its_formulas(
+    seed: int, rank: int, items: int
+) -> None:
+    rng, known, noise = np.random.default_rng(seed), 14, 0.2
+    factor, p = empty_factor(known, known, rank), posterior(rank, known)
+    factor.observed[:], factor.listed[:], factor.squares[:] = 50.0, 50.0, 50.0 * rng.uniform(0.5, 2.0, known)
+    owners = np.arange(known, dtype=np.int32)
+    # A larger event before it leaves nothing behind.
+    explain(factor, owners, noise, owners, rng.standard_normal(known), p)
+    seen = np.sort(rng.choice(known, items, replace=False)).astype(np.int32)
+    values, rows = rng.standard_normal(items), factor.rows[seen].copy()
+    explain(factor, owners, noise, seen, values, p)
+    x = values / np.sqrt(factor.squares[seen] / 50.0)
+    inverse = np.linalg.inv(rows.T @ rows + noise * np.eye(rank))
+    mean = inverse @ rows.T @ x
+    np.testing.assert_allclose(p.mean, mean, atol=1e-9)
+    residuals = x - rows @ mean
+    np.testing.assert_allclose(p.residuals[:items], residuals, atol=1e-9)
+    surprise = learn_event(factor, seen, seen, values, p, noise, 1.0, 1.0)
+    eta = (51.0 + FIRST_STEPS) ** -STEP_POWER
+    eta /= 1.0 + eta * (1.0 + mean @ mean)
+    pulled = rows + eta * (np.outer(residuals, mean) - noise * rows @ inverse)
+    np.testing.assert_allclose(factor.rows[seen], pulled, atol=1e-9)
+    spread = noise * np.einsum("ij,jk,ik->i", rows, inverse, rows)
+    assert surprise == pytest.approx((residuals**2 + spread).mean())
 
 
 def test_the_completion_is_brought_up_to_date_by_counts_of_events() -> None:

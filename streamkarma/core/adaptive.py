@@ -47,9 +47,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.jit import compiled, inlined
+from streamkarma.core.jit import borrowing, inlined
 from streamkarma.core.loss import SQUARED, loss_and_slope, multiclass_loss_and_slopes
 from streamkarma.core.moments import LARGEST
+from streamkarma.core.sums import dot
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.float64]
@@ -110,17 +111,17 @@ def new_clock(steps: int = 0) -> Floats:
     return np.array([float(steps), 1.0])
 
 
-@compiled
+@borrowing
 def predict(step: Step, clock: Floats, weights: Rows, index: Places, phi: Floats,
             scores: Floats) -> None:  # fmt: skip
     """Write the score of every class, within ±LARGEST; ``scores`` has shape (C,)."""
     scale = _weight_scale(step, clock)
     for c in range(scores.size):
-        score = scale * _product(weights, c, index, phi)
+        score = scale * _product(weights[c], index, phi)
         scores[c] = min(max(score, -LARGEST), LARGEST)
 
 
-@compiled
+@borrowing
 def _weight_scale(step: Step, clock: Floats) -> float:
     """What the weights as stored are to be multiplied by."""
     if step.update == AROW:
@@ -129,7 +130,7 @@ def _weight_scale(step: Step, clock: Floats) -> float:
     return factor if step.update == SGD else 1.0 / factor
 
 
-@compiled
+@borrowing
 def judge(step: Step, scores: Floats, label: float, slopes: Floats) -> float:
     """The loss; ``slopes`` of shape (C,) receives its derivative in each score."""
     if scores.size > 1:
@@ -138,9 +139,9 @@ def judge(step: Step, scores: Floats, label: float, slopes: Floats) -> float:
     return loss
 
 
-@compiled
+@borrowing
 def learn(step: Step, clock: Floats, weights: Rows, spread: Rows, index: Places, phi: Floats,
-          loss: float, slopes: Floats, weight: float) -> None:  # fmt: skip
+          loss: float, slopes: Floats, weight: float, work: Rows) -> None:  # fmt: skip
     """Take one step.
 
     Parameters
@@ -155,6 +156,8 @@ def learn(step: Step, clock: Floats, weights: Rows, spread: Rows, index: Places,
         From ``judge``; ``slopes`` is overwritten.
     weight
         How often the event counts, above 0.
+    work
+        Scratch of shape (2, n) or more.
     """
     clock[STEPS] += 1.0
     if step.update == SGD:
@@ -164,19 +167,19 @@ def learn(step: Step, clock: Floats, weights: Rows, spread: Rows, index: Places,
         # Half the slope of the squared loss is the error; the hinge has its lack as loss.
         error = 0.5 if step.loss == SQUARED else loss
         noise = min(max(step.r / weight, 1.0 / LARGEST), LARGEST)
-        _regularise(clock[FACTOR], weights, spread, index, phi, error, slopes, noise)
+        _regularise(clock[FACTOR], weights, spread, index, phi, error, slopes, noise, work)
     else:
         for c in range(slopes.size):
             slope = min(max(weight * slopes[c], -LARGEST), LARGEST)
             if slope != 0.0:
-                _adapt(clock[FACTOR], weights[c], spread[c], index, phi, step.eta, slope)
+                _adapt(clock[FACTOR], weights[c], spread[c], index, phi, step.eta, slope, work)
     if step.half_life > 0.0:
         clock[FACTOR] *= 2.0 ** (1.0 / step.half_life)
         if clock[FACTOR] > LARGEST_GROWTH:
             settle(step, clock, weights, spread)
 
 
-@compiled
+@borrowing
 def settle(step: Step, clock: Floats, weights: Rows, spread: Rows) -> None:
     """Multiply the global factor into the arrays and set it to 1."""
     factor, scale = clock[FACTOR], _weight_scale(step, clock)
@@ -189,21 +192,21 @@ def settle(step: Step, clock: Floats, weights: Rows, spread: Rows) -> None:
 
 
 @inlined
-def _product(weights: Rows, c: int, index: Places, phi: Floats) -> float:
+def _product(row: Floats, index: Places, phi: Floats) -> float:
     """Sum of weights times phi; four sums side by side, for none to wait for the last."""
     s0 = s1 = s2 = s3 = 0.0
     whole = index.size // 4 * 4
     for j in range(0, whole, 4):
-        s0 += weights[c, index[j]] * phi[j]
-        s1 += weights[c, index[j + 1]] * phi[j + 1]
-        s2 += weights[c, index[j + 2]] * phi[j + 2]
-        s3 += weights[c, index[j + 3]] * phi[j + 3]
+        s0 += row[np.uint64(index[j])] * phi[j]
+        s1 += row[np.uint64(index[j + 1])] * phi[j + 1]
+        s2 += row[np.uint64(index[j + 2])] * phi[j + 2]
+        s3 += row[np.uint64(index[j + 3])] * phi[j + 3]
     for j in range(whole, index.size):
-        s0 += weights[c, index[j]] * phi[j]
+        s0 += row[np.uint64(index[j])] * phi[j]
     return (s0 + s1) + (s2 + s3)
 
 
-@compiled
+@borrowing
 def _descend(step: Step, clock: Floats, weights: Rows, spread: Rows, index: Places, phi: Floats,
              slopes: Floats, weight: float) -> None:  # fmt: skip
     eta = step.eta
@@ -229,46 +232,65 @@ def _descend(step: Step, clock: Floats, weights: Rows, spread: Rows, index: Plac
                 weights[c, index[j]] += change * phi[j]
 
 
-@compiled
-def _regularise(growth: float, weights: Rows, spread: Rows, index: Places, phi: Floats,
-                error: float, slopes: Floats, noise: float) -> None:  # fmt: skip
-    variance = 0.0
+@borrowing
+def _regularise(growth: float, weights: Rows, spread: Rows, index: Places, phi: Floats, error: float,
+                slopes: Floats, noise: float, work: Rows) -> None:  # fmt: skip
+    parts, kept = work[0, : index.size], work[1, : index.size]
+    variance, inverse = 0.0, 1.0 / growth
     for c in range(slopes.size):
         if slopes[c] != 0.0:
-            variance += _variance(growth, spread, c, index, phi)
+            _gather(growth, spread[c], index, phi, parts)
+            variance += dot(parts, phi)
     gain = 1.0 / (variance + noise)
-    inverse = 1.0 / growth
     for c in range(slopes.size):
-        if slopes[c] != 0.0:
-            change = -slopes[c] * error * gain
-            for j in range(index.size):
-                i = index[j]
-                sigma = min(1.0, growth * spread[c, i])
-                part = sigma * phi[j]
-                weights[c, i] += change * part
-                spread[c, i] = inverse * (sigma * noise / (noise + part * phi[j]))
+        if slopes[c] == 0.0:
+            continue
+        row, variances, change = weights[c], spread[c], -slopes[c] * error * gain
+        if slopes.size > 1:
+            _gather(growth, variances, index, phi, parts)
+        _shrink(noise, phi, parts, kept)
+        for j in range(index.size):
+            i = np.uint64(index[j])
+            row[i] += change * parts[j]
+            variances[i] = min(inverse, variances[i]) * kept[j]
 
 
-@inlined
-def _variance(growth: float, spread: Rows, c: int, index: Places, phi: Floats) -> float:
-    s0 = s1 = s2 = s3 = 0.0
-    whole = index.size // 4 * 4
-    for j in range(0, whole, 4):
-        s0 += min(1.0, growth * spread[c, index[j]]) * phi[j] * phi[j]
-        s1 += min(1.0, growth * spread[c, index[j + 1]]) * phi[j + 1] * phi[j + 1]
-        s2 += min(1.0, growth * spread[c, index[j + 2]]) * phi[j + 2] * phi[j + 2]
-        s3 += min(1.0, growth * spread[c, index[j + 3]]) * phi[j + 3] * phi[j + 3]
-    for j in range(whole, index.size):
-        s0 += min(1.0, growth * spread[c, index[j]]) * phi[j] * phi[j]
-    return (s0 + s1) + (s2 + s3)
-
-
-@compiled
-def _adapt(growth: float, row: Floats, squares: Floats, index: Places, phi: Floats, eta: float,
-           slope: float) -> None:  # fmt: skip
-    inverse = 1.0 / growth
+@borrowing
+def _gather(growth: float, variances: Floats, index: Places, phi: Floats, parts: Floats) -> None:
+    """Write sigma phi."""
     for j in range(index.size):
-        i = index[j]
+        parts[j] = min(1.0, growth * variances[np.uint64(index[j])]) * phi[j]
+
+
+@borrowing
+def _shrink(noise: float, phi: Floats, parts: Floats, kept: Floats) -> None:
+    """Write what is kept of sigma.
+
+    Apart from the table, since the compiler cannot tell that its places do not overlap with these.
+    """
+    for j in range(phi.size):
+        kept[j] = noise / (noise + parts[j] * phi[j])
+
+
+@borrowing
+def _adapt(growth: float, row: Floats, squares: Floats, index: Places, phi: Floats, eta: float,
+           slope: float, work: Rows) -> None:  # fmt: skip
+    added, steps = work[0, : index.size], work[1, : index.size]
+    for j in range(index.size):
+        steps[j] = squares[np.uint64(index[j])]
+    _divide_by_root(growth, phi, eta, slope, added, steps)
+    for j in range(index.size):
+        i = np.uint64(index[j])
+        squares[i] += added[j]
+        row[i] -= steps[j]
+
+
+@borrowing
+def _divide_by_root(growth: float, phi: Floats, eta: float, slope: float, added: Floats,
+                    steps: Floats) -> None:  # fmt: skip
+    """From G in ``steps``: what is added to it, and the steps; apart from the table as ``_shrink`` is."""
+    inverse = 1.0 / growth
+    for j in range(phi.size):
         gradient = min(max(slope * phi[j], -LARGEST), LARGEST)
-        squares[i] += growth * gradient * gradient
-        row[i] -= growth * eta * gradient / np.sqrt(START + inverse * squares[i])
+        added[j] = growth * gradient * gradient
+        steps[j] = growth * eta * gradient / np.sqrt(START + inverse * (steps[j] + added[j]))

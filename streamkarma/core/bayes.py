@@ -47,6 +47,7 @@ from streamkarma.core.calibration import (
     bounded,
     centre,
     curvature,
+    fading,
     followed,
     held,
     newton,
@@ -54,18 +55,15 @@ from streamkarma.core.calibration import (
     sigmoid,
     soften,
 )
-from streamkarma.core.jit import compiled, inlined
+from streamkarma.core.jit import borrowing, compiled
 from streamkarma.core.passes import Floats
+from streamkarma.core.sums import dot
 
 Ints = NDArray[np.int64]
 
 #: Weight that moves to all members alike with every event: what a switch of the best member
 #: costs is ln of its inverse, and what it costs where there is none is 0.001 an event.
 SHARE = 1e-3
-#: Covariances drift by YOUTH / (t + 10)^2 at event t, which keeps the memory a constant share of t:
-#: the first events were learned from experts that knew little, and at parameters where the
-#: curvature was another. Squared errors have the same curvature everywhere, and go without.
-YOUTH = 10.0
 #: Variance of each v_e at the start.
 LOOSE_BLEND = 0.1
 #: Events of a larger weight count as this one.
@@ -107,13 +105,15 @@ class Memory(NamedTuple):
     window: float
 
 
-@compiled
+@borrowing
 def reweigh(shares: Floats, likelihoods: Floats, weight: float) -> None:
     """Bayes' rule with fixed share."""
     members = shares.size
     if weight != 1.0:
         # Against the highest, so that a great weight leaves one of them at 1.
-        highest = likelihoods.max()
+        highest = likelihoods[0]
+        for m in range(1, members):
+            highest = max(highest, likelihoods[m])
         for m in range(members):
             likelihoods[m] = (likelihoods[m] / highest) ** weight
     total = 0.0
@@ -125,32 +125,25 @@ def reweigh(shares: Floats, likelihoods: Floats, weight: float) -> None:
         shares[m] = kept * shares[m] + SHARE / members
 
 
-@inlined
-def fading(steps: int, drift: float) -> float:
-    """The drift of covariances after ``steps`` events: early on, more than ``drift``."""
-    return max(drift, YOUTH / (steps + 10.0) ** 2)
-
-
-@compiled
-def dot(left: Floats, right: Floats) -> float:
-    """Sum of products, over as many as ``left`` has."""
-    result = 0.0
-    for i in range(left.size):
-        result += left[i] * right[i]
-    return result
-
-
 @compiled
 def mix_two(scores: Cube, labels: Floats, weights: Floats, calibration: Calibration, blend: Blend,
             memory: Memory, mixed: Table, losses: Floats) -> None:  # fmt: skip
     """Calibrate, mix and learn every event in turn, for two classes; see ``Mixing.run``."""
+    experts = scores.shape[0]
+    _mix_two(scores, labels, weights, calibration, blend, memory, mixed, losses, np.empty((3, experts)),
+             np.empty((2, experts + 1)), np.ones((experts, OFFSET + 1)),
+             np.empty(max(experts, OFFSET + 1)))  # fmt: skip
+
+
+@borrowing
+def _mix_two(scores: Cube, labels: Floats, weights: Floats, calibration: Calibration, blend: Blend,
+             memory: Memory, mixed: Table, losses: Floats, of_experts: Table, of_members: Table,
+             features: Table, gains: Floats) -> None:  # fmt: skip
     squares, parameters, covariances, _, _ = calibration
     shares, mix, looseness, _, steps = blend
     experts, events, _ = scores.shape
-    now, neutral, logits = np.empty(experts), np.empty(experts), np.empty(experts)
-    chances, likelihoods = np.empty(experts + 1), np.empty(experts + 1)
-    features = np.ones((experts, OFFSET + 1))
-    gains = np.empty(max(experts, OFFSET + 1))
+    now, neutral, logits = of_experts
+    chances, likelihoods = of_members
     for t in range(events):
         rate, drift = 1.0 / min(steps[0] + 2.0, memory.window), fading(steps[0], memory.drift)
         for e in range(experts):
@@ -176,12 +169,12 @@ def mix_two(scores: Cube, labels: Floats, weights: Floats, calibration: Calibrat
             likelihoods[m] = 1.0 - abs(truth - chances[m])
         reweigh(shares, likelihoods, weight)
         slope = float(chances[experts]) - truth
-        newton(mix, looseness, logits, weight * slope, weight * curvature(slope), LOOSE_BLEND,
+        newton(experts, mix, looseness, logits, weight * slope, weight * curvature(slope), LOOSE_BLEND,
                drift, gains)  # fmt: skip
         for e in range(experts):
             squares[e] = now[e]
             slope = chances[e] - truth
-            newton(parameters[e], covariances[e], features[e], weight * slope,
+            newton(OFFSET + 1, parameters[e], covariances[e], features[e], weight * slope,
                    weight * curvature(slope), LOOSE, drift, gains)  # fmt: skip
             # A score that points the wrong way is noise: it must not be turned round.
             parameters[e, SLOPE] = max(parameters[e, SLOPE], -neutral[e])
@@ -192,13 +185,22 @@ def mix_two(scores: Cube, labels: Floats, weights: Floats, calibration: Calibrat
 def mix_several(scores: Cube, labels: Floats, weights: Floats, calibration: Calibration, blend: Blend,
                 memory: Memory, mixed: Table, losses: Floats) -> None:  # fmt: skip
     """``mix_two`` for three classes or more."""
+    experts, _, classes = scores.shape
+    _mix_several(scores, labels, weights, calibration, blend, memory, mixed, losses,
+                 np.empty((2, experts)), np.empty(experts + 1), np.empty((2, experts + 1, classes)),
+                 np.empty((experts, OWN + 1, classes)), np.empty((2, max(experts, OWN + 1))))  # fmt: skip
+
+
+@borrowing
+def _mix_several(scores: Cube, labels: Floats, weights: Floats, calibration: Calibration, blend: Blend,
+                 memory: Memory, mixed: Table, losses: Floats, of_experts: Table, likelihoods: Floats,
+                 of_classes: Cube, features: Cube, of_parameters: Table) -> None:  # fmt: skip
     squares, parameters, covariances, offsets, slack = calibration
     shares, mix, looseness, _, steps = blend
     experts, events, classes = scores.shape
-    now, neutral, likelihoods = np.empty(experts), np.empty(experts), np.empty(experts + 1)
-    features = np.empty((experts, OWN + 1, classes))
-    logits, chances = np.empty((experts + 1, classes)), np.empty((experts + 1, classes))
-    direction, gains = np.empty(max(experts, OWN + 1)), np.empty(max(experts, OWN + 1))
+    now, neutral = of_experts
+    logits, chances = of_classes
+    direction, gains = of_parameters
     for t in range(events):
         rate, drift = 1.0 / min(steps[0] + 2.0, memory.window), fading(steps[0], memory.drift)
         logits[experts] = 0.0
@@ -232,12 +234,12 @@ def mix_several(scores: Cube, labels: Floats, weights: Floats, calibration: Cali
         reweigh(shares, likelihoods, weight)
         for e in range(experts):
             direction[e] = dot(chances[experts], logits[e])
-        newton(mix, looseness, direction, weight, weight, LOOSE_BLEND, drift, gains)
+        newton(experts, mix, looseness, direction, weight, weight, LOOSE_BLEND, drift, gains)
         for e in range(experts):
             squares[e] = now[e]
             for k in range(OWN + 1):
                 direction[k] = dot(chances[e], features[e, k])
-            newton(parameters[e], covariances[e], direction, weight, weight, LOOSE, drift, gains)
+            newton(OWN + 1, parameters[e], covariances[e], direction, weight, weight, LOOSE, drift, gains)
             parameters[e, SLOPE] = max(parameters[e, SLOPE], -neutral[e])
             for k in (BEND, OWN):
                 parameters[e, k] = max(parameters[e, k], 0.0)
@@ -248,12 +250,19 @@ def mix_several(scores: Cube, labels: Floats, weights: Floats, calibration: Cali
 def mix_numbers(scores: Cube, targets: Floats, weights: Floats, calibration: Calibration, blend: Blend,
                 memory: Memory, mixed: Table, losses: Floats) -> None:  # fmt: skip
     """``mix_two`` for a regression. All is in units of the target's root mean square."""
+    experts = scores.shape[0]
+    _mix_numbers(scores, targets, weights, calibration, blend, memory, mixed, losses,
+                 np.empty((2, experts + 1)), np.ones((experts, 2)), np.empty(max(experts, 2)))  # fmt: skip
+
+
+@borrowing
+def _mix_numbers(scores: Cube, targets: Floats, weights: Floats, calibration: Calibration, blend: Blend,
+                 memory: Memory, mixed: Table, losses: Floats, of_members: Table, features: Table,
+                 gains: Floats) -> None:  # fmt: skip
     squares, parameters, covariances, _, _ = calibration
     shares, mix, looseness, variances, steps = blend
     experts, events, _ = scores.shape
-    means, likelihoods = np.empty(experts + 1), np.empty(experts + 1)
-    features = np.ones((experts, 2))
-    gains = np.empty(max(experts, 2))
+    means, likelihoods = of_members
     for t in range(events):
         seen = min(steps[0] + 1.0, memory.window)
         unit = np.sqrt(squares[0])
@@ -278,9 +287,10 @@ def mix_numbers(scores: Cube, targets: Floats, weights: Floats, calibration: Cal
             variances[m] += weight / (weight + seen) * (residual * residual - variances[m])
             variances[m] = max(variances[m], NARROWEST)
             if m == experts:
-                newton(mix, looseness, means, weight * residual, weight, LOOSE_BLEND, memory.drift, gains)
+                newton(experts, mix, looseness, means, weight * residual, weight, LOOSE_BLEND,
+                       memory.drift, gains)  # fmt: skip
             else:
-                newton(parameters[m], covariances[m], features[m], weight * residual, weight, LOOSE_NUMBER,
+                newton(2, parameters[m], covariances[m], features[m], weight * residual, weight, LOOSE_NUMBER,
                        memory.drift, gains)  # fmt: skip
                 parameters[m, SLOPE] = max(parameters[m, SLOPE], 0.0)
         reweigh(shares, likelihoods, weight)

@@ -36,7 +36,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.jit import compiled, inlined
+from streamkarma.core.jit import borrowing, inlined
 from streamkarma.core.passes import Floats
 
 Table = NDArray[np.float64]
@@ -61,6 +61,10 @@ WINDOW = 1000.0
 #: share of it that comes back with every event. These and what follows were chosen on 19 tables
 #: with half of the attributes withheld and 5 synthetic streams.
 LOOSE, LOOSE_NUMBER, DRIFT = 0.5, 0.01, 1e-5
+#: Covariances drift by YOUTH / (t + 10)^2 at event t, which keeps the memory a constant share of t:
+#: the first events were learned from experts that knew little, and at parameters where the
+#: curvature was another. Squared errors have the same curvature everywhere, and go without.
+YOUTH = 10.0
 #: Where the bounded features bend: sharply for the sign of a score, since a good expert's leave
 #: little in between.
 SHARP, SOFT = 0.1, 0.25
@@ -161,15 +165,23 @@ def curvature(slope: float) -> float:
     return off * max(off, 1.0 - off)
 
 
-@compiled
-def newton(parameters: Floats, covariance: Table, x: Floats, slope: float, curved: float,
+@inlined
+def fading(steps: int, drift: float) -> float:
+    """The drift of covariances after ``steps`` events: early on, more than ``drift``."""
+    return max(drift, YOUTH / (steps + 10.0) ** 2)
+
+
+@inlined
+def newton(size: int, parameters: Floats, covariance: Table, x: Floats, slope: float, curved: float,
            loose: float, drift: float, gains: Floats) -> None:  # fmt: skip
     """One step of the module's text, and the drift of ``covariance`` back to ``loose`` times 1.
 
     Parameters
     ----------
+    size
+        K; a constant, if it is known, lets the compiler unroll the loops.
     parameters, covariance
-        Shapes (K,) and (K, K): updated.
+        Shapes (K,) and (K, K): updated. The covariance is symmetric to the bit, and stays so.
     x
         Shape (K,): the direction of the gradient.
     slope, curved
@@ -177,24 +189,23 @@ def newton(parameters: Floats, covariance: Table, x: Floats, slope: float, curve
     gains
         Scratch of K or more.
     """
-    size = parameters.size
+    for i in range(size):
+        gains[i] = 0.0
+    for j in range(size):
+        for i in range(size):
+            gains[i] += covariance[j, i] * x[j]
     spread = 1.0
     for i in range(size):
-        gain = 0.0
-        for j in range(size):
-            gain += covariance[i, j] * x[j]
-        gains[i] = gain
-        spread += curved * gain * x[i]
+        spread += curved * gains[i] * x[i]
     step, shrinking, kept = slope / spread, curved / spread, 1.0 - drift
     for i in range(size):
         parameters[i] -= step * gains[i]
-        for j in range(i):
-            covariance[i, j] = kept * (covariance[i, j] - shrinking * gains[i] * gains[j])
-            covariance[j, i] = covariance[i, j]
-        covariance[i, i] = kept * (covariance[i, i] - shrinking * gains[i] * gains[i]) + drift * loose
+        for j in range(size):
+            covariance[i, j] = kept * (covariance[i, j] - shrinking * (gains[i] * gains[j]))
+        covariance[i, i] += drift * loose
 
 
-@compiled
+@borrowing
 def centre(scores: Floats, z: Floats) -> float:
     """Write the scores of several classes less their mean to ``z``.
 
@@ -212,7 +223,7 @@ def centre(scores: Floats, z: Floats) -> float:
     return 2.0 * square / (classes - 1)
 
 
-@compiled
+@borrowing
 def bend_each(z: Floats, margins: Floats, own: Floats) -> None:
     """The two bounded features of several classes; see the module's text."""
     first, second = -np.inf, -np.inf
@@ -226,10 +237,12 @@ def bend_each(z: Floats, margins: Floats, own: Floats) -> None:
         own[c] = bend(z[c], SOFT)
 
 
-@compiled
+@borrowing
 def soften(logits: Floats, chances: Floats) -> None:
     """Softmax, with logits held within LIMIT of the highest."""
-    highest = logits.max()
+    highest = logits[0]
+    for c in range(1, logits.size):
+        highest = max(highest, logits[c])
     total = 0.0
     for c in range(logits.size):
         logits[c] = max(logits[c] - highest, -LIMIT)
@@ -239,7 +252,7 @@ def soften(logits: Floats, chances: Floats) -> None:
         chances[c] /= total
 
 
-@compiled
+@borrowing
 def shift(offsets: Floats, slack: Floats, slopes: Floats, weight: float, drift: float) -> None:
     """A step of each class's offset on its own, by the slopes p_c - y_c of the log loss."""
     for c in range(offsets.size):

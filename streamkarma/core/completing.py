@@ -17,8 +17,8 @@ from streamkarma.core.factor import (
     next_noise,
     posterior,
 )
-from streamkarma.core.jit import compiled
-from streamkarma.core.pairs import Places, complete, count, desk
+from streamkarma.core.jit import borrowing, compiled
+from streamkarma.core.pairs import Desk, Places, complete, count, desk
 from streamkarma.core.passes import Floats, Indices
 from streamkarma.core.space import DUE, EVENTS, GROWTH, NOISE, SEEN, WIDE, Space
 from streamkarma.events.block import Block
@@ -72,15 +72,23 @@ def run_block(setting: Setting, space: Space, model: Model, block: Block, labels
     T, or the event to go on with once the correlations, which are due, or the form, which
     has no place for it, have been changed.
     """
+    wide, rank, items = space.clock[WIDE] > 0.0, space.factor.rows.shape[1], _widest(block.starts)
+    most = rank + len(space.pairs.sums) + 2 * items
+    return _run(setting, space, model, block, labels, weights, unlabelled, first, scores, losses,
+                desk(len(space.pairs.counts), 0 if wide else items), posterior(rank, items),
+                np.empty(most, np.int64), np.empty(most), np.empty((2, most)),
+                np.empty(scores.shape[1]))  # fmt: skip
+
+
+@borrowing
+def _run(setting: Setting, space: Space, model: Model, block: Block, labels: Floats, weights: Floats,
+         unlabelled: bool, first: int, scores: NDArray[np.float64], losses: Floats, work: Desk, p: Posterior,
+         index: Places, phi: Floats, steps: Rows, slopes: Floats) -> int:  # fmt: skip
+    """``run_block``, which makes room for it."""
     starts, block_attributes, block_coordinates, block_values = block
     clock, owners, known, pairs, factor = space
     step, model_clock, model_weights, spread = model
-    wide, rank, items = clock[WIDE] > 0.0, factor.rows.shape[1], _widest(starts)
-    work = desk(len(pairs.counts), 0 if wide else items)
-    p = posterior(rank, items)
-    index = np.empty(rank + len(pairs.sums) + 2 * items, np.int64)
-    phi = np.empty(index.size)
-    slopes = np.empty(scores.shape[1])
+    wide, rank = clock[WIDE] > 0.0, factor.rows.shape[1]
     for t in range(first, labels.size):
         attributes = block_attributes[starts[t] : starts[t + 1]]
         coordinates = block_coordinates[starts[t] : starts[t + 1]]
@@ -106,7 +114,7 @@ def run_block(setting: Setting, space: Space, model: Model, block: Block, labels
             losses[t] = judge(step, scores[t], labels[t], slopes)
             if learns:
                 learn(step, model_clock, model_weights, spread, index[:size], phi[:size], losses[t],
-                      slopes, weights[t])  # fmt: skip
+                      slopes, weights[t], steps)  # fmt: skip
         if not learns:
             continue
         clock[EVENTS] += 1.0
@@ -156,7 +164,7 @@ def complete_block(space: Space, block: Block, completed: Rows) -> None:
                 row[coordinates[j]] = values[j]
 
 
-@compiled
+@borrowing
 def _fill(factor: Factor, owners: Indices, means: Floats, deviations: Floats, attributes: Indices,
           p: Posterior, there: NDArray[np.uint8], row: Floats) -> None:  # fmt: skip
     """The completion by the factor; 0 for what is observed."""
@@ -175,7 +183,7 @@ def _fill(factor: Factor, owners: Indices, means: Floats, deviations: Floats, at
             there[attribute] = 0
 
 
-@compiled
+@borrowing
 def _widest(starts: NDArray[np.int64]) -> int:
     widest = 0
     for t in range(starts.size - 1):
@@ -183,7 +191,7 @@ def _widest(starts: NDArray[np.int64]) -> int:
     return int(widest)
 
 
-@compiled
+@borrowing
 def _beyond(bound: int, attributes: Indices, coordinates: Indices) -> bool:
     beyond = False
     for j in range(coordinates.size):
@@ -191,7 +199,7 @@ def _beyond(bound: int, attributes: Indices, coordinates: Indices) -> bool:
     return beyond
 
 
-@compiled
+@borrowing
 def _claim(clock: Floats, owners: Indices, known: NDArray[np.uint8], attributes: Indices,
            coordinates: Indices) -> None:  # fmt: skip
     """Take note of what an event to be learned has."""
@@ -201,7 +209,7 @@ def _claim(clock: Floats, owners: Indices, known: NDArray[np.uint8], attributes:
         clock[SEEN] = max(clock[SEEN], coordinates[j] + 1.0)
 
 
-@compiled
+@borrowing
 def _weigh_residuals(owners: Indices, coordinates: Indices, values: Floats, p: Posterior,
                      index: Places, phi: Floats) -> int:  # fmt: skip
     """Features of the factor form: the latent and, in the values' units, the residuals."""
@@ -219,7 +227,7 @@ def _weigh_residuals(owners: Indices, coordinates: Indices, values: Floats, p: P
     return size
 
 
-@compiled
+@borrowing
 def _indicate(known: NDArray[np.uint8], attributes: Indices, rank: int, index: Places, phi: Floats,
               size: int) -> int:  # fmt: skip
     """Append the indicators of what is observed."""
@@ -231,7 +239,7 @@ def _indicate(known: NDArray[np.uint8], attributes: Indices, rank: int, index: P
     return size
 
 
-@compiled
+@borrowing
 def _settle(space: Space) -> None:
     """Divide all counts and sums by the growth and set it to 1."""
     inverse = 1.0 / space.clock[GROWTH]

@@ -29,15 +29,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.jit import compiled
+from streamkarma.core.jit import borrowing, compiled
 from streamkarma.core.pairs import FARTHEST, LEAST_NOISE, ROUNDING
 from streamkarma.core.passes import Floats, Indices
+from streamkarma.core.sums import dot
 
 Rows = NDArray[np.float64]
 
 #: The steps; as OWN_NOISE, from tabular sets with half withheld and synthetic streams.
 STEP_POWER = 0.8
 FIRST_STEPS = 10.0
+
+#: So many rows are added up in one pass.
+TOGETHER = 4
 
 #: Standard deviation of a row's norm before it has learned anything: from 0 no row would move.
 START = 0.3
@@ -72,18 +76,27 @@ class Posterior(NamedTuple):
     ----------
     mean
         Shape (r,): mu.
-    triangle, inverse
-        Shape (r, r): the Cholesky factor L of M, and its inverse.
-    steps
-        Shape (r,): scratch.
+    rows, columns
+        Shapes (n, r) and (r, n): F_k of each item, once more the other way round; 0 where nothing
+        is known. Here and below n and r are rounded up to ``TOGETHER``, with zeros.
+    explained
+        Shape (r,): F_o' x_o.
+    triangle, inverse, covariance
+        Shape (r, r): the Cholesky factor L of M, its inverse, and M^-1.
+    pulls
+        Shape (n, r): F_k' M^-1 of each item.
     means, deviations, residuals
         Shape (n,), by item: m_k, d_k (0 if nothing is known) and x_k - F_k' mu.
     """
 
     mean: Floats
+    rows: Rows
+    columns: Rows
+    explained: Floats
     triangle: Rows
     inverse: Rows
-    steps: Floats
+    covariance: Rows
+    pulls: Rows
     means: Floats
     deviations: Floats
     residuals: Floats
@@ -100,18 +113,20 @@ def empty_factor(attributes: int, coordinates: int, rank: int) -> Factor:
 @compiled
 def posterior(rank: int, items: int) -> Posterior:
     """Room for one, for events of so many items."""
-    return Posterior(
-        np.zeros(rank),
-        np.zeros((rank, rank)),
-        np.zeros((rank, rank)),
-        np.zeros(rank),
-        np.zeros(items),
-        np.zeros(items),
-        np.zeros(items),
-    )
+    n, r = _rounded(items), _rounded(rank)
+    rows, pulls = np.zeros((2, n, r))
+    triangle, inverse, covariance = np.zeros((3, r, r))
+    means, deviations, residuals = np.zeros((3, items))
+    return Posterior(np.zeros(rank), rows, np.zeros((r, n)), np.zeros(r), triangle, inverse, covariance,
+                     pulls, means, deviations, residuals)  # fmt: skip
 
 
-@compiled
+@borrowing
+def _rounded(size: int) -> int:
+    return (size + TOGETHER - 1) // TOGETHER * TOGETHER
+
+
+@borrowing
 def moments(factor: Factor, attribute: int, coordinate: int) -> tuple[float, float]:
     """Mean and standard deviation of a coordinate where its attribute is observed."""
     observed = factor.observed[attribute]
@@ -122,55 +137,55 @@ def moments(factor: Factor, attribute: int, coordinate: int) -> tuple[float, flo
     return mean, np.sqrt(variance) if variance > ROUNDING * square else 0.0
 
 
-@compiled
+@borrowing
 def explain(factor: Factor, owners: Indices, noise: float, coordinates: Indices, values: Floats,
             p: Posterior) -> None:  # fmt: skip
     """Fill ``p`` from one event; s^2 is ``noise``. What was never learned is passed over."""
-    rows, matrix, mean, inverse = factor.rows, p.triangle, p.mean, p.inverse
+    rows, mean, explained = factor.rows, p.mean, p.explained
     rank = mean.size
     for i in range(rank):
-        mean[i] = 0.0
-        for j in range(i):
-            matrix[i, j] = 0.0
-        matrix[i, i] = noise
+        explained[i] = 0.0
     for j in range(values.size):
         k = coordinates[j]
         p.means[j], p.deviations[j], p.residuals[j] = 0.0, 0.0, 0.0
-        if k >= owners.size or owners[k] < 0:
-            continue
-        p.means[j], p.deviations[j] = moments(factor, owners[k], k)
+        if k < owners.size and owners[k] >= 0:
+            p.means[j], p.deviations[j] = moments(factor, owners[k], k)
         # The constant is no coordinate of the subspace, and has no deviation.
         if p.deviations[j] == 0.0:
+            _copy(p.rows, p.columns, j, rank, 0.0, mean)
             continue
         x = min(max((values[j] - p.means[j]) / p.deviations[j], -FARTHEST), FARTHEST)
         p.residuals[j] = x
-        row = rows[k]
+        _copy(p.rows, p.columns, j, rank, 1.0, rows[k])
         for i in range(rank):
-            part, line = row[i], matrix[i]
-            mean[i] += part * x
-            for other in range(i + 1):
-                line[other] += part * row[other]
-    _invert(matrix, inverse)
-    _times(inverse, mean, p.steps)
-    _times_transposed(inverse, p.steps, mean)
+            explained[i] += rows[k, i] * x
+    size = _rounded(values.size)
+    for j in range(values.size, size):
+        _copy(p.rows, p.columns, j, rank, 0.0, mean)
+    _set_diagonal(p.triangle, noise)
+    _add_products(p.rows[:size], p.rows[:size], p.triangle)
+    _invert(p.triangle, p.inverse)
+    _set_diagonal(p.covariance, 0.0)
+    _add_products(p.inverse, p.inverse, p.covariance)
+    for i in range(rank):
+        mean[i] = dot(p.covariance[i], explained)
     for j in range(values.size):
-        if p.deviations[j] > 0.0:
-            row = rows[coordinates[j]]
-            for i in range(rank):
-                p.residuals[j] -= row[i] * mean[i]
+        p.residuals[j] -= dot(p.rows[j, :rank], mean)
 
 
-@compiled
+@borrowing
 def learn_event(factor: Factor, attributes: Indices, coordinates: Indices, values: Floats,
                 p: Posterior, noise: float, weight: float, growth: float) -> float:  # fmt: skip
     """Learn the event that ``explain`` filled ``p`` from, and return what it says of s^2.
 
     ``weight`` is how often it counts, ``growth`` what an event of weight 1 adds to the counts.
     """
-    rows, mean, inverse, steps, listed = factor.rows, p.mean, p.inverse, p.steps, factor.listed
-    rank, energy, surprise, known = mean.size, 1.0, 0.0, 0
-    for i in range(rank):
-        energy += mean[i] * mean[i]
+    rows, mean, listed, size = factor.rows, p.mean, factor.listed, _rounded(values.size)
+    rank, surprise, known = mean.size, 0.0, 0
+    energy = 1.0 + dot(mean, mean)
+    pulls = p.pulls[:size]
+    pulls[:] = 0.0
+    _add_products(p.columns[:, :size], p.covariance, pulls)
     amount = weight * growth
     for j in range(values.size):
         k = coordinates[j]
@@ -181,12 +196,8 @@ def learn_event(factor: Factor, attributes: Indices, coordinates: Indices, value
         if p.deviations[j] == 0.0:
             continue
         eta = weight * (listed[k] / growth + FIRST_STEPS) ** -STEP_POWER
-        row, residual = rows[k], p.residuals[j]
-        _times(inverse, row, steps)
-        variance = 0.0
-        for i in range(rank):
-            variance += steps[i] * steps[i]
-        surprise += residual * residual + noise * variance
+        row, residual, pull = rows[k], p.residuals[j], pulls[j]
+        surprise += residual * residual + noise * dot(row, pull)
         known += 1
         share = listed[k] / factor.observed[attributes[j]]
         if share < 1.0:
@@ -197,21 +208,18 @@ def learn_event(factor: Factor, attributes: Indices, coordinates: Indices, value
             continue
         eta /= 1.0 + eta * energy
         for i in range(rank):
-            part = 0.0
-            for other in range(i, rank):
-                part += inverse[other, i] * steps[other]
-            row[i] += eta * (residual * mean[i] - noise * part)
+            row[i] += eta * (residual * mean[i] - noise * pull[i])
     return surprise / known if known else noise
 
 
-@compiled
+@borrowing
 def next_noise(noise: float, surprise: float, events: float) -> float:
     """s^2 after the step of one event, the ``events``-th."""
     step = (events + FIRST_STEPS) ** -STEP_POWER
     return float(max(noise + step * (surprise - noise), LEAST_NOISE))
 
 
-@compiled
+@borrowing
 def _invert(matrix: Rows, inverse: Rows) -> None:
     """The lower triangle of ``matrix`` becomes its Cholesky factor, ``inverse`` the inverse of that."""
     for i in range(len(matrix)):
@@ -231,19 +239,27 @@ def _invert(matrix: Rows, inverse: Rows) -> None:
             inverse[i, j] = entry * inverse[i, i]
 
 
-@compiled
-def _times(lower: Rows, vector: Floats, result: Floats) -> None:
-    for i in range(vector.size):
-        line, total = lower[i], 0.0
-        for j in range(i + 1):
-            total += line[j] * vector[j]
-        result[i] = total
+@borrowing
+def _copy(rows: Rows, columns: Rows, j: int, rank: int, factor: float, row: Floats) -> None:
+    """``factor`` times ``row`` as that of item ``j``."""
+    for i in range(rank):
+        rows[j, i] = columns[i, j] = factor * row[i]
 
 
-@compiled
-def _times_transposed(lower: Rows, vector: Floats, result: Floats) -> None:
-    for i in range(vector.size):
-        total = 0.0
-        for j in range(i, vector.size):
-            total += lower[j, i] * vector[j]
-        result[i] = total
+@borrowing
+def _set_diagonal(matrix: Rows, value: float) -> None:
+    for i in range(len(matrix)):
+        for j in range(len(matrix)):
+            matrix[i, j] = 0.0
+        matrix[i, i] = value
+
+
+@borrowing
+def _add_products(left: Rows, right: Rows, result: Rows) -> None:
+    """Add left' right, of as many rows as ``TOGETHER`` divides."""
+    for j in range(0, len(right), TOGETHER):
+        row0, row1, row2, row3 = right[j], right[j + 1], right[j + 2], right[j + 3]
+        for i in range(len(result)):
+            line, x0, x1, x2, x3 = result[i], left[j, i], left[j + 1, i], left[j + 2, i], left[j + 3, i]
+            for k in range(line.size):
+                line[k] += (x0 * row0[k] + x1 * row1[k]) + (x2 * row2[k] + x3 * row3[k])

@@ -31,9 +31,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.jit import compiled, inlined
+from streamkarma.core.jit import borrowing, compiled, inlined
 from streamkarma.core.kernel import growth
 from streamkarma.core.passes import Floats, Indices
+from streamkarma.core.sums import dot
 
 Places = NDArray[np.int64]
 Rows = NDArray[np.float64]
@@ -117,7 +118,7 @@ def shares(gamma: int) -> Rows:
     return result
 
 
-@compiled
+@borrowing
 def set_count(attributes: int, order: int) -> int:
     """How many sets S there are among that many attributes, the constant counted as one."""
     if order == 1:
@@ -137,7 +138,7 @@ def hashed(form: Form, index: Places, set_bits: int) -> Places:
     return result
 
 
-@compiled
+@borrowing
 def _mix(number: int) -> int:
     number *= _SPREAD
     number ^= number >> 29
@@ -145,13 +146,13 @@ def _mix(number: int) -> int:
     return number ^ (number >> 32)
 
 
-@compiled
+@borrowing
 def _hash(coordinate: int, code: int, bits: int) -> int:
     """The upper bits, so that a hash of one bit less is this one halved."""
     return (((coordinate ^ code) * _SPREAD) >> (64 - bits)) & ((1 << bits) - 1)
 
 
-@compiled
+@borrowing
 def order_of(form: Form, size: int) -> int:
     """The order at which an event of ``size`` items is taken."""
     order = form.gamma
@@ -176,7 +177,7 @@ def scratch(form: Form, starts: Places) -> Scratch:
     )
 
 
-@compiled
+@borrowing
 def expand(form: Form, known: Places, attributes: Indices, coordinates: Indices, values: Floats,
            begin: int, end: int, shares: Rows, places: Places, phi: Floats, codes: Places,
            share: Rows) -> int:  # fmt: skip
@@ -196,13 +197,16 @@ def expand(form: Form, known: Places, attributes: Indices, coordinates: Indices,
     places, phi, codes, share
         See ``Scratch``; out of their tuple, since taking them costs as much as filling them.
     """
-    size = end - begin
-    order = order_of(form, size)
+    order = order_of(form, end - begin)
     factor = _inverse_norm(values, begin, end, order) if form.normalize else 1.0
     while end > begin and attributes[end - 1] >= known[ATTRIBUTES]:
         end -= 1  # they ascend
+    most = known[COORDINATES]
+    if form.hash_bits == 0 and order < 3:
+        return _list_plain(form, order, most, attributes, coordinates, values, np.uint64(begin), end, factor,
+                           shares, places, phi, codes)  # fmt: skip
     sets = _list_sets(form, order, attributes, begin, end, shares, codes, share)
-    count, most = 0, known[COORDINATES]
+    count = 0
     for j in range(end - begin):
         x = factor * values[begin + j]
         coordinate = int(coordinates[begin + j])
@@ -210,12 +214,10 @@ def expand(form: Form, known: Places, attributes: Indices, coordinates: Indices,
             continue
         base = coordinate << form.set_bits if form.hash_bits == 0 else _mix(coordinate)
         kind, at = min(j, 1), np.uint64(count)
-        if form.hash_bits == 0:
-            for s in range(np.uint64(sets)):
-                places[at + s], phi[at + s] = base + codes[s], x * share[kind, s]
-        else:
-            for s in range(np.uint64(sets)):
-                places[at + s], phi[at + s] = _hash(base, codes[s], form.hash_bits), x * share[kind, s]
+        for s in range(np.uint64(sets)):
+            code = codes[s]
+            places[at + s] = base + code if form.hash_bits == 0 else _hash(base, code, form.hash_bits)
+            phi[at + s] = x * share[kind, s]
         first, count = count, count + sets
         # The sets with the value's own attribute give way to what is last, from the end on:
         # those before a higher attribute, then those after a lower one or alone.
@@ -229,6 +231,36 @@ def expand(form: Form, known: Places, attributes: Indices, coordinates: Indices,
     return count
 
 
+@borrowing
+def _list_plain(form: Form, order: int, most: int, attributes: Indices, coordinates: Indices, values: Floats,
+                begin: np.uint64, end: int, factor: float, shares: Rows, places: Places, phi: Floats,
+                codes: Places) -> int:  # fmt: skip
+    """``expand`` for orders 1 and 2 where features have places of their own.
+
+    A value's features are then alike but for the first, and no more than one of them gives way.
+    """
+    size = np.uint64(end) - begin
+    sets = size if order == 2 else np.uint64(1)
+    codes[0] = 0
+    for s in range(np.uint64(1), sets):
+        attribute = int(attributes[begin + s])
+        codes[s] = attribute if form.gamma == 2 else 1 + attribute * (attribute - 1) // 2
+    count = 0
+    for j in range(size):
+        x, coordinate = factor * values[begin + j], int(coordinates[begin + j])
+        if x == 0.0 or coordinate >= most:
+            continue
+        kind, base, at = 1 if j > 0 else 0, coordinate << form.set_bits, np.uint64(count)
+        alike = x * shares[order, kind, order - 1]
+        for s in range(sets):
+            places[at + s], phi[at + s] = base + codes[s], alike
+        phi[at] = x * shares[order, kind, 0]
+        count += int(sets)
+        if j > 0 and order == 2:
+            count = _drop(places, phi, int(at + j), count)
+    return count
+
+
 @inlined
 def _drop(places: Places, phi: Floats, at: int, count: int) -> int:
     """Put the last of ``count`` features into the place of another."""
@@ -238,14 +270,12 @@ def _drop(places: Places, phi: Floats, at: int, count: int) -> int:
 
 @inlined
 def _inverse_norm(values: Floats, begin: int, end: int, order: int) -> float:
-    square = 0.0
-    for j in range(begin, end):
-        square += values[j] * values[j]
-    square *= growth(float(end - begin), order)
+    items = values[begin:end]
+    square = dot(items, items) * growth(float(end - begin), order)
     return 1.0 / np.sqrt(square) if square > 0.0 else 0.0
 
 
-@compiled
+@borrowing
 def _list_sets(form: Form, order: int, attributes: Indices, begin: int, end: int, shares: Rows,
                codes: Places, share: Rows) -> int:  # fmt: skip
     """Write the sets S among an event's attributes: none, one and, in order 3, two of them."""

@@ -13,7 +13,7 @@ import numba
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _config: Any = numba.config  # its names come into being when it reads the environment
-_njit: Any = numba.njit  # its types do not know _nrt
+_njit: Any = numba.njit  # the stubs do not know all of its options
 
 
 def _fingerprint() -> str:

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.jit import compiled
+from streamkarma.core.jit import borrowing, compiled
 
 Floats = NDArray[np.float64]
 
@@ -72,7 +72,7 @@ REGRESSION = {
 }
 
 
-@compiled
+@borrowing
 def loss_and_slope(code: int, score: float, label: float) -> tuple[float, float]:
     """Loss of one score and its derivative in the score; the label is +1/-1 or a number."""
     if code == LOGISTIC:
@@ -105,7 +105,7 @@ def loss_and_slope(code: int, score: float, label: float) -> tuple[float, float]
     return size - EPSILON, sign
 
 
-@compiled
+@borrowing
 def multiclass_loss_and_slopes(code: int, scores: Floats, label: int, slopes: Floats) -> float:
     """Loss of one score per class; ``slopes`` receives the derivative in each of them."""
     rival = -1

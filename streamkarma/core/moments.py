@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.jit import compiled, inlined
+from streamkarma.core.jit import borrowing, compiled, inlined
 from streamkarma.core.passes import Floats
 from streamkarma.events.block import Block
 
@@ -110,9 +110,9 @@ def encode(raw: Block, numeric: NDArray[np.bool_], moments: Floats, learned: NDA
     return Block(block.starts, attributes[:end], coordinates[:end], block.values[:end])
 
 
-@compiled
+@borrowing
 def encode_into(block: Block, raw: Block, numeric: NDArray[np.bool_], moments: Floats,
-                 learned: NDArray[np.bool_], scale: bool, bias: bool, longest: float) -> int:  # fmt: skip
+                learned: NDArray[np.bool_], scale: bool, bias: bool, longest: float) -> int:  # fmt: skip
     """Encode into a block that has room, and return how many items there are."""
     starts, attributes, coordinates, values = block
     end = 0

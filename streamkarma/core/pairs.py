@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from streamkarma.core.jit import compiled
+from streamkarma.core.jit import borrowing, compiled
 from streamkarma.core.passes import Floats, Indices
 
 Square = NDArray[np.float64]
@@ -91,7 +91,8 @@ class Desk(NamedTuple):
     Attributes
     ----------
     there
-        Shape (A,): 1 where the event has the attribute, else 0.
+        Shape (A + 1,): 1 where the event has the attribute, else 0; the last, which stands for no
+        attribute, stays 0.
     places, z
         Shape (n,): coordinates that explain others, and their standardised values.
     inverse, triangle
@@ -116,7 +117,7 @@ def empty_pairs(attributes: int, coordinates: int) -> Pairs:
 def desk(attributes: int, items: int) -> Desk:
     """A desk for so many attributes, and events of so many items."""
     return Desk(
-        np.zeros(attributes, np.uint8),
+        np.zeros(attributes + 1, np.uint8),
         np.empty(items, np.int64),
         np.empty(items),
         np.empty(items),
@@ -124,7 +125,7 @@ def desk(attributes: int, items: int) -> Desk:
     )
 
 
-@compiled
+@borrowing
 def count(pairs: Pairs, attributes: Indices, coordinates: Indices, values: Floats,
           amount: float) -> None:  # fmt: skip
     """Add one event, which counts ``amount`` times."""
@@ -133,11 +134,11 @@ def count(pairs: Pairs, attributes: Indices, coordinates: Indices, values: Float
         listed[coordinates[i]] += amount
         row, row_counts, part = sums[coordinates[i]], counts[attributes[i]], amount * values[i]
         for j in range(i + 1):
-            row_counts[attributes[j]] += amount
-            row[coordinates[j]] += part * values[j]
+            row_counts[np.uint64(attributes[j])] += amount
+            row[np.uint64(coordinates[j])] += part * values[j]
 
 
-@compiled
+@borrowing
 def complete(pairs: Pairs, owners: Indices, noise: float, attributes: Indices, coordinates: Indices,
              values: Floats, work: Desk, completed: Floats) -> None:  # fmt: skip
     """Fill ``completed``, shape (seen,), from one event.
@@ -149,7 +150,7 @@ def complete(pairs: Pairs, owners: Indices, noise: float, attributes: Indices, c
     there, places, z = work.there, work.places, work.z
     seen, known = completed.size, 0
     for j in range(values.size):
-        if attributes[j] < there.size:
+        if attributes[j] < there.size - 1:
             there[attributes[j]] = 1
         k = coordinates[j]
         if k < seen and deviations[k] > 0.0:
@@ -157,31 +158,45 @@ def complete(pairs: Pairs, owners: Indices, noise: float, attributes: Indices, c
             z[known] = min(max((values[j] - means[k]) / deviations[k], -FARTHEST), FARTHEST)
             known += 1
     _solve(correlations, noise, places[:known], z, work.inverse, work.triangle)
+    _multiply(correlations, places[:known], z, completed)
     for k in range(seen):
-        completed[k] = 0.0
-    for j in range(known):
-        row, part = correlations[places[j]], z[j]
-        for k in range(seen):
-            completed[k] += part * row[k]
-    for k in range(seen):
-        observed = owners[k] >= 0 and there[owners[k]]
-        completed[k] = 0.0 if observed else means[k] + deviations[k] * completed[k]
+        # Chosen from two values, not between two ways to go: half of those would be guessed wrong.
+        expected = means[k] + deviations[k] * completed[k]
+        completed[k] = 0.0 if there[owners[k]] else expected
     for j in range(values.size):
-        if attributes[j] < there.size:
+        if attributes[j] < there.size - 1:
             there[attributes[j]] = 0
         if coordinates[j] < seen and owners[coordinates[j]] >= 0:
             completed[coordinates[j]] = values[j]
 
 
-@compiled
+@borrowing
+def _multiply(matrix: Square, places: Places, z: Floats, result: Floats) -> None:
+    """R_mo z for every m; four rows a pass, a quarter of the traffic through ``result``."""
+    for k in range(result.size):
+        result[k] = 0.0
+    whole = places.size // 4 * 4
+    for j in range(0, whole, 4):
+        row, row1 = matrix[np.uint64(places[j])], matrix[np.uint64(places[j + 1])]
+        row2, row3 = matrix[np.uint64(places[j + 2])], matrix[np.uint64(places[j + 3])]
+        z0, z1, z2, z3 = z[j], z[j + 1], z[j + 2], z[j + 3]
+        for k in range(result.size):
+            result[k] = result[k] + z0 * row[k] + z1 * row1[k] + z2 * row2[k] + z3 * row3[k]
+    for j in range(whole, places.size):
+        row, z0 = matrix[np.uint64(places[j])], z[j]
+        for k in range(result.size):
+            result[k] += z0 * row[k]
+
+
+@borrowing
 def _solve(matrix: Square, noise: float, places: Places, z: Floats, inverse: Floats,
            triangle: Square) -> None:  # fmt: skip
     """z <- (R_oo + noise I)^-1 z, by Cholesky."""
     for i in range(places.size):
-        row, entries, rest = matrix[places[i]], triangle[i], z[i]
-        pivot = row[places[i]] + noise
+        row, entries, rest = matrix[np.uint64(places[i])], triangle[i], z[i]
+        pivot = row[np.uint64(places[i])] + noise
         for j in range(i):
-            entry, others = row[places[j]], triangle[j]
+            entry, others = row[np.uint64(places[j])], triangle[j]
             for k in range(j):
                 entry -= entries[k] * others[k]
             entry *= inverse[j]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from streamkarma.core.adaptive import Step
 from streamkarma.core.explicit import Explicit
 from streamkarma.core.held import Held
-from streamkarma.core.jit import compiled, inlined
+from streamkarma.core.jit import borrowing, compiled, inlined
 from streamkarma.core.learning import Arrays, Single, begun
 from streamkarma.core.passes import Floats, Indices
 from streamkarma.core.rounds import run_block
@@ -124,14 +124,14 @@ def _run_one(held: Held, label: float, weight: float) -> int:
                      losses)  # fmt: skip
 
 
-@compiled
+@borrowing
 def _count(size: int, most: int) -> int:
     """How many features an event of ``size`` items, the constant among them, has."""
     count = size * (size + 1) // 2
     return count if count <= most else size
 
 
-@compiled
+@borrowing
 def _stretch(block: Block, begin: int, most: int) -> tuple[int, int]:
     """Up to where events have no more than ``most`` features together, one event at least; how many."""
     starts, end, size = block.starts, begin, 0
@@ -147,9 +147,17 @@ def _stretch(block: Block, begin: int, most: int) -> tuple[int, int]:
 @compiled
 def _products(block: Block, begin: int, end: int, size: int, most: int) -> Block:
     """The events from ``begin`` to ``end`` with their products as items, all of attribute 0."""
+    made = Block(np.zeros(end - begin + 1, np.int64), np.zeros(size, np.int32), np.empty(size, np.int32),
+                 np.empty(size, np.float64))  # fmt: skip
+    at = _multiply(block, begin, end, most, made)
+    return Block(made.starts, made.attributes[:at], made.coordinates[:at], made.values[:at])
+
+
+@borrowing
+def _multiply(block: Block, begin: int, end: int, most: int, made: Block) -> int:
+    """Fill ``made`` but for the attributes, and say how many items there are."""
     starts, _, coordinates, values = block
-    ends = np.zeros(end - begin + 1, np.int64)
-    places, products = np.empty(size, np.int32), np.empty(size, np.float64)
+    ends, _, places, products = made
     root, at = np.sqrt(2.0), 0
     for t in range(begin, end):
         first, last = starts[t], starts[t + 1]
@@ -162,7 +170,7 @@ def _products(block: Block, begin: int, end: int, size: int, most: int) -> Block
                 square = 1.0 if j == first else (values[j] * values[j] - 1.0) / root
                 at = _put(places, products, at, coordinates[j], coordinates[j], square)
         ends[t - begin + 1] = at
-    return Block(ends, np.zeros(at, np.int32), places[:at], products[:at])
+    return at
 
 
 @inlined
@@ -171,5 +179,6 @@ def _put(places: Indices, products: Floats, at: int, one: int, other: int, produ
     low, high = min(int(one), int(other)), max(int(one), int(other))
     if high >= PLACES:
         return at  # a name that was never learned
-    places[at], products[at] = (high * (high + 1) // 2 + low) % PLACES, product
+    place = high * (high + 1) // 2 + low
+    places[at], products[at] = place if place < PLACES else place % PLACES, product
     return at + 1
