@@ -142,8 +142,8 @@ def _mix_two(scores: Cube, labels: Floats, weights: Floats, calibration: Calibra
     squares, parameters, covariances, _, _ = calibration
     shares, mix, looseness, _, steps = blend
     experts, events, _ = scores.shape
-    now, neutral, logits = of_experts
-    chances, likelihoods = of_members
+    now, neutral, logits = of_experts[0], of_experts[1], of_experts[2]
+    chances, likelihoods = of_members[0], of_members[1]
     for t in range(events):
         rate, drift = 1.0 / min(steps[0] + 2.0, memory.window), fading(steps[0], memory.drift)
         for e in range(experts):
@@ -198,9 +198,9 @@ def _mix_several(scores: Cube, labels: Floats, weights: Floats, calibration: Cal
     squares, parameters, covariances, offsets, slack = calibration
     shares, mix, looseness, _, steps = blend
     experts, events, classes = scores.shape
-    now, neutral = of_experts
-    logits, chances = of_classes
-    direction, gains = of_parameters
+    now, neutral = of_experts[0], of_experts[1]
+    logits, chances = of_classes[0], of_classes[1]
+    direction, gains = of_parameters[0], of_parameters[1]
     for t in range(events):
         rate, drift = 1.0 / min(steps[0] + 2.0, memory.window), fading(steps[0], memory.drift)
         logits[experts] = 0.0
@@ -262,7 +262,7 @@ def _mix_numbers(scores: Cube, targets: Floats, weights: Floats, calibration: Ca
     squares, parameters, covariances, _, _ = calibration
     shares, mix, looseness, variances, steps = blend
     experts, events, _ = scores.shape
-    means, likelihoods = of_members
+    means, likelihoods = of_members[0], of_members[1]
     for t in range(events):
         seen = min(steps[0] + 1.0, memory.window)
         unit = np.sqrt(squares[0])

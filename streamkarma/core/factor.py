@@ -114,11 +114,9 @@ def empty_factor(attributes: int, coordinates: int, rank: int) -> Factor:
 def posterior(rank: int, items: int) -> Posterior:
     """Room for one, for events of so many items."""
     n, r = _rounded(items), _rounded(rank)
-    rows, pulls = np.zeros((2, n, r))
-    triangle, inverse, covariance = np.zeros((3, r, r))
-    means, deviations, residuals = np.zeros((3, items))
-    return Posterior(np.zeros(rank), rows, np.zeros((r, n)), np.zeros(r), triangle, inverse, covariance,
-                     pulls, means, deviations, residuals)  # fmt: skip
+    by_item, square, numbers = np.zeros((2, n, r)), np.zeros((3, r, r)), np.zeros((3, items))
+    return Posterior(np.zeros(rank), by_item[0], np.zeros((r, n)), np.zeros(r), square[0], square[1],
+                     square[2], by_item[1], numbers[0], numbers[1], numbers[2])  # fmt: skip
 
 
 @borrowing
