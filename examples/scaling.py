@@ -9,19 +9,21 @@ attributes observed in an event, they should grow linearly at most (an event of 
 with order 2 has a product for every pair of them, so that this one bends upwards in the end).
 
 The seconds are those of the summary, the least of some rounds, less those of a run over the first
-1,000 events alone: that is what loading the compiled code takes, and no cost of an event.
+1,000 events alone: that is what loading the compiled code takes, and no cost of an event. MiB are the
+most memory a process of the last round had; some 170 of them are the interpreter and its libraries.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -38,6 +40,13 @@ WIDTHS = (40, 100, 1_000, 10_000)
 START = 1_000
 #: Attributes where it is the observed ones that vary, and observed ones where it is the width.
 ATTRIBUTES, PRESENT = 100, 20
+
+
+class Cost(NamedTuple):
+    """Microseconds an event, and the most memory of the process, in MiB."""
+
+    microseconds: float
+    memory: float
 
 
 def usual(observed: int = 10, attributes: int = 20) -> Iterator[dict[str, Any]]:
@@ -63,32 +72,37 @@ def write(path: Path, stream: Iterator[dict[str, Any]], events: int) -> Path:
     return path
 
 
-def seconds(path: Path, options: Sequence[str]) -> float:
-    """What ``learn`` takes for a file."""
+def seconds(path: Path, options: Sequence[str]) -> tuple[float, float]:
+    """What ``learn`` takes for a file, and how much memory, in MiB."""
     summary = path.with_suffix(".summary")
     command = [sys.executable, "-m", "streamkarma", "learn", str(path), "--no-predictions", "--quiet"]
-    subprocess.run([*command, "--summary", str(summary), *options], check=True)
-    return float(json.loads(summary.read_bytes())["seconds"])
+    process = subprocess.Popen([*command, "--workers", "1", "--summary", str(summary), *options])
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(process.returncode)
+    return float(json.loads(summary.read_bytes())["seconds"]), usage.ru_maxrss / 1024
 
 
-def microseconds(path: Path, options: Sequence[str], rounds: int) -> float:
+def cost(path: Path, options: Sequence[str], rounds: int) -> Cost:
     """What an event of a file costs beyond the first ones."""
     start = path.with_suffix(".start")
     with path.open("rb") as file:
         start.write_bytes(b"".join(islice(file, START)))
         events = sum(1 for _ in file)
-    pairs = [(seconds(start, options), seconds(path, options)) for _ in range(rounds)]
-    fixed, whole = map(min, zip(*pairs, strict=True))
-    return float(1e6 * (whole - fixed) / events)
+    pairs = [(seconds(start, options)[0], *seconds(path, options)) for _ in range(rounds)]
+    fixed, whole, memory = zip(*pairs, strict=True)
+    return Cost(1e6 * (min(whole) - min(fixed)) / events, memory[-1])
 
 
-def table(title: str, cells: dict[int, dict[str, float]]) -> None:
+def table(title: str, cells: dict[int, dict[str, Cost]]) -> None:
     """Print what an event costs each learner."""
     learners = list(next(iter(cells.values())))
     print(f"\n{title}")
-    print(" " * 12 + "".join(f"{name:>10}" for name in learners))
+    print(" " * 12 + "".join(f"{name + ', µs':>14}{'MiB':>6}" for name in learners))
     for number, row in cells.items():
-        print(f"{number:>12,}" + "".join(f"{row[name]:>10.2f}" for name in learners))
+        each = (row[name] for name in learners)
+        print(f"{number:>12,}" + "".join(f"{one.microseconds:>14.2f}{one.memory:>6.0f}" for one in each))
 
 
 @click.command()
@@ -101,14 +115,14 @@ def main(events: int, rounds: int) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, "events.jsonl")
 
-        def costs(stream: Iterator[dict[str, Any]], length: int) -> dict[str, float]:
+        def costs(stream: Iterator[dict[str, Any]], length: int) -> dict[str, Cost]:
             write(path, stream, length)
-            return {name: microseconds(path, options, rounds) for name, options in LEARNERS.items()}
+            return {name: cost(path, options, rounds) for name, options in LEARNERS.items()}
 
         lengths = [length for power in range(4, 10) if (length := 10**power) <= events]
         table("events of the stream: flat", {length: costs(usual(), length) for length in lengths})
         write(path, usual(), part)
-        budgets = {size: {"karma": microseconds(path, ["--budget", str(size)], rounds)} for size in BUDGETS}
+        budgets = {size: {"karma": cost(path, ["--budget", str(size)], rounds)} for size in BUDGETS}
         table("support vectors: linear at most", budgets)
         observed = {number: costs(usual(number, ATTRIBUTES), part) for number in OBSERVED}
         table(f"attributes observed of {ATTRIBUTES}: linear", observed)

@@ -34,5 +34,5 @@ def test_there_is_a_table_for_each_of_what_might_cost(scaling: Any, monkeypatch:
         monkeypatch.setattr(scaling, name, values)
     done = CliRunner().invoke(scaling.main, ["--events", "20000", "--rounds", "1"], catch_exceptions=False)
     assert done.exit_code == 0
-    rows = re.findall(r"^ +([\d,]+) +(-?\d+\.\d\d)$", done.stdout, re.MULTILINE)
+    rows = re.findall(r"^ +([\d,]+) +(-?\d+\.\d\d) +\d+$", done.stdout, re.MULTILINE)
     assert [number for number, _ in rows] == ["10,000", "16", "10", "40"]
