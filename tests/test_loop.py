@@ -70,7 +70,7 @@ def fed(lines: list[bytes], cuts: list[int], printed: bool = True, scanner: bool
     tasked = Tasked("auto", {"budget": 6, **options}, None, lambda _: None, "karma")
     loop = kept(tasked, printed, FIELDS)
     if not scanner:
-        loop.loop._names = None
+        loop.loop._scanning = None
     ends = sorted({0, len(lines), *(cut % (len(lines) + 1) for cut in cuts)})
     pieces = [records_of(lines[begin:end], begin + 1) for begin, end in pairwise(ends)]
     for at, piece in enumerate(pieces):

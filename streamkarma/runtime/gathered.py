@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.events.batch import Batch
-from streamkarma.events.labels import Label, LabelColumn
+from streamkarma.events.labels import Label
 from streamkarma.runtime.fields import Taken
 from streamkarma.runtime.pending import Made
-from streamkarma.sinks.rows import ABSENT, Column, Json
-from streamkarma.sources.scanner import Scanned
+from streamkarma.sinks.rows import ABSENT, Column
 
 
 class Ready(NamedTuple):
@@ -29,13 +28,6 @@ class Ready(NamedTuple):
     made: Mapping[int, Made] = MappingProxyType({})
     full: Sequence[dict[str, float] | None] = ()
     waiting: Mapping[bytes, tuple[int, dict[str, Any], float]] = MappingProxyType({})
-
-
-def scanned_ready(batch: Batch, scanned: Scanned, labels: LabelColumn, begin: int, ids: Json) -> Ready:
-    """Events that were scanned, the first of them the record with index ``begin``."""
-    batch.fill(scanned.starts, scanned.coordinates, scanned.values)
-    at = range(begin, begin + len(labels))
-    return Ready(batch, labels, scanned.weights, _shown(labels.plain()), ids, at)
 
 
 class Gathered:
@@ -111,11 +103,12 @@ class Gathered:
 
     def ready(self) -> Ready:
         """All of it."""
-        return Ready(self.batch, self.labels, np.array(self.weights), _shown(self.targets), self.ids,
-                     self.at, self.made, self.full, self.waiting)  # fmt: skip
+        shown = shown_labels(self.targets)
+        return Ready(self.batch, self.labels, np.array(self.weights), shown, self.ids, self.at,
+                     self.made, self.full, self.waiting)  # fmt: skip
 
 
-def _shown(targets: NDArray[Any] | list[Any]) -> Column:
+def shown_labels(targets: NDArray[Any] | list[Any]) -> Column:
     """Labels as a column."""
     if isinstance(targets, np.ndarray):
         return targets

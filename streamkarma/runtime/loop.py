@@ -12,26 +12,23 @@ import orjson
 from streamkarma.errors import RecordError
 from streamkarma.estimators.regression import LARGEST_TARGET
 from streamkarma.events.flatten import flatten, is_flat
-from streamkarma.events.labels import BOOLEAN, NEW, TEXT, Label, LabelColumn, labelled
+from streamkarma.events.labels import Label, labelled
 from streamkarma.events.vocabulary import is_missing, observed_in
 from streamkarma.runtime.comparing import Comparing
 from streamkarma.runtime.fields import Fields, Taken
-from streamkarma.runtime.gathered import Gathered, Ready, scanned_ready
+from streamkarma.runtime.gathered import Gathered, Ready
 from streamkarma.runtime.judge import Judge, Verdict
 from streamkarma.runtime.output import Counters, Letter, Output, Tally
 from streamkarma.runtime.pending import Event, Made, Pending
+from streamkarma.runtime.scanning import Scanning
 from streamkarma.runtime.task import Tasked
-from streamkarma.sinks.rows import Column, Json, Rows
+from streamkarma.sinks.rows import Column, Rows
 from streamkarma.sources.jsonlines import parse
-from streamkarma.sources.names import Names
 from streamkarma.sources.records import Records, said
 
 #: Records that are read in the general way before the scanner is tried again; twice as many each
 #: time it finds nothing it can read.
 _PIECE = 32
-#: So many new names since the last try are worth a new table at once: more come at the beginning
-#: of a stream, and still more will.
-_FEW = 8
 
 
 class Loop:
@@ -76,9 +73,8 @@ class Loop:
         self._fail = fail
         self._next = first
         roles = None if pending is not None else fields.roles
-        #: What the scanner knows; None where it has to leave all to the general readers.
-        self._names = None if roles is None else Names(roles)
-        self._coordinates = 0
+        #: None where the general readers have to do it all.
+        self._scanning = None if roles is None else Scanning(tasked, roles)
         self._records: Records
         self._refresh()
 
@@ -128,38 +124,18 @@ class Loop:
 
     def scan_ahead(self, records: Records) -> Records:
         """Scan records that will be fed later; another thread may do so."""
-        if self._names is not None and records.plain:
-            records.scan_ahead(self._names.table)
+        if self._scanning is not None:
+            self._scanning.ahead(records)
         return records
 
     def _scan(self, at: int) -> int:
         """Process the common records from one on, and return how many these were."""
-        names, records = self._names, self._records
-        if names is None or not records.plain:
-            return 0
-        model = self.tasked.model
-        count = model.vocabulary.coordinate_count
-        if count - self._coordinates <= _FEW:
-            names.update(model.vocabulary, getattr(model, "classes", ()))
-        self._coordinates = count
-        scanned = records.scan(at, names.table)
-        labels = LabelColumn(scanned.labels, scanned.kinds, getattr(model, "classes", ()))
-        fit = self._fitting(labels)
-        if not fit:
+        ready = None if self._scanning is None else self._scanning.ready(self._records, at)
+        if ready is None:
             return 0
         self._flush()
-        ids = Json(records.texts(scanned.ids[:fit]) if self._fields.id is not None else [])
-        self._run(scanned_ready(self._gathered.batch, scanned.head(fit), labels[:fit], at, ids))
-        return fit
-
-    def _fitting(self, labels: LabelColumn) -> int:
-        """How many labels there are before the first that needs a closer look."""
-        if self._numbers:
-            numeric = (labels.kinds != BOOLEAN) & (labels.kinds != TEXT)
-            fit = numeric & ~(np.abs(labels.values) > LARGEST_TARGET)
-        else:
-            fit = labels.indices(getattr(self.tasked.model, "classes", ())) != NEW
-        return len(labels) if fit.all() else int(fit.argmin())
+        self._run(ready)
+        return len(ready.labels)
 
     def _take_plain(self, begin: int, end: int) -> int:
         """Add records that are all objects, with labels that are known or numbers to predict.
@@ -187,7 +163,7 @@ class Loop:
     def _numeric(self, given: list[Any]) -> bool:
         """Whether these are numbers to be predicted, and none too large."""
         return (
-            self._numbers
+            self.tasked.predicts_numbers
             and {float, int, type(None)}.issuperset(map(type, given))
             and max((abs(y) for y in given if y is not None), default=0.0) <= LARGEST_TARGET
         )
@@ -328,7 +304,6 @@ class Loop:
 
     def _refresh(self) -> None:
         self._accepted = _accepted(self.tasked)
-        self._numbers = self.tasked.settled and self.tasked.task == "regression"
         self._new_batch()
 
     def _new_batch(self) -> None:

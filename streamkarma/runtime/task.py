@@ -62,6 +62,11 @@ class Tasked:
             return "multiclass" if len(self.model.classes) > 2 else "binary"
         return self.task
 
+    @property
+    def predicts_numbers(self) -> bool:
+        """Whether it is known by now that it is a regression."""
+        return self.settled and self.task == "regression"
+
     def check(self, label: Any) -> Label:
         """A record's label as the model wants it; settles the task if that is still open.
 
