@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from streamkarma.core.kernel import growth
 from streamkarma.core.passes import (
     FULL,
-    count_overlaps,
-    find,
+    keeper,
     least,
+    meet,
     product,
     raise_gains,
-    rank,
+    share_unit,
     sum_where,
     whole_tiles,
 )
@@ -32,27 +32,60 @@ def model(used: int, seed: int, attributes: int = 12) -> tuple[Any, NDArray[np.u
     return rng, mask, span
 
 
+def meet_all(mask: NDArray[np.uint8], attributes: NDArray[np.int32], gamma: int) -> tuple[Any, Any, Any, int]:
+    """What an event of those attributes, all of equal squares, has in common with each slot.
+
+    Its values are 2, and those of a slot 1 where it has the attribute. Also returns the slot of its set.
+    """
+    size, span = attributes.size, mask.shape[1]
+    gain, kept = np.full(span, np.nan), np.zeros(span, np.uint16)
+    units = np.full(size, FULL / max(size, 1)).astype(np.uint16)
+    values, sizes = mask[:, None, :].astype(float), mask.sum(axis=0, dtype=np.int32)
+    score, same = meet(values, attributes, np.full(size, 2.0), mask, attributes, units, size, span, gamma,
+                       sizes, gain, kept)  # fmt: skip
+    return score, gain, kept / FULL, same
+
+
 @settings(deadline=None, max_examples=40)
 @given(used_and_seed, st.integers(1, 4), st.integers(0, 12))
-def test_overlaps_and_gains_are_those_of_the_kernel(case: tuple[int, int], gamma: int, size: int) -> None:
+def test_an_event_meets_every_slot_by_the_kernel(case: tuple[int, int], gamma: int, size: int) -> None:
     rng, mask, span = model(*case)
     attributes = np.sort(rng.permutation(12)[:size]).astype(np.int32)
-    overlap, gain = np.full(span, np.nan), np.full(span, np.nan)
-    most = count_overlaps(mask, attributes, size, span, np.empty(span, np.uint8), overlap)
-    expected = mask[attributes].sum(axis=0)
-    assert overlap.tolist() == expected.tolist()
-    assert most == expected.max()
-    raise_gains(overlap, gamma, span, gain)
-    assert gain.tolist() == [growth(float(n), gamma) for n in expected]
+    overlap = mask[attributes].sum(axis=0)
+    gains = np.array([growth(float(n), gamma) for n in overlap])
+    score, gain, kept, _ = meet_all(mask, attributes, gamma)
+    assert gain.tolist() == gains.tolist()
+    assert score == pytest.approx(float(gains @ (2.0 * overlap)), rel=1e-12)
+    np.testing.assert_allclose(kept, overlap / max(size, 1), atol=13 / FULL)
+    again = np.empty(span)
+    raise_gains(mask, attributes, size, span, gamma, again)
+    assert again.tolist() == gains.tolist()
 
 
 def test_more_attributes_than_a_byte_can_count_are_counted() -> None:
     _, mask, span = model(70, 1, 1000)
-    overlap = np.empty(span)
-    attributes = np.arange(1000, dtype=np.int32)
-    most = count_overlaps(mask, attributes, 1000, span, np.empty(span, np.uint8), overlap)
-    assert overlap.tolist() == mask.sum(axis=0).tolist()
-    assert most == overlap.max() > 255
+    mask[:, 5], mask[:, 66] = np.arange(1000) < 256, np.arange(1000) % 2 == 0
+    for attributes in (np.arange(1000, dtype=np.int32), np.arange(0, 1000, 2, dtype=np.int32)):
+        overlap = mask[attributes].sum(axis=0, dtype=float)
+        _, gain, _, same = meet_all(mask, attributes, 2)
+        assert gain.tolist() == (1.0 + overlap).tolist()
+        assert same == (66 if attributes.size == 500 else -1)
+        raise_gains(mask, attributes, attributes.size, span, 3, gain)
+        assert gain.tolist() == (1.0 + overlap + overlap**2).tolist()
+
+
+@settings(deadline=None, max_examples=60)
+@given(used_and_seed, st.integers(1, 5))
+def test_only_the_very_same_observed_set_is_found(case: tuple[int, int], size: int) -> None:
+    rng, mask, _ = model(case[0], case[1], attributes=5)
+    # No two slots have the same set.
+    first = np.unique(mask, axis=1, return_index=True)[1]
+    mask[:, np.setdiff1d(np.arange(mask.shape[1]), first)] = 0
+    attributes = np.sort(rng.permutation(5)[:size]).astype(np.int32)
+    wanted = np.zeros(5, np.uint8)
+    wanted[attributes] = 1
+    same = np.flatnonzero((mask == wanted[:, None]).all(axis=0))
+    assert meet_all(mask, attributes, 2)[3] == (same[0] if same.size else -1)
 
 
 @settings(deadline=None, max_examples=40)
@@ -77,16 +110,9 @@ def test_of_equal_least_values_the_first_is_found(drawn: list[int], used: int) -
     assert least(values, used) == int(values[:used].argmin())
 
 
-@settings(deadline=None, max_examples=60)
-@given(used_and_seed, st.integers(0, 5))
-def test_only_the_very_same_observed_set_is_found(case: tuple[int, int], size: int) -> None:
-    rng, mask, _ = model(*case, attributes=5)
-    attributes = np.sort(rng.permutation(5)[:size])
-    overlap, sizes = mask[attributes].sum(axis=0).astype(float), mask.sum(axis=0).astype(np.int32)
-    wanted = np.zeros(5, np.uint8)
-    wanted[attributes] = 1
-    same = np.flatnonzero((mask[:, : case[0]] == wanted[:, None]).all(axis=0))
-    assert find(sizes, overlap, size, case[0]) == (same[0] if same.size else -1)
+def test_the_least_of_what_is_no_number_is_a_slot_in_use() -> None:
+    assert 0 <= least(np.full(128, np.nan), 70) < 70
+    assert 0 <= least(np.full(128, np.inf), 70) < 70
 
 
 @settings(deadline=None, max_examples=40)
@@ -94,10 +120,22 @@ def test_only_the_very_same_observed_set_is_found(case: tuple[int, int], size: i
 def test_what_a_projection_keeps_is_ranked_to_about_four_digits(case: tuple[int, int], length: int) -> None:
     rng, mask, span = model(*case)
     owners, amounts = rng.integers(0, 12, length).astype(np.int32), rng.random(length)
-    units, kept, ranks = np.empty(length, np.uint16), np.empty(span, np.uint16), np.empty(span)
+    units, kept = np.empty(length, np.uint16), np.empty(span, np.uint16)
     sum_where(mask, owners, amounts, length, span, units, kept)
     share = amounts @ mask[owners] / amounts.sum() if length else np.zeros(span)
     np.testing.assert_allclose(kept / FULL, share, atol=13 / FULL)
     gain, inverse = 1.0 + rng.random(span), rng.random(span)
-    rank(kept, gain, inverse, span, ranks)
-    np.testing.assert_allclose(ranks, -(kept * gain * gain * inverse), rtol=1e-12)
+    ranks = kept * gain * (gain * inverse)
+    assert keeper(kept, gain, inverse, span) == (int(ranks.argmax()) if ranks.max() > 0 else -1)
+
+
+def test_of_equal_patterns_the_first_is_taken_and_none_if_nothing_is_kept() -> None:
+    kept, gain, inverse = np.zeros(192, np.uint16), np.ones(192), np.ones(192)
+    assert keeper(kept, gain, inverse, 192) == -1
+    kept[[70, 90, 130]] = 7
+    assert keeper(kept, gain, inverse, 192) == 70
+
+
+@pytest.mark.parametrize("total", [0.0, 5e-324, 1e-301])
+def test_amounts_too_small_to_be_divided_by_have_no_shares(total: float) -> None:
+    assert share_unit(total) == 0.0

@@ -17,21 +17,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.jit import compiled, inlined
+from streamkarma.core.jit import borrowing, compiled, inlined
 from streamkarma.core.kernel import growth
-from streamkarma.core.lanes import borrowed
+from streamkarma.core.lanes import item, put
 from streamkarma.core.loss import loss_and_slope, multiclass_loss_and_slopes
 from streamkarma.core.passes import (
+    FULL,
     Floats,
     Indices,
-    count_overlaps,
-    find,
+    Shares,
+    keeper,
     least,
+    meet,
     product,
-    raise_gains,
+    share_unit,
     whole_tiles,
 )
-from streamkarma.core.pruning import MERGE, OLDEST, closest, free_slot
+from streamkarma.core.pruning import MERGE, OLDEST, free_slot
 from streamkarma.core.vectors import (
     ADDED,
     LONGEST,
@@ -44,17 +46,13 @@ from streamkarma.core.vectors import (
     SMALLEST_SCALE,
     STEPS,
     USED,
-    Bytes,
     Cube,
     Ints,
-    Shares,
     Table,
     Vectors,
     Workspace,
     add,
     fill,
-    lent,
-    lent_workspace,
     rescale,
     square_norm,
     workspace,
@@ -122,45 +120,40 @@ def run_block(v: Vectors, rule: Rule, block: Block, labels: Floats, weights: Flo
     -------
     The event at which the arrays have no room for another support vector, or T.
     """
-    classes = scores.shape[1]
     work = workspace(v.born.size, max(_widest(block.starts), v.coordinates.shape[1]))
-    now, slopes = np.empty(classes), np.empty(classes)
+    now, slopes = np.empty(scores.shape[1]), np.empty(scores.shape[1])
     return _run(v, work, rule, block, labels, weights, averaged, first, now, slopes, scores, losses)
 
 
-@compiled
+@borrowing
 def _run(v: Vectors, work: Workspace, rule: Rule, block: Block, labels: Floats, weights: Floats,
          averaged: bool, first: int, now: Floats, slopes: Floats, scores: NDArray[np.float64],
          losses: Floats) -> int:  # fmt: skip
-    """``run_block`` with scratch from its caller, who owns all arrays meanwhile."""
-    v, work, now, slopes = lent(v), lent_workspace(work), borrowed(now), borrowed(slopes)
-    labels, weights, scores, losses = borrowed(labels), borrowed(weights), borrowed(scores), borrowed(losses)
-    starts, block_attributes = borrowed(block.starts), borrowed(block.attributes)
-    block_coordinates, block_values = borrowed(block.coordinates), borrowed(block.values)
+    """``run_block`` with scratch from its caller."""
     # Taken out of their tuples once: inside of the loop that would cost as much as a pass.
     values, passed, mask, observed, coordinates = v.values, v.passed, v.mask, v.attributes, v.coordinates
     sizes, lengths, inverse, squares, born = v.sizes, v.lengths, v.inverse, v.squares, v.born
     owners, clock, counts = v.owners, v.clock, v.counts
     events, classes = scores.shape
-    few, overlap, gain, ranks = work.few, work.overlap, work.gain, work.ranks
-    x, rows, known, amounts, units, kept = work.x, work.rows, work.known, work.amounts, work.units, work.kept
+    gain, kept = work.gain, work.kept
+    x, rows, known, units = work.x, work.rows, work.known, work.units
+    weakest = -1
     for t in range(first, events):
-        begin, end = starts[t], starts[t + 1]
-        size = end - begin
+        begin, end = block.starts[t], block.starts[t + 1]
         learns = not np.isnan(labels[t]) and weights[t] > 0.0
-        if learns and not _has_room(coordinates, values, counts, rule.budget, size):
+        if learns and not _has_room(coordinates, values, counts, rule.budget, end - begin):
             return t
-        placed, square = _scale(block_values, block_coordinates, begin, end, values.shape[0], rule, x, rows)
-        shared = _known(block_attributes, begin, end, mask.shape[0], known)
+        size, square = _scale(block.attributes, block.coordinates, block.values, begin, end, mask.shape[0],
+                              values.shape[0], rule, known, rows, x, units)  # fmt: skip
         used = counts[USED]
         span = whole_tiles(used)
-        most = count_overlaps(mask, known, shared, span, few, overlap)
-        raise_gains(overlap, rule.gamma, span, gain)
+        plain, same = meet(values, rows, x, mask, known, units, size, span, rule.gamma, sizes, gain, kept)
         for c in range(classes):
-            plain = product(values, c, rows, x, placed, span, gain)
+            if c > 0:
+                plain = product(values, c, rows, x, size, span, gain)
             now[c] = scores[t, c] = clock[SCALE] * plain
             if averaged:
-                past = product(passed, c, rows, x, placed, span, gain)
+                past = product(passed, c, rows, x, size, span, gain)
                 scores[t, c] = (clock[SCALE_SUM] * plain - past) / (counts[STEPS] + 1)
         if not np.isnan(labels[t]):
             if classes == 1:
@@ -176,18 +169,23 @@ def _run(v: Vectors, work: Workspace, rule: Rule, block: Block, labels: Floats, 
             clock[SCALE] *= 1.0 - eta * rule.rho
             if clock[SCALE] < SMALLEST_SCALE:
                 rescale(v)
+                weakest = -1
         # v <- v - eta l' phi(x)
         norm = 0.0
         for c in range(classes):
             slopes[c] *= -eta * weights[t] / clock[SCALE]
             norm += slopes[c] * slopes[c] * square
         if norm > 0.0:
-            for j in range(size):
-                amounts[j] = x[j] * x[j]
-            slot, place = _choose(rule, norm, size, most, used, sizes, squares, born, inverse, mask, known,
-                                  amounts, overlap, gain, units, kept, ranks)  # fmt: skip
+            place = MERGED_EXACTLY
+            slot = same
+            if same < 0:
+                full = rule.budget > 0 and used >= rule.budget
+                if full and weakest < 0:
+                    weakest = least(born if rule.pruning == OLDEST else squares, used)
+                slot, place = _choose(rule, norm, full, used, weakest, squares, inverse, span, gain, kept)
             if place == REPLACED:
                 free_slot(v, slot, rule.pruning, rule.gamma, work)
+                weakest = -1
             if place in (REPLACED, ADDED):
                 fill(slot, counts[STEPS], known, rows, size, rule.gamma, sizes, lengths, inverse, born,
                       observed, coordinates, owners, mask)  # fmt: skip
@@ -199,6 +197,8 @@ def _run(v: Vectors, work: Workspace, rule: Rule, block: Block, labels: Floats, 
                 add(values, mask, owners, coordinates, lengths, slot, known, size, x, rows, slopes)
                 squares[slot] = square_norm(values, coordinates, lengths, slot) / inverse[slot]
                 counts[LONGEST] = max(counts[LONGEST], lengths[slot])
+                if rule.pruning != OLDEST:
+                    weakest = _weakest(squares, weakest, slot)
                 if averaged:
                     for c in range(classes):
                         slopes[c] *= clock[SCALE_SUM]
@@ -208,7 +208,7 @@ def _run(v: Vectors, work: Workspace, rule: Rule, block: Block, labels: Floats, 
     return int(events)
 
 
-@compiled
+@borrowing
 def _widest(starts: Ints) -> int:
     widest = 0
     for t in range(starts.size - 1):
@@ -216,7 +216,7 @@ def _widest(starts: Ints) -> int:
     return int(widest)
 
 
-@compiled
+@borrowing
 def _has_room(coordinates: Table, values: Cube, counts: Ints, budget: int,
               size: int) -> bool:  # fmt: skip
     """Whether one more event of ``size`` attributes fits into the arrays for certain."""
@@ -226,43 +226,40 @@ def _has_room(coordinates: Table, values: Cube, counts: Ints, budget: int,
     return bool(longest >= min(2 * max(counts[LONGEST], size), values.shape[0]))
 
 
-@compiled
-def _scale(values: Floats, coordinates: Indices, begin: int, end: int, limit: int, rule: Rule,
-           x: Floats, rows: Indices) -> tuple[int, float]:  # fmt: skip
+@borrowing
+def _scale(attributes: Indices, coordinates: Indices, values: Floats, begin: int, end: int, many: int,
+           limit: int, rule: Rule, known: Indices, rows: Indices, x: Floats,
+           units: Shares) -> tuple[int, float]:  # fmt: skip
     """Scale an event so that phi of it is the event in feature space.
 
-    Returns how many of its items sit on coordinates below ``limit``, which are those the
-    model knows (they are written to ``x`` and ``rows``, in order), and k(x, x).
+    Its items whose attribute is below ``many`` are written to ``known``, ``rows``, ``x`` and, as shares of
+    the squares, ``units``; one on a coordinate the model does not know, from ``limit`` on, is nil there.
+
+    Returns how many these are, and k(x, x).
     """
     square = 0.0
     for j in range(begin, end):
-        square += values[j] * values[j]
-    square *= growth(float(end - begin), rule.gamma)
-    factor = 1.0
+        square += item(values, j) * item(values, j)
+    grown = growth(float(end - begin), rule.gamma)
+    factor, unit = 1.0, share_unit(square)
+    square *= grown
     if rule.normalize and square > 0.0:
-        factor = 1.0 / np.sqrt(square)
+        factor, unit = 1.0 / np.sqrt(square), FULL * grown
         square = 1.0
-    known = 0
+    size = 0
     for j in range(begin, end):
-        if coordinates[j] < limit:
-            x[known] = factor * values[j]
-            rows[known] = coordinates[j]
-            known += 1
-    return known, square
+        attribute, row, value = item(attributes, j), item(coordinates, j), item(values, j)
+        if attribute < many:
+            put(known, size, attribute)
+            put(rows, size, row if row < limit else np.int32(0))
+            scaled = factor * value if row < limit else 0.0
+            put(x, size, scaled)
+            put(units, size, np.uint16(scaled * scaled * unit))
+            size += 1
+    return size, square
 
 
-@compiled
-def _known(attributes: Indices, begin: int, end: int, limit: int, known: Indices) -> int:
-    """Write the attributes of an event below ``limit``, and return how many they are."""
-    shared = 0
-    for j in range(begin, end):
-        if attributes[j] < limit:
-            known[shared] = attributes[j]
-            shared += 1
-    return shared
-
-
-@compiled
+@borrowing
 def _step_size(rule: Rule, step: int, curvature: float) -> float:
     eta = rule.eta if rule.eta > 0.0 else 1.0 / (rule.rho * min(float(step), rule.longest))
     if rule.steepness * curvature * eta > 1.0:
@@ -271,29 +268,29 @@ def _step_size(rule: Rule, step: int, curvature: float) -> float:
 
 
 @inlined
-def _choose(rule: Rule, square: float, size: int, most: float, used: int, sizes: Indices,
-            squares: Floats, born: Floats, inverse: Floats, mask: Bytes, known: Indices,
-            amounts: Floats, overlap: Floats, gain: Floats, units: Shares, kept: Shares,
-            ranks: Floats) -> tuple[int, int]:  # fmt: skip
+def _weakest(squares: Floats, weakest: int, changed: int) -> int:
+    """The first slot of least norm, after one was ``changed``; -1 if that takes a search."""
+    if weakest < 0 or changed == weakest:
+        return -1
+    if squares[changed] > squares[weakest] or (squares[changed] == squares[weakest] and changed > weakest):
+        return weakest
+    return changed
+
+
+@inlined
+def _choose(rule: Rule, square: float, full: bool, used: int, weakest: int, squares: Floats,
+            inverse: Floats, span: int, gain: Floats, kept: Shares) -> tuple[int, int]:  # fmt: skip
     """Where an event of squared norm ``square`` goes: a slot, and what is to be counted.
 
-    Into the support vector with the very same observed set if there is one, else into a
-    slot of its own. In a full model the one of least norm gives way: if that is the
-    newcomer, it is itself folded into the closest pattern, or dropped.
+    Its observed set is that of no support vector, so it gets a slot of its own. In a full model the
+    ``weakest`` gives way: if that is the newcomer, it is itself folded into the closest pattern, or dropped.
     """
-    if most == size:
-        slot = find(sizes, overlap, size, used)
-        if slot >= 0:
-            return slot, MERGED_EXACTLY
-    if rule.budget == 0 or used < rule.budget:
+    if not full:
         return used, ADDED
-    if rule.pruning == OLDEST:
-        return least(born, used), REPLACED
-    slot = least(squares, used)
-    if square > squares[slot]:
-        return slot, REPLACED
+    if rule.pruning == OLDEST or square > squares[weakest]:
+        return weakest, REPLACED
     if rule.pruning == MERGE:
-        slot = closest(mask, inverse, known, amounts, size, used, gain, units, kept, ranks)
-        if ranks[slot] < 0.0:
+        slot = keeper(kept, gain, inverse, span)
+        if slot >= 0:
             return slot, MERGED_CLOSEST
     return -1, REMOVED

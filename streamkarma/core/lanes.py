@@ -1,10 +1,11 @@
-"""Vectors in compiled code: 64 bytes at a time, whatever the processor's registers hold.
+"""Vectors in compiled code: 64 numbers at a time, whatever the processor's registers hold.
 
 Loops that LLVM vectorises by itself keep their running sums in memory, first check that no two
 arrays overlap, and use half of the width that AVX-512 has. Vectors that are named as such stay in
-registers. A processor with narrower ones takes several for each; the results are the same bits.
+registers. A register of 64 bytes holds 64 bytes or 8 doubles, so that a vector takes one or several;
+the results are the same bits on every processor.
 
-A vector is the 64 bytes that begin at an item of a C-contiguous array, which is counted from the
+A vector is the 64 items that begin at one of a C-contiguous array, which is counted from the
 array's beginning over all its dimensions. Nothing checks that they lie inside of the array.
 """
 
@@ -21,7 +22,10 @@ from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.extending import register_model
 
-#: Bytes in a vector.
+#: Numbers in a vector.
+LANES = 64
+
+#: Bytes in the widest registers: where a vector begins, an address that is a multiple is best.
 WIDTH = 64
 
 _tools: Any = cgutils
@@ -30,18 +34,17 @@ _overload: Callable[[Any], Callable[[Callable[..., Any]], Any]] = numba.extendin
 
 
 class Lanes(types.Type):
-    """As many numbers of one kind as fit into a vector."""
+    """A vector of numbers of one kind."""
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind
-        self.count = WIDTH * 8 // kind.bitwidth
         super().__init__(name=f"Lanes({kind})")
 
 
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, lanes: Lanes) -> None:
         kind = manager.lookup(lanes.kind).get_value_type()
-        whole = ir.VectorType(kind, lanes.count)
+        whole = ir.VectorType(kind, LANES)
         super().__init__(manager, lanes, whole)  # type: ignore[no-untyped-call]  # numba has none
 
 
@@ -54,21 +57,53 @@ def _address(context: Any, builder: Any, array: Any, value: Any, at: Any, vector
 
 
 @_intrinsic
-def load(_: Any, array: Any, at: Any, kind: Any) -> Any:
-    """As many items as a vector of ``kind`` has, from item ``at`` on; bytes and shares are widened."""
-    lanes = Lanes(kind.dtype)
+def item(_: Any, array: Any, at: Any) -> Any:
+    """One item; a plain index would first be looked at for whether it counts from the end."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        item = context.get_data_type(array.dtype)
-        vector = ir.VectorType(item, lanes.count)
-        address = _address(context, builder, array, values[0], values[1], vector)
-        found = builder.load(address, align=array.dtype.bitwidth // 8)
-        wanted = context.get_value_type(lanes)
-        if vector == wanted:
-            return found
-        return (builder.zext if isinstance(lanes.kind, types.Integer) else builder.uitofp)(found, wanted)
+        data = context.make_array(array)(context, builder, values[0]).data
+        return builder.load(builder.gep(data, [values[1]]))
 
-    return lanes(array, types.intp, kind), code
+    return array.dtype(array, types.intp), code
+
+
+@_intrinsic
+def put(_: Any, array: Any, at: Any, number: Any) -> Any:
+    """Write one item; as ``item``."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        data = context.make_array(array)(context, builder, values[0]).data
+        builder.store(values[2], builder.gep(data, [values[1]]))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, array.dtype), code
+
+
+@_intrinsic
+def load(_: Any, array: Any, at: Any) -> Any:
+    """The items from item ``at`` on."""
+    lanes = Lanes(array.dtype)
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        address = _address(context, builder, array, values[0], values[1], context.get_value_type(lanes))
+        return builder.load(address, align=array.dtype.bitwidth // 8)
+
+    return lanes(array, types.intp), code
+
+
+@_intrinsic
+def to(_: Any, kind: Any, lanes: Any) -> Any:
+    """The same numbers as another kind, floats or wider or narrower integers; none is negative."""
+    wanted = Lanes(kind.dtype)
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        vector = context.get_value_type(wanted)
+        if isinstance(wanted.kind, types.Float):
+            return builder.uitofp(values[1], vector)
+        narrower = wanted.kind.bitwidth < lanes.kind.bitwidth
+        return (builder.trunc if narrower else builder.zext)(values[1], vector)
+
+    return wanted(kind, lanes), code
 
 
 @_intrinsic
@@ -83,30 +118,32 @@ def store(_: Any, array: Any, at: Any, lanes: Any) -> Any:
     return types.void(array, types.intp, lanes), code
 
 
+def _every(builder: Any, vector: Any, number: Any) -> Any:
+    one = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.IntType(32)(0))
+    first = ir.Constant(ir.VectorType(ir.IntType(32), LANES), None)
+    return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), first)
+
+
 @_intrinsic
 def spread(_: Any, number: Any) -> Any:
     """The same number in every lane."""
     lanes = Lanes(number)
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        vector = context.get_value_type(lanes)
-        one = builder.insert_element(ir.Constant(vector, ir.Undefined), values[0], ir.IntType(32)(0))
-        nowhere = ir.Constant(vector, ir.Undefined)
-        return builder.shuffle_vector(
-            one, nowhere, ir.Constant(ir.VectorType(ir.IntType(32), lanes.count), None)
-        )
+        return _every(builder, context.get_value_type(lanes), values[0])
 
     return lanes(number), code
 
 
 @_intrinsic
-def item(_: Any, lanes: Any, lane: Any) -> Any:
-    """The number in one lane."""
+def steps(_: Any, lanes: Any) -> Any:
+    """0, 1, 2, … in lanes like those, which are of floats."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.extract_element(*values)
+        vector = values[0].type
+        return ir.Constant(vector, [ir.Constant(vector.element, float(lane)) for lane in range(LANES)])
 
-    return lanes.kind(lanes, types.intp), code
+    return lanes(lanes), code
 
 
 @_intrinsic
@@ -120,16 +157,73 @@ def where_less(_: Any, left: Any, right: Any, then: Any, otherwise: Any) -> Any:
 
 
 @_intrinsic
+def where_set(_: Any, flags: Any, number: Any) -> Any:
+    """Lane by lane: the number where the flag is not 0, else 0."""
+    lanes = Lanes(number)
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        vector = context.get_value_type(lanes)
+        set_ = builder.icmp_unsigned("!=", values[0], ir.Constant(values[0].type, None))
+        return builder.select(set_, _every(builder, vector, values[1]), ir.Constant(vector, None))
+
+    return lanes(flags, number), code
+
+
+@_intrinsic
 def multiply_add(_: Any, left: Any, right: Any, plus: Any) -> Any:
     """left * right + plus, rounded once. Vectors of floats."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         vector = values[0].type
-        name = f"llvm.fma.v{vector.count}f{signature.return_type.kind.bitwidth}"
+        name = f"llvm.fma.v{LANES}f{signature.return_type.kind.bitwidth}"
         function = _tools.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), name)
         return builder.call(function, values)
 
     return plus(left, right, plus), code
+
+
+@_intrinsic
+def first_equal(_: Any, left: Any, right: Any, number: Any) -> Any:
+    """The first lane where both vectors have that number, or ``LANES``."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        compare = builder.icmp_unsigned if isinstance(left.kind, types.Integer) else builder.fcmp_ordered
+        every = _every(builder, values[0].type, values[2])
+        both = builder.and_(compare("==", values[0], every), compare("==", values[1], every))
+        return builder.cttz(builder.bitcast(both, ir.IntType(LANES)), ir.IntType(1)(0))
+
+    return types.intp(left, left, left.kind), code
+
+
+def _reduced(combine: Callable[[Any, Any, Any], Any]) -> Any:
+    @_intrinsic
+    def reduced(_: Any, lanes: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            found = values[0]
+            step = LANES // 2
+            while step:
+                halves = [ir.Constant(ir.VectorType(ir.IntType(32), step), list(range(begin, begin + step)))
+                          for begin in (0, step)]  # fmt: skip
+                one, other = (builder.shuffle_vector(found, found, half) for half in halves)
+                found = combine(builder, one, other)
+                step //= 2
+            return builder.extract_element(found, ir.IntType(32)(0))
+
+        return lanes.kind(lanes), code
+
+    return reduced
+
+
+def _better(sign: str) -> Any:
+    return _reduced(
+        lambda builder, one, other: builder.select(builder.fcmp_ordered(sign, other, one), other, one)
+    )
+
+
+#: The sum over all lanes, and the least and the greatest number in any; by halves, which is fast. Of floats.
+sum_lanes = _reduced(lambda builder, one, other: builder.fadd(one, other))
+least_lane = _better("<")
+greatest_lane = _better(">")
 
 
 def _arithmetic(sign: Any, on_floats: str, on_integers: str) -> None:
@@ -152,19 +246,3 @@ def _arithmetic(sign: Any, on_floats: str, on_integers: str) -> None:
 
 _arithmetic(operator.add, "fadd", "add")
 _arithmetic(operator.mul, "fmul", "mul")
-
-
-@_intrinsic
-def borrowed(_: Any, array: Any) -> Any:
-    """The same array without a share in its memory: whoever owns that has to outlive it.
-
-    Handing an owned array to a compiled function can cost two atomic counts, more than a pass.
-    """
-
-    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        view = context.make_array(array)(context, builder, values[0])
-        view.meminfo = _tools.get_null_value(view.meminfo.type)
-        view.parent = _tools.get_null_value(view.parent.type)
-        return view._getvalue()
-
-    return array(array), code

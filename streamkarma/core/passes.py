@@ -7,148 +7,180 @@ into scratch that the caller owns.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.jit import compiled
-from streamkarma.core.lanes import item, load, multiply_add, spread, store, where_less
+from streamkarma.core.jit import borrowing, inlined
+from streamkarma.core.lanes import (
+    LANES,
+    first_equal,
+    greatest_lane,
+    item,
+    least_lane,
+    load,
+    multiply_add,
+    spread,
+    steps,
+    store,
+    sum_lanes,
+    to,
+    where_less,
+    where_set,
+)
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
+Bytes = NDArray[np.uint8]
+Shares = NDArray[np.uint16]
 
-#: Slots in a tile: as many as there are bytes in a vector.
-TILE = 64
-
-#: Slots in a vector of doubles.
-LANES = 8
+#: Slots in a tile: a vector of any kind of number.
+TILE = LANES
 
 #: The whole of what a projection could keep: below 2^16, with room for rounding.
 FULL = 65000.0
 
 
-@compiled
+@borrowing
 def whole_tiles(used: int) -> int:
     """The span of so many slots in use."""
     return (used + TILE - 1) // TILE * TILE
 
 
-@compiled
-def count_overlaps(mask: NDArray[np.uint8], attributes: Indices, size: int, span: int,
-                   few: NDArray[np.uint8], overlap: Floats) -> float:  # fmt: skip
-    """Write |o ∩ q_i|, and return the greatest. All attributes are among the mask's.
+@borrowing
+def meet(values: NDArray[np.float64], rows: Indices, x: Floats, mask: Bytes, attributes: Indices,
+         units: Shares, size: int, span: int, gamma: int, sizes: Indices, gain: Floats,
+         kept: Shares) -> tuple[float, int]:  # fmt: skip
+    """An event and all slots: gains, what each pattern keeps of it, and the score.
 
-    Counted in bytes, in rounds of as many as a byte can count.
+    In one go, as most of the time goes by waiting for the values: the masks are counted meanwhile.
+
+    Parameters
+    ----------
+    rows, x, attributes, units
+        The items of the event: rows of the values and what these are multiplied by, the attributes, all
+        among the mask's, and their shares of the squares in units of 1 / FULL.
+    gain, kept
+        Receive G_gamma(|o ∩ q_i|) and the shares of the attributes in o ∩ q_i.
+
+    Returns
+    -------
+    Sum over slots of gain_i <x, u_i> for class 0, and the slot whose observed set is the event's, or -1.
     """
-    slots = mask.shape[1]
-    most = spread(0.0)
-    for begin in range(0, max(size, 1), 255):
-        for tile in range(0, span, TILE):
+    stride, slots = values.shape[1] * values.shape[2], values.shape[2]
+    total, same = spread(0.0), -1
+    for i in range(0, span, TILE):
+        product, overlap = spread(0.0), spread(0.0)
+        share, low = spread(np.uint16(0)), spread(np.uint8(0))
+        # Counted in bytes, in rounds of as many as a byte can count.
+        for begin in range(0, max(size, 1), 255):
             count = spread(np.uint8(0))
             for j in range(begin, min(begin + 255, size)):
-                count = count + load(mask, attributes[j] * slots + tile, np.uint8)
-            store(few, tile, count)
-        for i in range(0, span, LANES):
-            count = load(few, i, np.float64)
-            if begin > 0:
-                count = count + load(overlap, i, np.float64)
-            most = where_less(most, count, count, most)
-            store(overlap, i, count)
-    greatest = 0.0
-    for lane in range(LANES):
-        greatest = max(greatest, item(most, lane))
-    return float(greatest)
+                has = load(mask, item(attributes, j) * slots + i)
+                count = count + has
+                share = share + where_set(has, item(units, j))
+                product = multiply_add(spread(item(x, j)), load(values, item(rows, j) * stride + i), product)
+            overlap = overlap + to(np.float64, count)
+            low = low + count
+        listed = load(sizes, i)
+        if first_equal(low, to(np.uint8, listed), np.uint8(size)) < TILE:
+            lane = first_equal(overlap, to(np.float64, listed), float(size))
+            same = i + lane if lane < TILE else same
+        grown = _growth(overlap, gamma)
+        store(gain, i, grown)
+        total = multiply_add(product, grown, total)
+        store(kept, i, share)
+    return sum_lanes(total), same
 
 
-@compiled
-def raise_gains(overlap: Floats, gamma: int, span: int, gain: Floats) -> None:
-    """Write G_gamma of every overlap: ``kernel.growth``, for all slots."""
+@inlined
+def _growth(overlap: Any, gamma: int) -> Any:
+    """``kernel.growth``, for a vector of slots."""
     one = spread(1.0)
-    for i in range(0, span, LANES):
-        store(gain, i, load(overlap, i, np.float64) + one if gamma > 1 else one)
+    grown = overlap + one if gamma > 1 else one
     for _ in range(gamma - 2):
-        for i in range(0, span, LANES):
-            store(gain, i, load(gain, i, np.float64) * load(overlap, i, np.float64) + one)
+        grown = multiply_add(grown, overlap, one)
+    return grown
 
 
-@compiled
-def product(values: NDArray[np.float64], c: int, rows: Indices, x: Floats, length: int, span: int,
+@borrowing
+def raise_gains(mask: Bytes, attributes: Indices, size: int, span: int, gamma: int, gain: Floats) -> None:
+    """Write G_gamma(|o ∩ q_i|) for a set of attributes."""
+    slots = mask.shape[1]
+    for i in range(0, span, TILE):
+        overlap = spread(0.0)
+        for begin in range(0, max(size, 1), 255):
+            count = spread(np.uint8(0))
+            for j in range(begin, min(begin + 255, size)):
+                count = count + load(mask, item(attributes, j) * slots + i)
+            overlap = overlap + to(np.float64, count)
+        store(gain, i, _growth(overlap, gamma))
+
+
+@borrowing
+def product(values: NDArray[np.float64], c: int, rows: Indices, x: Floats, size: int, span: int,
             gain: Floats) -> float:  # fmt: skip
     """Sum over slots of gain_i <x, u_i>, for class ``c``."""
     classes, slots = values.shape[1], values.shape[2]
     total = spread(0.0)
     for i in range(0, span, TILE):
-        p0 = p1 = p2 = p3 = p4 = p5 = p6 = p7 = spread(0.0)
-        for j in range(length):
-            at = (rows[j] * classes + c) * slots + i
-            x_j = spread(x[j])
-            p0 = multiply_add(x_j, load(values, at, np.float64), p0)
-            p1 = multiply_add(x_j, load(values, at + 8, np.float64), p1)
-            p2 = multiply_add(x_j, load(values, at + 16, np.float64), p2)
-            p3 = multiply_add(x_j, load(values, at + 24, np.float64), p3)
-            p4 = multiply_add(x_j, load(values, at + 32, np.float64), p4)
-            p5 = multiply_add(x_j, load(values, at + 40, np.float64), p5)
-            p6 = multiply_add(x_j, load(values, at + 48, np.float64), p6)
-            p7 = multiply_add(x_j, load(values, at + 56, np.float64), p7)
-        p0 = p0 * load(gain, i, np.float64) + p1 * load(gain, i + 8, np.float64)
-        p2 = p2 * load(gain, i + 16, np.float64) + p3 * load(gain, i + 24, np.float64)
-        p4 = p4 * load(gain, i + 32, np.float64) + p5 * load(gain, i + 40, np.float64)
-        p6 = p6 * load(gain, i + 48, np.float64) + p7 * load(gain, i + 56, np.float64)
-        total = total + ((p0 + p2) + (p4 + p6))
-    result = 0.0
-    for lane in range(LANES):
-        result += item(total, lane)
-    return result
+        product = spread(0.0)
+        for j in range(size):
+            at = (item(rows, j) * classes + c) * slots + i
+            product = multiply_add(spread(item(x, j)), load(values, at), product)
+        total = multiply_add(product, load(gain, i), total)
+    return float(sum_lanes(total))
 
 
-@compiled
+@borrowing
 def least(values: Floats, used: int) -> int:
-    """Where the least value stands first; no value is infinite.
-
-    Each lane keeps the least value of its eighth of the whole tiles, and where that stands.
-    """
-    whole = used // TILE * TILE
-    best, place = spread(np.inf), spread(np.inf)
-    for i in range(0, whole, TILE):
-        m0, p0 = load(values, i, np.float64), spread(float(i))
-        for k in range(i + LANES, i + TILE, LANES):
-            m1 = load(values, k, np.float64)
-            p0 = where_less(m1, m0, spread(float(k)), p0)
-            m0 = where_less(m1, m0, m1, m0)
-        place = where_less(m0, best, p0, place)
-        best = where_less(m0, best, m0, best)
-    smallest = np.inf
-    for lane in range(LANES):
-        smallest = min(smallest, item(best, lane))
-    first = np.inf
-    for lane in range(LANES):
-        first = min(first, item(place, lane) + lane if item(best, lane) == smallest else np.inf)
-    for i in range(whole, used):
-        if values[i] < smallest:
-            smallest, first = values[i], float(i)
-    return int(first)
+    """Where the least value stands first, below ``used`` whatever the values are."""
+    smallest, tile = np.inf, 0
+    for i in range(0, used, TILE):
+        value = least_lane(_within(values, i, used))
+        tile = i if value < smallest else tile
+        smallest = min(smallest, value)
+    found = _within(values, tile, used)
+    return int(min(tile + first_equal(found, found, smallest), used - 1))
 
 
-@compiled
-def find(sizes: Indices, overlap: Floats, size: int, used: int) -> int:
-    """The slot whose observed set is exactly the event's, or -1.
-
-    Of the set itself, |q| - 2 |o ∩ q| is -|o|; of every other set it is more.
-    """
-    nearest, twice = spread(0.0), spread(-2.0)
-    for i in range(0, used, LANES):
-        apart = load(sizes, i, np.float64) + twice * load(overlap, i, np.float64)
-        nearest = where_less(apart, nearest, apart, nearest)
-    for lane in range(LANES):
-        if item(nearest, lane) == -size:
-            for i in range(used):
-                if overlap[i] == size and sizes[i] == size:
-                    return i
-    return -1
+@inlined
+def _within(values: Floats, tile: int, used: int) -> Any:
+    """The values of a tile, infinite for slots that are not in use."""
+    found = load(values, tile)
+    return where_less(steps(found), spread(float(used - tile)), found, spread(np.inf))
 
 
-@compiled
-def sum_where(mask: NDArray[np.uint8], owners: Indices, amounts: Floats, length: int, span: int,
-              units: NDArray[np.uint16], kept: NDArray[np.uint16]) -> None:  # fmt: skip
+@inlined
+def _rank(share: Any, grown: Any, inverse: Floats, tile: int) -> Any:
+    """What the patterns of a tile would keep in a projection (Fact 2)."""
+    return to(np.float64, share) * grown * (grown * load(inverse, tile))
+
+
+@borrowing
+def keeper(kept: Shares, gain: Floats, inverse: Floats, span: int) -> int:
+    """The first slot whose pattern would keep most in a projection, or -1 if none keeps anything."""
+    most, tile = 0.0, -1
+    for i in range(0, span, TILE):
+        highest = greatest_lane(_rank(load(kept, i), load(gain, i), inverse, i))
+        tile = i if highest > most else tile
+        most = max(most, highest)
+    if tile < 0:
+        return -1
+    ranks = _rank(load(kept, tile), load(gain, tile), inverse, tile)
+    return int(tile + first_equal(ranks, ranks, most))
+
+
+@borrowing
+def share_unit(total: float) -> float:
+    """What amounts are multiplied by to be shares of their total; a total that is all but nil has none."""
+    return FULL / total if total > 1e-300 else 0.0
+
+
+@borrowing
+def sum_where(mask: Bytes, owners: Indices, amounts: Floats, length: int, span: int, units: Shares,
+              kept: Shares) -> None:  # fmt: skip
     """Write, per slot, the share of the amounts whose attribute the slot has.
 
     In units of 1 / FULL of their total, so that many slots fit into a vector.
@@ -156,26 +188,12 @@ def sum_where(mask: NDArray[np.uint8], owners: Indices, amounts: Floats, length:
     slots = mask.shape[1]
     total = 0.0
     for j in range(length):
-        total += amounts[j]
-    unit = FULL / total if total > 0.0 else 0.0
+        total += item(amounts, j)
+    unit = share_unit(total)
     for j in range(length):
         units[j] = np.uint16(amounts[j] * unit)
     for i in range(0, span, TILE):
-        left = right = spread(np.uint16(0))
+        share = spread(np.uint16(0))
         for j in range(length):
-            at = owners[j] * slots + i
-            share = spread(units[j])
-            left = left + share * load(mask, at, np.uint16)
-            right = right + share * load(mask, at + TILE // 2, np.uint16)
-        store(kept, i, left)
-        store(kept, i + TILE // 2, right)
-
-
-@compiled
-def rank(kept: NDArray[np.uint16], gain: Floats, inverse: Floats, span: int, ranks: Floats) -> None:
-    """Write minus what each slot's pattern would keep in a projection (Fact 2)."""
-    minus = spread(-1.0)
-    for i in range(0, span, LANES):
-        grown = load(gain, i, np.float64)
-        share = load(kept, i, np.float64) * grown * minus
-        store(ranks, i, share * (grown * load(inverse, i, np.float64)))
+            share = share + where_set(load(mask, item(owners, j) * slots + i), item(units, j))
+        store(kept, i, share)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from streamkarma.core.jit import compiled, inlined
+from streamkarma.core.jit import borrowing
 from streamkarma.core.passes import (
-    Floats,
+    Bytes,
     Indices,
-    count_overlaps,
-    least,
+    keeper,
     raise_gains,
-    rank,
     sum_where,
     whole_tiles,
 )
@@ -18,9 +16,7 @@ from streamkarma.core.vectors import (
     MERGED_CLOSEST,
     REMOVED,
     USED,
-    Bytes,
     Cube,
-    Shares,
     Table,
     Vectors,
     Workspace,
@@ -32,31 +28,7 @@ MERGE, REMOVE, OLDEST = range(3)
 PRUNING = {"merge": MERGE, "remove": REMOVE, "oldest": OLDEST}
 
 
-@inlined
-def closest(mask: Bytes, inverse: Floats, owners: Indices, amounts: Floats, length: int, used: int,
-            gain: Floats, units: Shares, kept: Shares, ranks: Floats) -> int:  # fmt: skip
-    """The slot onto whose pattern q the projection of some phi(u, o) leaves least residual.
-
-    The squared residual is G(|o|) |u|^2 - G(n)^2 / G(|q|) * |u restricted to q|^2 with
-    n = |o ∩ q| (Fact 2 of the design); the second term is what is kept, and the largest
-    wins. Ranked to about four digits, which decides nothing but near ties.
-
-    Parameters
-    ----------
-    owners, amounts
-        Attributes and squares of the ``length`` coordinates of u.
-    gain
-        G_gamma of the overlap of o with every slot.
-    units, kept, ranks
-        Scratch; ``ranks`` receives minus what each slot would keep.
-    """
-    span = whole_tiles(used)
-    sum_where(mask, owners, amounts, length, span, units, kept)
-    rank(kept, gain, inverse, span, ranks)
-    return least(ranks, used)
-
-
-@compiled
+@borrowing
 def free_slot(v: Vectors, slot: int, pruning: int, gamma: int, work: Workspace) -> None:
     """Empty a slot of a full model; with MERGE its content goes into the closest pattern."""
     coordinates, mask = v.coordinates[slot, : v.lengths[slot]], v.mask
@@ -82,7 +54,7 @@ def free_slot(v: Vectors, slot: int, pruning: int, gamma: int, work: Workspace) 
         mask[v.attributes[slot, j], slot] = 0
 
 
-@compiled
+@borrowing
 def _host(v: Vectors, slot: int, gamma: int, work: Workspace) -> int:
     """The slot to fold this one into, or -1 if no other keeps anything of it."""
     values, used = v.values, v.counts[USED]
@@ -99,16 +71,15 @@ def _host(v: Vectors, slot: int, gamma: int, work: Workspace) -> int:
     for a in observed:
         v.mask[a, slot] = 0
     span = whole_tiles(used)
-    count_overlaps(v.mask, observed, observed.size, span, work.few, work.overlap)
-    raise_gains(work.overlap, gamma, span, work.gain)
-    host = closest(v.mask, v.inverse, work.owners, work.amounts, length, used, work.gain,
-                   work.units, work.kept, work.ranks)  # fmt: skip
+    raise_gains(v.mask, observed, observed.size, span, gamma, work.gain)
+    sum_where(v.mask, work.owners, work.amounts, length, span, work.units, work.kept)
+    host = keeper(work.kept, work.gain, v.inverse, span)
     for a in observed:
         v.mask[a, slot] = 1
-    return host if work.ranks[host] < 0.0 else -1
+    return host
 
 
-@compiled
+@borrowing
 def _fold(values: Cube, coordinates: Table, lengths: Indices, mask: Bytes, owners: Indices,
           slot: int, host: int, ratio: float) -> int:  # fmt: skip
     """Add the projection of a slot onto the host's pattern to the host (Fact 2).
@@ -125,7 +96,7 @@ def _fold(values: Cube, coordinates: Table, lengths: Indices, mask: Bytes, owner
     return length
 
 
-@compiled
+@borrowing
 def _wipe(values: Cube, coordinates: Indices, slot: int) -> None:
     for k in coordinates:
         for c in range(values.shape[1]):

@@ -135,10 +135,8 @@ class SupportVectors:
             passed = np.concatenate([-passed / 2, passed / 2], axis=1) if self.average else passed
             v.squares[:] /= 2
         shape = (values.shape[0], classes, values.shape[2])
-        self.vectors = v._replace(
-            values=_grown(values, shape),
-            passed=_grown(passed, shape) if self.average else passed,
-        )
+        passed = _grown(passed, shape) if self.average else passed
+        self.vectors = v._replace(values=_grown(values, shape), passed=passed)
 
     def run(self, block: Block, labels: Floats, weights: Floats) -> tuple[NDArray[np.float64], Floats]:
         """Predict, then learn, each event; see ``karma.run_block``.
@@ -152,16 +150,13 @@ class SupportVectors:
         suffered, shape (T,), NaN where there is no label.
         """
         scores, losses = begun(block, labels, weights, self.classes)
-        events = len(losses)
         done = 0
-        while True:
-            done = run_block(self.vectors, self.rule, block, labels, weights, self.average,
-                             done, scores, losses)  # fmt: skip
-            if done == events:
-                return scores, losses
+        while (done := run_block(self.vectors, self.rule, block, labels, weights, self.average, done,
+                                 scores, losses)) < len(losses):  # fmt: skip
             size = int(block.starts[done + 1] - block.starts[done])
             longest = max(int(self.vectors.counts[LONGEST]), size)
             self.reserve(slots=self.used + 1, members=2 * longest)
+        return scores, losses
 
     def scores(self, block: Block) -> NDArray[np.float64]:
         """Scores of every event, shape (T, C), without learning."""

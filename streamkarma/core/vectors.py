@@ -16,16 +16,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.jit import compiled, inlined
+from streamkarma.core.jit import borrowing, compiled
 from streamkarma.core.kernel import growth
-from streamkarma.core.lanes import borrowed
-from streamkarma.core.passes import Floats, Indices
+from streamkarma.core.lanes import item, put
+from streamkarma.core.passes import Bytes, Floats, Indices, Shares
 
 Ints = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
+
 Table = NDArray[np.int32]
 Cube = NDArray[np.float64]
-Shares = NDArray[np.uint16]
 
 USED, STEPS, LONGEST, MERGED_EXACTLY, MERGED_CLOSEST, REMOVED, ADDED, REPLACED = range(8)
 SCALE, SCALE_SUM = range(2)
@@ -89,12 +88,8 @@ class Workspace(NamedTuple):
 
     Attributes
     ----------
-    few
-        Shape (B,): bytes to count in.
-    overlap, gain
-        Shape (B,): |o ∩ q_i| and G_gamma of it.
-    ranks
-        Shape (B,): what is compared.
+    gain
+        Shape (B,): G_gamma of |o ∩ q_i|.
     kept
         Shape (B,): share of the squares kept in a projection; see ``passes.sum_where``.
     x, rows
@@ -105,10 +100,7 @@ class Workspace(NamedTuple):
         Shape (L,): squares of values, their shares in units, and the attributes they belong to.
     """
 
-    few: Bytes
-    overlap: Floats
     gain: Floats
-    ranks: Floats
     kept: Shares
     x: Floats
     rows: Indices
@@ -118,44 +110,6 @@ class Workspace(NamedTuple):
     owners: Indices
 
 
-@inlined
-def lent(v: Vectors) -> Vectors:
-    """The same arrays, ``borrowed`` for the length of a call."""
-    return Vectors(
-        borrowed(v.values),
-        borrowed(v.passed),
-        borrowed(v.mask),
-        borrowed(v.attributes),
-        borrowed(v.coordinates),
-        borrowed(v.sizes),
-        borrowed(v.lengths),
-        borrowed(v.inverse),
-        borrowed(v.squares),
-        borrowed(v.born),
-        borrowed(v.owners),
-        borrowed(v.clock),
-        borrowed(v.counts),
-    )
-
-
-@inlined
-def lent_workspace(work: Workspace) -> Workspace:
-    """The same arrays, ``borrowed`` for the length of a call."""
-    return Workspace(
-        borrowed(work.few),
-        borrowed(work.overlap),
-        borrowed(work.gain),
-        borrowed(work.ranks),
-        borrowed(work.kept),
-        borrowed(work.x),
-        borrowed(work.rows),
-        borrowed(work.known),
-        borrowed(work.amounts),
-        borrowed(work.units),
-        borrowed(work.owners),
-    )
-
-
 @compiled
 def workspace(slots: int, items: int) -> Workspace:
     """Scratch for ``slots`` slots, whole tiles, and up to ``items`` items.
@@ -163,30 +117,26 @@ def workspace(slots: int, items: int) -> Workspace:
     One piece of memory, at an address that vectors like: asking for it takes as long as a pass.
     """
     items = (items + 7) // 8 * 8
-    raw = np.empty(64 + 27 * slots + 30 * items, np.uint8)
+    raw = np.empty(64 + 10 * slots + 30 * items, np.uint8)
     at = -raw.ctypes.data % 64
-    few, at = raw[at : at + slots], at + slots
     kept, at = raw[at : at + 2 * slots].view(np.uint16), at + 2 * slots
-    doubles = raw[at : at + 24 * slots + 16 * items].view(np.float64)
-    at += 24 * slots + 16 * items
+    doubles = raw[at : at + 8 * slots + 16 * items].view(np.float64)
+    at += 8 * slots + 16 * items
     words = raw[at : at + 12 * items].view(np.int32)
     at += 12 * items
     return Workspace(
-        few=few,
-        overlap=doubles[:slots],
-        gain=doubles[slots : 2 * slots],
-        ranks=doubles[2 * slots : 3 * slots],
+        gain=doubles[:slots],
         kept=kept,
-        x=doubles[3 * slots : 3 * slots + items],
+        x=doubles[slots : slots + items],
         rows=words[:items],
         known=words[items : 2 * items],
-        amounts=doubles[3 * slots + items :],
+        amounts=doubles[slots + items :],
         units=raw[at : at + 2 * items].view(np.uint16),
         owners=words[2 * items :],
     )
 
 
-@compiled
+@borrowing
 def claim(coordinates: Table, slot: int, length: int, coordinate: int, likely: int) -> int:
     """Make sure a slot lists a coordinate, and return how many it lists then.
 
@@ -201,7 +151,7 @@ def claim(coordinates: Table, slot: int, length: int, coordinate: int, likely: i
     return length + 1
 
 
-@compiled
+@borrowing
 def fill(slot: int, step: int, attributes: Indices, rows: Indices, size: int, gamma: int,
           sizes: Indices, lengths: Indices, inverse: Floats, born: Floats, observed: Table,
           coordinates: Table, owners: Indices, mask: Bytes) -> None:  # fmt: skip
@@ -217,7 +167,7 @@ def fill(slot: int, step: int, attributes: Indices, rows: Indices, size: int, ga
         mask[attributes[j], slot] = 1
 
 
-@compiled
+@borrowing
 def add(values: Cube, mask: Bytes, owners: Indices, coordinates: Table, lengths: Indices,
          slot: int, attributes: Indices, size: int, x: Floats, rows: Indices,
          steps: Floats) -> None:  # fmt: skip
@@ -226,30 +176,33 @@ def add(values: Cube, mask: Bytes, owners: Indices, coordinates: Table, lengths:
     The others are multiplied by 0 and not left out: nobody could foretell which they are. A
     coordinate with a value is listed; of one without, that is to be seen.
     """
-    length = lengths[slot]
+    length, slots = lengths[slot], mask.shape[1]
     for j in range(size):
-        row, has = rows[j], mask[attributes[j], slot]
-        if has > (values[row, 0, slot] != 0.0):
+        row, has = item(rows, j), item(mask, item(attributes, j) * slots + slot)
+        at = row * steps.size * slots + slot
+        if has > (item(values, at) != 0.0):
             owners[row] = attributes[j]
             length = claim(coordinates, slot, length, row, j)
-        amount = has * x[j]
+        amount = has * item(x, j)
         for c in range(steps.size):
-            values[row, c, slot] += steps[c] * amount
+            put(values, at + c * slots, item(values, at + c * slots) + item(steps, c) * amount)
     lengths[slot] = length
 
 
-@compiled
+@borrowing
 def square_norm(values: Cube, coordinates: Table, lengths: Indices, slot: int) -> float:
     """Sum of the squares of a slot's values, over all its coordinates and classes."""
-    result = 0.0
+    classes, slots = values.shape[1], values.shape[2]
+    result, first = 0.0, slot * coordinates.shape[1]
     for j in range(lengths[slot]):
-        for c in range(values.shape[1]):
-            value = values[coordinates[slot, j], c, slot]
+        at = item(coordinates, first + j) * classes * slots + slot
+        for c in range(classes):
+            value = item(values, at + c * slots)
             result += value * value
     return result
 
 
-@compiled
+@borrowing
 def rescale(v: Vectors) -> None:
     """Multiply the global scale into the vectors and set it to 1."""
     values, passed, clock = v.values, v.passed, v.clock
