@@ -134,7 +134,22 @@ def test_a_batch_at_once_is_the_batch_one_by_one() -> None:
     for left, right in zip(single.block(), several.block(), strict=True):
         assert left.tobytes() == right.tobytes()
     assert one.entries() == other.entries()
-    assert single.sizes() == [2, 1, 0, 1, 1, 1, 2]
+    assert single.sizes().tolist() == [2, 1, 0, 1, 1, 1, 2]
+
+
+def test_numbers_of_numpy_give_no_warning_and_complex_ones_are_refused() -> None:
+    v = vocabulary()
+    v.add({"a": 1.0, "b": 2.0})
+    batch = Batch(v, True)
+    batch.append({"a": np.float32(1.5), "b": 1e300}, True)
+    batch.append({"a": np.float64(1.5e308), "b": np.float64(1.5e308)}, True)
+    batch.append({"a": np.int64(2**62), "b": np.True_}, True)
+    assert batch.block().values.tolist() == [1.5, 1e300, 1.5e308, 1.5e308, 2.0**62, 1.0]
+    for wrong in (np.complex128(1), np.complex64(1j), np.float64("inf")):
+        assert not batch.extend_plain([{"a": 1.0}, {"a": wrong}])
+        with pytest.raises(RecordError):
+            batch.append({"a": wrong}, True)
+    assert len(batch) == 3
 
 
 def test_a_batch_stops_at_what_is_no_event_and_is_as_it_was() -> None:

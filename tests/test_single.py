@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,8 +30,9 @@ from streamkarma import (
     load,
     save,
 )
+from streamkarma.core.loss import logistic
 from streamkarma.errors import RecordError
-from streamkarma.estimators.judged import probabilities, probability
+from streamkarma.estimators.judged import probabilities
 
 #: Of every learner the forms that have code of their own.
 FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
@@ -95,7 +97,7 @@ class InBlocks(OneByOne):
     """A model through blocks of one event."""
 
     def predict(self, x: dict[str, Any]) -> Any:
-        with patch("streamkarma.estimators.learner.Learner.single", lambda *_: None):
+        with patch("streamkarma.estimators.learner.Learner.one", lambda *_: None):
             return super().predict(x)
 
     def learn(self, x: dict[str, Any], y: Any, w: float) -> None:
@@ -181,7 +183,7 @@ def test_numbers_under_known_names_need_no_batch(form: str, task: str) -> None:
             model.learn_one(x, label(task, 1))
 
 
-@pytest.mark.parametrize("wrong", [float("inf"), 1j, b"1", [1.0], object()])
+@pytest.mark.parametrize("wrong", [float("inf"), 10**400, 1j, np.complex128(1), b"1", [1.0], object()])
 def test_what_blocks_refuse_is_refused_and_leaves_no_trace(wrong: Any) -> None:
     model = ExplicitKARMAClassifier()
     for t in range(4):
@@ -196,6 +198,62 @@ def test_what_blocks_refuse_is_refused_and_leaves_no_trace(wrong: Any) -> None:
         with pytest.raises(RecordError):
             model.learn_one(PAIR, y, w)
     assert bits(model) == before
+
+
+class Text(str):
+    """A name that is not quite a string."""
+
+
+def test_names_may_be_anything_that_can_be_hashed() -> None:
+    one, other = OneByOne(made("arow", "classes")), InBlocks(made("arow", "classes"))
+    rows = [{"a": 1.0, 7: 2.0}, {True: -1.0, "a": 0.5}, {Text("a"): 3.0}, {("a", 1): 2.0, 7: 1.5}, {7.0: 1.0}]
+    for t, x in enumerate(rows * 4):
+        assert one.predict(x) == other.predict(x)
+        one.learn(x, t % 2 == 0, 1.0)
+        other.learn(x, t % 2 == 0, 1.0)
+    assert bits(one.model) == bits(other.model)
+
+
+def test_names_that_came_with_a_batch_that_failed_are_given_room() -> None:
+    one, other = OneByOne(made("arow", "classes")), InBlocks(made("arow", "classes"))
+    new = {f"n{i}": float(i) for i in range(100)}
+    for way in (one, other):
+        for t in range(4):
+            way.predict(PAIR)
+            way.learn(PAIR, t % 2 == 0, 1.0)
+        with pytest.raises(RecordError):
+            way.model._learn([new, {"a": 1j}], [True, True], [1.0, 1.0])
+        way.learn(new, True, 1.0)
+    assert one.predict(new) == other.predict(new)
+    assert bits(one.model) == bits(other.model)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 99)), max_size=40), st.integers(0, 90))
+@settings(max_examples=30, derandomize=True)
+def test_labels_that_come_late_count_as_in_blocks(plan: list[tuple[bool, int]], first: int) -> None:
+    one, other = OneByOne(made("arow", "classes")), InBlocks(made("arow", "classes"))
+    for way in (one, other):
+        way.learn(PAIR, True, 1.0)
+        for number in range(first):
+            way.predict({**PAIR, "a": float(number)})
+        for asks, number in plan:
+            x = {**PAIR, "a": float(number)}
+            way.predict(x) if asks else way.learn(x, number % 2 == 0, 1.0)
+    assert bits(one.model) == bits(other.model)
+
+
+def test_two_models_learn_in_two_threads_as_in_turn() -> None:
+    def learned(seed: int) -> list[Any]:
+        rng = np.random.default_rng(seed)
+        way, said = OneByOne(made("arow", "classes")), []
+        for _ in range(2_000):
+            x = {f"n{i}": rng.standard_normal() for i in range(8) if rng.random() < 0.5}
+            said.append(way.predict(x))
+            way.learn(x, bool(x.get("n0", 0.0) > 0.0), 1.0)
+        return [said, bits(way.model)]
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(learned, range(2))) == list(map(learned, range(2)))
 
 
 def test_mappings_need_not_be_dictionaries() -> None:
@@ -214,11 +272,10 @@ def test_mappings_need_not_be_dictionaries() -> None:
     model = KARMAClassifier()
     for t in range(4):
         model.learn_one(OrderedDict(PAIR), t % 2 == 0)
-    # More items than there are names: the short way has no room for them.
     assert set(model.predict_proba_one(Repeating(PAIR))) == {False, True}
 
 
 @given(st.lists(st.floats(-800, 800), min_size=1, max_size=9))
 def test_one_probability_is_that_of_many(scores: list[float]) -> None:
     expected = probabilities(np.array(scores)[:, None], 2)[:, 1].tolist()
-    assert [probability(score) for score in scores] == expected
+    assert [logistic(score) for score in scores] == expected

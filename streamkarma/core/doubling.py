@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.karma import Rule
-from streamkarma.core.learning import Arrays, Single
+from streamkarma.core.learning import Arrays
 from streamkarma.core.passes import Floats
+from streamkarma.core.single import Event, Stage
 from streamkarma.core.support import SupportVectors
 from streamkarma.core.theory import Pace, horizon
 from streamkarma.core.vectors import ADDED, MERGED_CLOSEST, MERGED_EXACTLY, REMOVED, REPLACED, STEPS
@@ -88,7 +89,7 @@ class DoublingSupportVectors(SupportVectors):
         self.vectors.counts[LASTING] = old.counts[LASTING]
         self._tune()
 
-    def single(self, block: Block) -> Single | None:
+    def single(self, event: Event) -> list[Stage] | None:
         """None; see ``Core.single``."""
         return None
 

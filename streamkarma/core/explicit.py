@@ -22,10 +22,10 @@ from streamkarma.core.adaptive import (
     new_clock,
 )
 from streamkarma.core.features import ATTRIBUTES, COORDINATES, Form, Places, hashed, set_count, shares
-from streamkarma.core.learning import Arrays, Single, begun
+from streamkarma.core.learning import Arrays, begun
 from streamkarma.core.passes import Floats
 from streamkarma.core.rounds import run_block
-from streamkarma.core.single import SingleExplicit, run_explicit
+from streamkarma.core.single import Event, Stage, run_explicit
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
 
@@ -126,8 +126,7 @@ class Explicit:
         events = len(losses)
         done = 0
         while True:
-            done = run_block(self.form, self.shares, self.step, self.known, self.clock, self.weights,
-                             self.spread, block, labels, weights, done, scores, losses)  # fmt: skip
+            done = run_block(*self.parts(), block, labels, weights, done, scores, losses)
             if done == events:
                 return scores, losses
             items = slice(block.starts[done], block.starts[done + 1])
@@ -139,9 +138,13 @@ class Explicit:
         events = len(block.starts) - 1
         return self.run(block, np.full(events, np.nan), np.ones(events))[0]
 
-    def single(self, block: Block) -> Single | None:
+    def single(self, event: Event) -> list[Stage] | None:
         """See ``Core.single``."""
-        return SingleExplicit(self, block, self, run_explicit)
+        return [Stage(self, event, run_explicit, self.parts)]
+
+    def parts(self) -> tuple[Form, Rows, Step, Places, Floats, Rows, Rows]:
+        """What ``run_block`` takes of the model."""
+        return self.form, self.shares, self.step, self.known, self.clock, self.weights, self.spread
 
     def restart(self, steps: int) -> None:
         """Forget every weight, and go on as after ``steps`` steps."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.passes import Floats
 from streamkarma.events.block import Block
+
+if TYPE_CHECKING:
+    from streamkarma.core.single import Event, Stage
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -36,29 +39,6 @@ def capacity(now: int, needed: int) -> int:
     (8, 16)
     """
     return now if needed <= now else max(8, 1 << (needed - 1).bit_length())
-
-
-class Single(Protocol):
-    """One event through a core learner, again and again; see ``Core.single``.
-
-    Attributes
-    ----------
-    scores
-        Shape (1, C): what was said of the last event before it was learned. Overwritten by the next.
-    """
-
-    scores: NDArray[np.float64]
-
-    def __call__(self, label: float, weight: float, delay: float) -> None:
-        """Predict, then learn, the event that is in the block.
-
-        Parameters
-        ----------
-        label, weight
-            As in ``Core.run``.
-        delay
-            As in ``Mixture.run``.
-        """
 
 
 class Core(Protocol):
@@ -99,14 +79,18 @@ class Core(Protocol):
     def scores(self, block: Block) -> NDArray[np.float64]:
         """Scores of every event, shape (T, C), without learning."""
 
-    def single(self, block: Block) -> Single | None:
+    def single(self, event: Event) -> list[Stage] | None:
         """A way for single events that is shorter than ``run``; None if there is none.
 
         Parameters
         ----------
-        block
-            One encoded event, which is to be replaced by the next in its place: ``starts`` is 0 and the
-            event's size, and in the other arrays what comes after is room.
+        event
+            To be replaced by the next in its place.
+
+        Returns
+        -------
+        Stages through which it goes in turn, as they are for the arrays that the learner has now; the
+        last one's scores are the learner's.
         """
 
     def restart(self, steps: int) -> None:

@@ -143,3 +143,20 @@ def losses(code: int, scores: Floats, labels: Floats) -> Floats:
         if np.isnan(labels[t]):
             result[t] = np.nan
     return result
+
+
+@borrowing
+def logistic(score: float) -> float:
+    """1 / (1 + exp(-score)), through exp of what is negative, so that nothing overflows."""
+    tail = np.exp(-abs(score))
+    larger = 1.0 / (1.0 + tail)
+    return float(larger if score > 0.0 else tail * larger)
+
+
+@compiled
+def logistics(scores: Floats) -> Floats:
+    """``logistic`` of each."""
+    chances = np.empty(scores.size)
+    for t in range(scores.size):
+        chances[t] = logistic(scores[t])
+    return chances

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.learning import Arrays, Core, Single
+from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.mixing import Mixing
 from streamkarma.core.passes import Floats
-from streamkarma.core.single import SingleMixture
+from streamkarma.core.single import Event, Stage, run_mixing
 from streamkarma.core.support import SupportVectors
 from streamkarma.events.block import Block
 
@@ -99,10 +99,18 @@ class Mixture:
         """Scores of every event, shape (T, C), without learning."""
         return self.mixing.scores(_together([expert.scores(block) for expert in self.experts], others))
 
-    def single(self, block: Block) -> Single | None:
+    def single(self, event: Event) -> list[Stage] | None:
         """See ``Core.single``; None with models from elsewhere."""
-        experts = [one for one in (expert.single(block) for expert in self.experts) if one is not None]
-        return SingleMixture(self.mixing, experts) if len(experts) == self.mixing.experts else None
+        mixing = self.mixing
+        stages = [stage for expert in self.experts for stage in expert.single(event) or ()]
+        if len(stages) != mixing.experts:
+            return None
+        said = tuple(stage.scores for stage in stages)
+
+        def parts() -> tuple[Any, ...]:
+            return said, mixing.regression, mixing.calibration, mixing.blend, mixing.memory
+
+        return [*stages, Stage(self, event, run_mixing, parts)]
 
     def restart(self, steps: int) -> None:
         """Forget everything, and go on as after ``steps`` steps."""

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from streamkarma.core.adaptive import Step
 from streamkarma.core.explicit import Explicit
-from streamkarma.core.held import Held
+from streamkarma.core.held import borrowed
 from streamkarma.core.jit import borrowing, compiled, inlined
-from streamkarma.core.learning import Arrays, Single, begun
+from streamkarma.core.learning import Arrays, begun
 from streamkarma.core.passes import Floats, Indices
 from streamkarma.core.rounds import run_block
-from streamkarma.core.single import SingleExplicit
+from streamkarma.core.single import Event, Stage
 from streamkarma.events.block import Block
 
 #: Most products that are written out together, 8 megabytes of them. An event that alone has more,
@@ -93,9 +93,9 @@ class Products:
         events = len(block.starts) - 1
         return self.run(block, np.full(events, np.nan), np.ones(events))[0]
 
-    def single(self, block: Block) -> Single | None:
+    def single(self, event: Event) -> list[Stage] | None:
         """See ``Core.single``."""
-        return SingleExplicit(self, block, self._linear, _run_one)
+        return [Stage(self, event, _run_one, self._linear.parts)]
 
     def restart(self, steps: int) -> None:
         """Forget every weight, and go on as after ``steps`` steps."""
@@ -115,13 +115,12 @@ class Products:
 
 
 @compiled
-def _run_one(held: Held, label: float, weight: float) -> int:
+def _run_one(lent: Any) -> int:
     """As ``single.run_explicit``, on the event's products."""
-    form, shares, step, known, clock, weights, spread, block, labels, counts, scores, losses = held.state
-    labels[0], counts[0] = label, weight
-    made = _products(block, 0, 1, _stretch(block, 0, MOST)[1], MOST)
-    return run_block(form, shares, step, known, clock, weights, spread, made, labels, counts, 0, scores,
-                     losses)  # fmt: skip
+    (form, shares, step, known, clock, weights, spread), event, scores, losses = borrowed(lent)
+    made = _products(event.block, 0, 1, _stretch(event.block, 0, MOST)[1], MOST)
+    return run_block(form, shares, step, known, clock, weights, spread, made, event.labels, event.weights, 0,
+                     scores, losses)  # fmt: skip
 
 
 @borrowing

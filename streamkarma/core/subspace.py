@@ -32,11 +32,11 @@ from streamkarma.core.adaptive import (
     new_clock,
 )
 from streamkarma.core.completing import Model, Setting, complete_block, run_block
-from streamkarma.core.learning import Arrays, Single, begun, capacity
+from streamkarma.core.learning import Arrays, begun, capacity
 from streamkarma.core.loss import HINGE, SQUARED
 from streamkarma.core.pairs import correlate
 from streamkarma.core.passes import Floats
-from streamkarma.core.single import SingleSubspace
+from streamkarma.core.single import Event, Stage, run_subspace
 from streamkarma.core.space import (
     DUE,
     EVENTS,
@@ -239,9 +239,10 @@ class Subspace:
             spread=moved(self.model.spread, np.full(size, first_spread(AROW))),
         )
 
-    def single(self, block: Block) -> Single | None:
+    def single(self, event: Event) -> list[Stage] | None:
         """See ``Core.single``."""
-        return SingleSubspace(self, block, self._setting, self._correlate)
+        setting = self._setting
+        return [Stage(self, event, run_subspace, lambda: (setting, self.space, self.model), self._correlate)]
 
     def restart(self, steps: int) -> None:
         """Forget all, the subspace as well as the weights, and go on as after ``steps`` steps."""

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from streamkarma.core.karma import Rule, run_block
 from streamkarma.core.kernel import growth
 from streamkarma.core.lanes import WIDTH
-from streamkarma.core.learning import Arrays, Single, begun, capacity
+from streamkarma.core.learning import Arrays, begun, capacity
 from streamkarma.core.passes import TILE, Floats
-from streamkarma.core.single import SingleSupport
+from streamkarma.core.single import Event, Stage, run_support
 from streamkarma.core.vectors import (
     ADDED,
     LONGEST,
@@ -163,9 +163,9 @@ class SupportVectors:
         events = len(block.starts) - 1
         return self.run(block, np.full(events, np.nan), np.ones(events))[0]
 
-    def single(self, block: Block) -> Single | None:
+    def single(self, event: Event) -> list[Stage] | None:
         """See ``Core.single``."""
-        return SingleSupport(self, block)
+        return [Stage(self, event, run_support, lambda: (self.vectors, self.rule, self.average))]
 
     def restart(self, steps: int) -> None:
         """Forget every support vector, and go on as after ``steps`` steps."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.jit import compiled
+from streamkarma.core.jit import borrowing, compiled
 from streamkarma.core.learning import Arrays
 from streamkarma.core.passes import Floats
 from streamkarma.events.block import Block
@@ -21,12 +21,29 @@ MOST = 10_000
 NOTHING = 0
 
 
+#: In a notebook: how often the clock ticked, then how many events were asked about, neither of which is
+#: known to Waiting yet; whether Waiting knows of any event; and from there on the keys of the former.
+_TICKS, _COUNT, _OTHERS, _KEYS = range(4)
+#: Most keys there, so that Python has to see to it but seldom.
+_PAGE = 64
+
+#: What ``note`` says: this is all there is to do, or ``ask`` or ``delay`` must be called.
+NOTED, LATE = range(2)
+
+
 class Waiting:
-    """Events that were asked about and wait for their label, known by what is in them."""
+    """Events that were asked about and wait for their label, known by what is in them.
+
+    Attributes
+    ----------
+    notebook
+        What ``note`` did without Python.
+    """
 
     def __init__(self) -> None:
         self._asked: OrderedDict[int, int] = OrderedDict()
         self._clock = 0
+        self.notebook = np.zeros(_KEYS + _PAGE, np.uint64)
 
     def delays(self, raw: Block, learned: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Floats:
         """Take note of events as they were before encoding, and say how late labels come.
@@ -45,6 +62,7 @@ class Waiting:
         Shape (T,): how many other events were learned, or asked about for the first time, since a
         learned event was asked about; 0 where it was not.
         """
+        self._read_notes()
         delays = np.zeros(len(learned))
         if not self._asked and learned.all():
             # The usual stream, in which labels are there at once.
@@ -60,22 +78,41 @@ class Waiting:
                     key = next((each for each in partial if each in self._asked), key)
                 delays[t] = self._learn(key)
             elif asked[t]:
-                self.ask(key)
+                self._ask(key)
+        self._close()
         return delays
 
     def ask(self, key: int) -> None:
         """Take note of an event that has no label yet, by its key."""
+        self._read_notes()
+        self._ask(key)
+        self._close()
+
+    def delay(self, key: int, raw: Block) -> float:
+        """Take note of one event that is learned, and say how late its label comes; see ``delays``."""
+        self._read_notes()
+        if self._asked and key not in self._asked:
+            return float(self.delays(raw, np.ones(1, np.bool_), np.zeros(1, np.bool_))[0])
+        delay = self._learn(key)
+        self._close()
+        return delay
+
+    def _read_notes(self) -> None:
+        ticks, count = self.notebook[:_OTHERS].tolist()
+        self.notebook[:_OTHERS] = 0
+        self._clock += ticks
+        for key in self.notebook[_KEYS : _KEYS + count].tolist():
+            self._ask(key)
+
+    def _close(self) -> None:
+        self.notebook[_OTHERS] = len(self._asked)
+
+    def _ask(self, key: int) -> None:
         if key != NOTHING and key not in self._asked:
             self._clock += 1
             self._asked[key] = self._clock
             if len(self._asked) > MOST:
                 self._asked.popitem(last=False)
-
-    def delay(self, key: int, raw: Block) -> float:
-        """Take note of one event that is learned, and say how late its label comes; see ``delays``."""
-        if self._asked and key not in self._asked:
-            return float(self.delays(raw, np.ones(1, np.bool_), np.zeros(1, np.bool_))[0])
-        return self._learn(key)
 
     def _learn(self, key: int) -> float:
         delay = self._clock - self._asked.pop(key, self._clock)
@@ -84,6 +121,8 @@ class Waiting:
 
     def arrays(self) -> Arrays:
         """The state: what ``restore`` takes."""
+        self._read_notes()
+        self._close()
         return {
             "asked": np.array(list(self._asked), np.uint64),
             "asked_at": np.array([*self._asked.values(), self._clock], np.int64),
@@ -107,6 +146,48 @@ class Waiting:
         times_of: list[Any] = times.tolist()
         self._asked = OrderedDict(zip(keys.tolist(), times_of[:-1], strict=True))
         self._clock = times_of[-1]
+        self.notebook[:_OTHERS] = 0
+        self._close()
+
+
+@borrowing
+def note(notebook: NDArray[np.uint64], kept: NDArray[np.uint64], raw: Block, bits: NDArray[np.uint64],
+         learned: bool) -> int:  # fmt: skip
+    """Take note of an event, as ``ask`` and ``delay`` do, if that needs no look at any other.
+
+    Parameters
+    ----------
+    notebook
+        A ``Waiting.notebook``.
+    kept
+        Shape (1,): receives the event's key.
+    raw
+        The event alone, all of its names known.
+    bits
+        Those of its values.
+    learned
+        Whether its label is there, or to come.
+
+    Returns
+    -------
+    NOTED, and the label is not late; LATE, and nothing is done.
+    """
+    key, count, others = np.uint64(NOTHING), np.int64(notebook[_COUNT]), notebook[_OTHERS] > 0
+    for j in range(raw.starts[1]):
+        if not np.isnan(raw.values[j]):
+            key += item_key(raw.coordinates[j], bits[j])
+    kept[0] = key
+    if learned:
+        if others or count > 1 or (count == 1 and notebook[_KEYS] != key):
+            return LATE
+        notebook[_TICKS] += np.uint64(count + 1)
+        notebook[_COUNT] = 0
+    elif key != np.uint64(NOTHING) and (count == 0 or notebook[_KEYS + count - 1] != key):
+        if count == notebook.size - _KEYS:
+            return LATE
+        notebook[_KEYS + count] = key
+        notebook[_COUNT] += np.uint64(1)
+    return NOTED
 
 
 @compiled

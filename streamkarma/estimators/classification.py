@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from river import base
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.frames import records_of
-from streamkarma.estimators.judged import Judged, joined, probabilities, probability
+from streamkarma.estimators.judged import Judged, joined, probabilities
 from streamkarma.estimators.learner import check_weight
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import NEW, NONE, Label, Labels
@@ -53,20 +54,18 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
         self, x: Record, **_: Any
     ) -> dict[Label, float]:
         """Probability of every class seen so far; empty before the first."""
-        known, scores = self._labels.known, self._score(x)
-        if len(known) == 2:
-            second = probability(scores.item())
+        known, second = self._labels.known, self._learner.one(x, nan, 1.0)
+        if len(known) == 2 and second is not None:
             return {known[0]: 1.0 - second, known[1]: second}
+        scores = self._scores([x]) if second is None else self._learner.said
         return dict(zip(known, probabilities(scores, len(known))[0].tolist(), strict=True))
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
         """See ``KARMABase.learn_one``."""
         weight, index = check_weight(w), self._labels.index(y)
-        single = self._learner.single(x) if weight > 0.0 and index != NEW else None
-        if single is None:
+        label = float(index) if len(self._labels.known) > 2 else 2.0 * index - 1.0
+        if index == NEW or weight == 0.0 or self._learner.one(x, label, weight) is None:
             super().learn_one(x, y, w)
-        else:
-            single.learn(float(index) if len(self._labels.known) > 2 else 2.0 * index - 1.0, weight)
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Probability of every class seen so far, one row per row of ``X``."""
@@ -87,7 +86,8 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
     def decision_one(self, x: Record) -> float | dict[Label, float]:
         """The raw score: with up to two classes a number that is positive for the second of
         ``classes``, with more a number for each."""
-        scores = self._score(x)[0].tolist()
+        short = self._learner.one(x, nan, 1.0) is not None
+        scores = (self._learner.said if short else self._scores([x]))[0].tolist()
         if len(scores) == 1:
             return float(scores[0])
         return dict(zip(self._labels.known, scores, strict=True))
@@ -95,11 +95,6 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
     def _probabilities(self, records: Sequence[Record]) -> NDArray[np.float64]:
         known = len(self._labels.known)
         return probabilities(self._scores(records), known)
-
-    def _score(self, x: Record) -> NDArray[np.float64]:
-        """Scores of one event, shape (1, C); the next may overwrite them."""
-        single = self._learner.single(x)
-        return self._scores([x]) if single is None else single.scores()
 
     def _scores(self, records: Sequence[Record]) -> NDArray[np.float64]:
         return self._learner.scores(records)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.loss import CLASSIFICATION, losses, multiclass_loss_and_slopes
+from streamkarma.core.loss import CLASSIFICATION, logistics, losses, multiclass_loss_and_slopes
 
 
 class Judged(NamedTuple):
@@ -37,21 +37,11 @@ def probabilities(scores: NDArray[np.float64], known: int) -> NDArray[np.float64
     if known < 2:
         return np.ones((len(scores), known))
     if scores.shape[1] == 1:
-        # Through exp of what is negative, so that nothing overflows.
-        tail = np.exp(-np.abs(scores[:, 0]))
-        larger = 1.0 / (1.0 + tail)
-        second = np.where(scores[:, 0] > 0.0, larger, tail * larger)
+        second = logistics(scores[:, 0])
         return np.column_stack([1.0 - second, second])
     shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
     result: NDArray[np.float64] = shifted / shifted.sum(axis=1, keepdims=True)
     return result
-
-
-def probability(score: float) -> float:
-    """That of the second of two classes: what ``probabilities`` says of one score, to the last bit."""
-    tail = float(np.exp(-abs(score)))  # math.exp may differ in the last bit
-    larger = 1.0 / (1.0 + tail)
-    return larger if score > 0.0 else tail * larger
 
 
 def joined(pieces: list[tuple[int, NDArray[np.float64]]], events: int, classes: int) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from streamkarma.core.mixture import Mixture
 from streamkarma.core.moments import encode, memory
 from streamkarma.core.waiting import Waiting
 from streamkarma.errors import RecordError
-from streamkarma.estimators.single import Single, pack
+from streamkarma.estimators.single import Single
 from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
 from streamkarma.events.vocabulary import PASSING, Record, Vocabulary
@@ -55,38 +55,61 @@ class Learner:
         #: The block that was encoded last, and how late its labels come.
         self.encoded: Block
         self._delays = np.zeros(0)
+        #: The short way, and the same if nothing was done since that may have made it stale.
         self._single: Single | None = None
+        self._ready: Single | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # What compiled code holds is of this very learner: a copy makes its own.
-        return {**self.__dict__, "_single": None}
+        return {**self.__dict__, "_single": None, "_ready": None}
 
     def batch(self) -> Batch:
         """An empty batch to append records to."""
         return Batch(self.vocabulary, self.scale)
 
-    def single(self, record: Record) -> Single | None:
-        """The short way for an event; None if it has to go through a batch.
+    def one(self, record: Record, label: float, weight: float) -> float | None:
+        """Predict, then learn, one event the short way.
 
-        That is so if it has a string, a new name or a value that cannot be used, or if the core learner
-        has no short way.
+        Parameters
+        ----------
+        record
+            The event.
+        label, weight
+            As of ``Core.run``, but the weight is above 0.
+
+        Returns
+        -------
+        The logistic function of the first score, all of which are in ``said`` then. None, and nothing is
+        done, if the event has to go through a batch: if it has a string, a new name or a value that cannot
+        be used, or if the core learner has no short way.
         """
-        names, single = self.vocabulary.numeric, self._single
-        packed = pack(record, names)
-        if packed is None:
+        single = self._ready or self._renewed()
+        if single is None:
             return None
-        if (
-            single is None
-            or single.names is not names
-            or single.known != len(names)
-            or single.moments is not self.moments
-        ):
-            single = self._single = Single(self)
-        return single if single.takes(packed) else None
+        way = single.way
+        chance: float = way.run(way.address, record, label, weight)
+        if chance == chance:
+            return chance
+        self._ready = None
+        return single.finish(record, label, weight)
+
+    @property
+    def said(self) -> Floats:
+        """Scores of the event that took the short way last, shape (1, C); the next overwrites them."""
+        assert self._single is not None
+        return self._single.way.scores
+
+    def _renewed(self) -> Single | None:
+        if self._single is None or not self._single.is_current(self):
+            self._single = Single(self)
+        if self._single.way.stages:
+            self._ready = self._single
+        return self._ready
 
     def encode(self, batch: Batch, learned: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Block:
         """The batch as the core learner sees it; ``learned`` events count in the statistics, and for
         those ``asked`` about a label is to come."""
+        self._ready = None
         self.make_room()
         block = batch.block()
         if batch.has_passing and (block.coordinates[np.repeat(learned, batch.sizes())] >= PASSING).any():
@@ -152,6 +175,14 @@ class Learner:
         beside = self.waiting.arrays() if self.waiting is not None else {}
         return header, {"moments": moments, **beside, **self.core.arrays()}
 
+    def take_over(self, other: Learner) -> None:
+        """Have the names and the statistics of another, and a core learner that begins after its steps."""
+        self._ready = None
+        self.vocabulary, self.moments = other.vocabulary, other.moments
+        self.core.restart(other.core.steps)
+        if self.waiting is not None and other.waiting is not None:
+            self.waiting = other.waiting
+
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Take over a ``state``.
 
@@ -160,6 +191,7 @@ class Learner:
         ValueError
             If the parts of the state contradict each other.
         """
+        self._ready = None
         entries = [(name, category) for name, category in header["entries"]]
         self.vocabulary.restore(entries, int(header["ignored"]))
         moments = arrays.pop("moments")

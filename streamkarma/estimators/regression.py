@@ -68,22 +68,19 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
 
     def predict_one(self, x: Record) -> float:
         """The predicted target; 0 before anything was learned."""
-        single = self._learner.single(x)
-        if single is None:
+        if self._learner.one(x, nan, 1.0) is None:
             return float(self._predict([x])[0])
         _, centre, spread = encode_target(nan, nan, self._target, self.scale, inf)
-        return single.scores().item() * spread + centre
+        return self._learner.said.item() * spread + centre
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
         """See ``KARMABase.learn_one``."""
         weight, target = check_weight(w), self.check_label(y)
-        single = self._learner.single(x) if weight > 0.0 else None
-        if single is None:
-            super().learn_one(x, y, w)
+        standard, _, _ = encode_target(target, 0.0, self._target, self.scale, self._learner.longest)
+        if weight > 0.0 and self._learner.one(x, standard, weight) is not None:
+            encode_target(target, weight, self._target, self.scale, self._learner.longest)
         else:
-            longest = self._learner.longest
-            standard, _, _ = encode_target(target, weight, self._target, self.scale, longest)
-            single.learn(standard, weight)
+            super().learn_one(x, y, w)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """The predicted target of every row."""
@@ -136,14 +133,9 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
         standardised, which is what v = 0 predicts: from them nothing but their mean is to
         be learned. (Without ``scale`` they would have taught the constant, and that is lost.)
         """
-        other = classifier._learner
-        steps = other.core.steps
-        self._learner.vocabulary, self._learner.moments = other.vocabulary, other.moments
-        self._learner.core.restart(steps)
-        if self._learner.waiting is not None and other.waiting is not None:
-            self._learner.waiting = other.waiting
+        self._learner.take_over(classifier._learner)
         if self.scale:
-            self._target[:] = (steps, target, 0.0)
+            self._target[:] = (self.steps, target, 0.0)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""

@@ -14,6 +14,10 @@ from streamkarma.errors import RecordError
 from streamkarma.events.block import Block
 from streamkarma.events.vocabulary import PASSING, Record, Vocabulary
 
+_PYTHON = frozenset({float, int, bool})
+#: Types whose values give themselves as a float, without a warning and without running code of anyone's.
+PLAIN = _PYTHON | {np.float64, np.float32, np.int64, np.int32, np.bool_}
+
 
 class Batch:
     """Events one after another, encoded by name only: no statistics yet.
@@ -65,7 +69,7 @@ class Batch:
         return len(records)
 
     def extend_plain(self, records: Sequence[Record]) -> bool:
-        """Add events if all hold nothing but finite numbers under known names, else none.
+        """Add events if all hold nothing but finite numbers of ``PLAIN`` under known names, else none.
 
         Without a loop of its own: these are nearly all events, and this is where a fast
         stream spends its time.
@@ -74,8 +78,12 @@ class Batch:
         known = self._vocabulary.numeric.__getitem__
         try:
             numbers = list(chain.from_iterable([record.values() for record in records]))
+            kinds = set(map(type, numbers))
+            if not kinds <= PLAIN:
+                return False
             values = array("d", numbers)
-            if not isfinite(sum(numbers)):
+            # numpy's own numbers would warn of a sum that they cannot hold.
+            if not isfinite(sum(numbers if kinds <= _PYTHON else values)):
                 return False
             self._coordinates.extend(map(known, chain.from_iterable(records)))
         except (TypeError, KeyError, OverflowError):

@@ -23,6 +23,9 @@ PASSING = 1 << 30
 
 Record = Mapping[Any, Any]
 
+#: Numbers that are refused; of numpy's only complex128 is a ``complex``.
+_COMPLEX = (complex, np.complexfloating)
+
 
 class Vocabulary:
     """What index a name or a category has.
@@ -227,7 +230,7 @@ def as_number(name: Hashable, value: Any) -> float:
     RecordError
         If it is infinite or no number.
     """
-    if not isinstance(value, (numbers.Number, np.bool_)) or isinstance(value, complex):
+    if not isinstance(value, (numbers.Number, np.bool_)) or isinstance(value, _COMPLEX):
         raise RecordError(f"attribute {name!r} holds a {type(value).__name__}, not a number or a string")
     try:
         number = float(value)  # type: ignore[arg-type]  # every Number but complex has __float__
