@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 
 #: Blocks read before they are needed: enough that neither side waits for the other's worst moment.
-DEPTH = 4
+DEPTH = 2
 #: How long the end waits for the reader. One that waits for input itself is left behind.
 _PATIENCE_SECONDS = 0.2
 
