@@ -54,7 +54,7 @@ def write_labels(axes: Axes, rows: list[dict[str, Any]], dots: list[Bbox]) -> No
             text = axes.annotate(row["label"], point, (right, up), textcoords="offset points", ha=side,
                                  fontsize=7, color=colour(row))  # fmt: skip
             box = text.get_window_extent()
-            if frame.x0 < box.x0 and box.x1 < frame.x1 and not box.count_overlaps(taken):
+            if frame.x0 < box.x0 and box.x1 < frame.x1 and not any(map(box.overlaps, taken)):
                 break
             text.remove()
         taken.append(box)

@@ -164,7 +164,7 @@ def test_the_speed_on_a_topic(cluster: Cluster) -> None:
         "attach",
         "attach --output-topic",
     ]
-    assert [line[:22].strip() for line in table[2:7]] == names
+    assert [line[:22].strip() for line in table[2:8]] == names
     assert table[8].startswith("attach takes ")
 
 
