@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.task import Tasked
+from streamkarma.sources.records import Records
 from tests.loops import kept, records_of
 
 numbers = st.integers(-50, 50).map(lambda i: i / 4)
@@ -116,3 +117,13 @@ def test_long_and_mostly_plain(seed: int) -> None:
         assert fed(lines, cuts, scanner=False) == whole
         assert fed(lines, cuts, ahead=3) == whole
         assert fed(lines, cuts, printed=False)[1:] == whole[1:]
+
+
+def test_a_newline_inside_of_a_record_does_not_make_two_of_it() -> None:
+    loop = kept(Tasked("binary", {}, None, lambda _: None, "karma"))
+    usual = [b'{"a":%d,"y":%d}' % (i % 7, i % 2) for i in range(100)]
+    loop.loop.feed(Records(usual, len(usual), lambda i: {"offset": i}))
+    odd = [b'{"a":1,"y":0}\n{"a":2,"y":1}', b'{"a":3,"y":1}', b'{"a":4,"y":0}\n', b'{"a":5,"y":1}']
+    loop.loop.feed(Records(odd, len(odd), lambda i: {"offset": 100 + i}))
+    assert [row["target"] for row in loop.rows[100:]] == [1, 0, 1]
+    assert [letter["offset"] for letter in loop.dead] == [100]
