@@ -158,5 +158,8 @@ if __name__ == "__main__":
     _broker = Broker(_folder.absolute())
     _broker.start()
     print(_broker.address, _broker.locked_address, flush=True)
-    signal.sigwait({signal.SIGINT, signal.SIGTERM})
+    _ends = {signal.SIGINT, signal.SIGTERM}
+    # Not before the broker was started, which would not hear them either.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ends)
+    signal.sigwait(_ends)
     _broker.stop()
