@@ -67,7 +67,7 @@ MARKS = (
     # A loop in Python spends most of its time between the learner's operations.
     Mark(ONE, "explicit", RIVER, 2.5),
     Mark(ONE, "karma 512", RIVER, 2.0),
-    # Eleven learners, for the error of the best.
+    # Ten learners and a blend of them, for the error of the best.
     Mark(ONE, "auto", RIVER, 0.5, no_worse=True),
     # A line of JSON for every event: at most three tenths of the speed.
     Mark(ONE, "explicit, written", "explicit", 0.7),

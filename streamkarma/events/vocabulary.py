@@ -79,10 +79,6 @@ class Vocabulary:
         """Shape (coordinates,): the attribute that each coordinate belongs to."""
         return self._owners[: self.coordinate_count]
 
-    def numeric_names(self) -> list[tuple[str, int]]:
-        """Names that are text, with the coordinates of their numbers."""
-        return [(name, k) for name, k in self.numeric.items() if isinstance(name, str)]
-
     def owners_of(self, coordinates: NDArray[np.int32]) -> NDArray[np.int32]:
         """The attribute that each coordinate belongs to."""
         return self._owners[coordinates]
