@@ -17,6 +17,8 @@ Item = TypeVar("Item")
 DEPTH = 2
 #: How long the end waits for the reader. One that waits for input itself is left behind.
 _PATIENCE_SECONDS = 0.2
+#: A signal that comes just before the wait begins does not end it; it is heeded after so long.
+_WAKE_SECONDS = 0.1
 
 
 class Ahead(Generic[Item]):
@@ -47,7 +49,12 @@ class Ahead(Generic[Item]):
 
     def next(self) -> Item | None:
         """The next item, waited for; None after the last. What the iterator raises is raised here."""
-        item = self._ready.get()
+        while True:
+            try:
+                item = self._ready.get(timeout=_WAKE_SECONDS)
+                break
+            except Empty:
+                continue
         if isinstance(item, BaseException):
             raise item
         return item
