@@ -126,7 +126,7 @@ class Attach:
     def _pause(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            if self._stop.number is not None:
+            if self._stop.has_come():
                 raise InterruptedError
             time.sleep(0.05)
 

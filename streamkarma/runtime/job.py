@@ -119,9 +119,10 @@ class Job:
         self.replayed = 0
         self.lost: dict[str, int] = {}
         self.setbacks = 0
+        #: Whether a signal has come.
+        self.stopped = stop.has_come
         #: Set once who reads the predictions has gone.
         self.unread = False
-        self._stop = stop
         self._heard = time.monotonic()
         self._missed = False
 
@@ -129,10 +130,6 @@ class Job:
     def writes(self) -> bool:
         """Whether anything is sent to a topic."""
         return bool(self.topics.avoid)
-
-    def stopped(self) -> bool:
-        """Whether a signal has come."""
-        return self._stop.number is not None
 
     def done(self, events: int) -> bool:
         """Whether so many events are all that was asked for, or nobody reads any more."""

@@ -69,6 +69,8 @@ class Ledger:
         self.sink: TopicSink | None = None
         self.consumer: KafkaConsumer
         self._journal = Journal()
+        #: Where partitions are, as far as the group was not told and no transaction will tell it.
+        self._untold: dict[TopicPartition, int] = {}
         self._uncommitted_since: float | None = None
         self._next_checkpoint = 0
         self._checkpointed = self._confirmed = time.monotonic()
@@ -90,10 +92,19 @@ class Ledger:
         if self._uncommitted_since is None:
             self._uncommitted_since = time.monotonic()
 
+    def place(self, partition: TopicPartition, offset: int) -> bool:
+        """A partition begins there; returns whether the model file says otherwise."""
+        if self.sink is None:
+            self._untold[partition] = offset
+        before, self.positions[partition] = self.positions.get(partition), offset
+        return before != offset
+
     def note(self, partition: TopicPartition, first: int, end: int) -> None:
         """Records were learned up to an offset; ``first`` is where they began."""
         self._journal.add(partition, self.positions.get(partition, first), end)
         self.positions[partition] = end
+        if self.sink is None:
+            self._untold[partition] = end
 
     def settle(self, quiet: bool) -> None:
         """Commit, and write the model, if it is time to; ``quiet`` if no records wait."""
@@ -127,11 +138,12 @@ class Ledger:
             self._uncommitted_since = None
             self._confirmed = time.monotonic()
             self._job.committed(self._session.loop.tally())
-        if not checkpoint or not self._journal:
+        if not checkpoint:
             return
-        if self.sink is None:
-            self._commit_for_group(self._journal.ends)
-        self.save()
+        if self._untold:
+            self._commit_for_group(self._untold)
+        if self._journal:
+            self.save()
 
     def save(self) -> None:
         """Write the model with its positions; the journal begins anew."""
@@ -145,19 +157,24 @@ class Ledger:
         self._next_checkpoint = loop.counters.events + self._job.plan.checkpoint_every
 
     def void(self) -> None:
-        """Forget what is not safe: from now on, a partition given up takes nothing along."""
+        """Forget what is not safe or not told: from now on, a partition given up takes nothing along."""
         self._journal = Journal()
+        self._untold = {}
         self._uncommitted_since = None
 
     async def before_leaving(self) -> None:
         """Partitions are to be given up: nothing of them may be in memory alone."""
         if self.sink is not None:
             self.commit(checkpoint=True)
-        elif self._journal:
+            return
+        if self._untold:
+            # Whatever comes of it: from now on others may have them, and tell more.
+            untold, self._untold = self._untold, {}
             try:
-                await self.consumer.commit_async(self._tagged(self._journal.ends))
+                await self.consumer.commit_async(self._tagged(untold))
             except errors.KafkaError as error:
                 _mind(error)
+        if self._journal:
             self.save()
 
     def _confirm(self) -> None:
@@ -174,6 +191,7 @@ class Ledger:
         self._confirmed = time.monotonic()
         try:
             self.consumer.commit(self._tagged(ends), timeout_ms=_COMMIT_MS)
+            self._untold = {}
         except errors.KafkaError as error:
             _mind(error)
 

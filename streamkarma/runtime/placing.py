@@ -37,8 +37,7 @@ def place(fresh: Iterable[TopicPartition], ledger: Ledger, job: Job) -> None:
         elif offset < beginnings[tp]:
             say_lost(job, tp, offset, default[tp])
             offset = default[tp]
-        new |= ledger.positions.get(tp) != offset
-        ledger.positions[tp] = offset
+        new |= ledger.place(tp, offset)
         consumer.seek(tp, offset)
         consumer.resume(tp)
     if new:

@@ -64,7 +64,7 @@ class Run:
         with ExitStack() as stack:
             loop = session.new_loop(open_output(plan, stack))
             stack.enter_context(self._stop.installed())
-            session.wait_until(lambda: self._stop.number is not None)
+            session.wait_until(self._stop.has_come)
             try:
                 self._read_all(stack, loop)
                 session.save()
@@ -109,9 +109,9 @@ class Run:
             blocks = (each.records() for each in lines)
             return lambda: next(blocks, None)
         lines = read_lines(read, plan.max_record_bytes, block)
-        ahead = Ahead(loop.scan_ahead(each.records()) for each in lines)
+        ahead = Ahead((loop.scan_ahead(each.records()) for each in lines), self._stop.has_come)
         stack.callback(ahead.close)
-        return self._stop.unless(ahead.next)
+        return ahead.next
 
     def _after_block(self, loop: Loop) -> None:
         if loop.counters.events >= self._next_checkpoint:

@@ -42,6 +42,10 @@ class StopSignal:
             for number, handler in old.items():
                 signal.signal(number, handler)
 
+    def has_come(self) -> bool:
+        """Whether to stop."""
+        return self.number is not None
+
     def unless(self, wait: Callable[Given, Got]) -> Callable[Given, Got]:
         """``wait``, which raises InterruptedError once a signal has come.
 
@@ -51,7 +55,7 @@ class StopSignal:
         def wait_unless_stopped(*args: Given.args, **kwargs: Given.kwargs) -> Got:
             try:
                 self._waiting = True
-                if self.number is not None:
+                if self.has_come():
                     raise InterruptedError
                 return wait(*args, **kwargs)
             finally:

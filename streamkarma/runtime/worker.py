@@ -261,6 +261,7 @@ class Worker:
             self._assignment.lost = False
             if self._ledger.unsafe:
                 raise SetbackError("the group went on without this process")
+            self._ledger.void()
         return polled
 
     def _learn(self, partition: TopicPartition, records: list[ConsumerRecord]) -> None:

@@ -7,7 +7,7 @@ the events before them are learned on the other.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from queue import Empty, Queue
 from typing import Generic, TypeVar
 
@@ -17,7 +17,8 @@ Item = TypeVar("Item")
 DEPTH = 2
 #: How long the end waits for the reader. One that waits for input itself is left behind.
 _PATIENCE_SECONDS = 0.2
-#: A signal that comes just before the wait begins does not end it; it is heeded after so long.
+#: Who waits for an item looks so often whether to stop. A signal's handler must not raise in
+#: there: it could leave the queue locked for good.
 _WAKE_SECONDS = 0.1
 
 
@@ -28,19 +29,22 @@ class Ahead(Generic[Item]):
     ----------
     items
         What to run.
+    stopped
+        Whether to wait no longer.
     depth
         Most items that are ready before they are asked for.
 
     Examples
     --------
-    >>> ahead = Ahead(iter([1, 2]))
+    >>> ahead = Ahead(iter([1, 2]), stopped=lambda: False)
     >>> ahead.next(), ahead.next(), ahead.next()
     (1, 2, None)
     >>> ahead.close()
     """
 
-    def __init__(self, items: Iterator[Item], depth: int = DEPTH) -> None:
+    def __init__(self, items: Iterator[Item], stopped: Callable[[], bool], depth: int = DEPTH) -> None:
         self._items = items
+        self._stopped = stopped
         self._ready: Queue[Item | BaseException | None] = Queue(depth)
         self._closed = False
         # A daemon: input that never comes must not keep the program from ending.
@@ -48,16 +52,24 @@ class Ahead(Generic[Item]):
         self._thread.start()
 
     def next(self) -> Item | None:
-        """The next item, waited for; None after the last. What the iterator raises is raised here."""
-        while True:
+        """The next item, waited for; None after the last.
+
+        Raises
+        ------
+        InterruptedError
+            If it is time to stop.
+        BaseException
+            What the iterator raised.
+        """
+        while not self._stopped():
             try:
                 item = self._ready.get(timeout=_WAKE_SECONDS)
-                break
             except Empty:
                 continue
-        if isinstance(item, BaseException):
-            raise item
-        return item
+            if isinstance(item, BaseException):
+                raise item
+            return item
+        raise InterruptedError
 
     def close(self) -> None:
         """Drop what is ready, and have the thread end."""

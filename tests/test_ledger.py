@@ -1,0 +1,89 @@
+"""What a group is told, where no transaction tells it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from kafka import TopicPartition, errors
+from kafka.structs import OffsetAndMetadata
+
+from streamkarma.runtime.ledger import Ledger
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class Group:
+    """A consumer, as far as a ledger asks it for anything."""
+
+    def __init__(self) -> None:
+        self.told: dict[TopicPartition, int] = {}
+        #: What goes wrong at the next commit.
+        self.trouble: errors.KafkaError | None = None
+
+    def assignment(self) -> set[TopicPartition]:
+        return {A, B}
+
+    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], timeout_ms: int = 0) -> None:
+        trouble, self.trouble = self.trouble, None
+        if trouble is not None:
+            raise trouble
+        self.told |= {tp: each.offset for tp, each in offsets.items()}
+
+    async def commit_async(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        self.commit(offsets)
+
+
+@pytest.fixture
+def group() -> Group:
+    return Group()
+
+
+@pytest.fixture
+def ledger(group: Group) -> Ledger:
+    """A ledger that writes no file."""
+    loop = SimpleNamespace(counters=SimpleNamespace(events=0), tally=lambda: None)
+    session = SimpleNamespace(kept={}, save=lambda **kept: None, loop=loop)
+    plan = SimpleNamespace(checkpoint_every=100)
+    job: Any = SimpleNamespace(instance="i", path="m", plan=plan, committed=lambda tally: None)
+    made = Ledger(job, cast(Any, session))
+    made.consumer = group
+    return made
+
+
+def test_what_is_in_the_file_when_a_partition_comes_is_told_at_the_next_commit(
+    group: Group, ledger: Ledger
+) -> None:
+    ledger.place(A, 3)
+    ledger.note(A, 3, 10)
+    # The file is written for the sake of B, and A's events are in it, too.
+    assert ledger.place(B, 5)
+    ledger.save()
+    ledger.commit(checkpoint=True)
+    assert group.told == {A: 10, B: 5}
+
+
+def test_what_the_brokers_did_not_hear_is_told_again(group: Group, ledger: Ledger) -> None:
+    ledger.note(A, 0, 10)
+    group.trouble = errors.KafkaTimeoutError()
+    ledger.commit(checkpoint=True)
+    assert (group.told, ledger.unsafe) == ({}, False)
+    ledger.commit(checkpoint=True)
+    assert group.told == {A: 10}
+
+
+@pytest.mark.parametrize("trouble", [None, errors.KafkaTimeoutError()])
+def test_partitions_that_have_left_are_told_of_no_more(
+    group: Group, ledger: Ledger, trouble: errors.KafkaError | None
+) -> None:
+    ledger.note(A, 0, 10)
+    group.trouble = trouble
+    asyncio.run(ledger.before_leaving())
+    assert group.told == ({} if trouble else {A: 10})
+    group.told = {A: 99}  # whoever has it now
+    ledger.note(B, 0, 4)
+    ledger.commit(checkpoint=True)
+    assert group.told == {A: 99, B: 4}
