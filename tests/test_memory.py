@@ -42,7 +42,7 @@ def taken(model: Any, attributes: int, count: int = 400, observed: int = 5, clas
 @pytest.mark.parametrize("attributes", [6, 20, 150])
 def test_support_vectors(attributes: int, budget: int, classes: int) -> None:
     a, b, c = up(attributes + 1), 64 * -(-budget // 64), 1 if classes == 2 else classes
-    formula = 8 * a * c * b + a * b + 8 * b * min(a, up(2 * (attributes + 1))) + 40 * b + 8 * a + 1000
+    formula = 12 * a * c * b + a * b + 8 * b * min(a, up(2 * (attributes + 1))) + 44 * b + 8 * a + 1000
     model = KARMAClassifier(budget=budget)
     assert taken(model, attributes, 700, classes=classes) <= formula
     before = model.summary()["bytes"]

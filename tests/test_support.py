@@ -59,6 +59,23 @@ def test_without_a_budget_it_is_algorithm_1(gamma: int, normalize: bool, pattern
         assert model.used <= patterns
 
 
+@pytest.mark.parametrize(
+    ("gamma", "unit", "tolerance"),
+    [(2, 1.0, 1e-5), (30, 1.0, 1e-4), (200, 1.0, 1e-5), (2, 1e30, 1e-9)],
+    ids=["single", "as large as single can", "too large a kernel for single", "too large values for single"],
+)
+def test_with_room_in_the_budget_it_is_algorithm_1_in_single_precision_if_that_will_do(
+    gamma: int, unit: float, tolerance: float
+) -> None:
+    rows = stream(gamma, 60, 5) * unit
+    labels = np.sign(np.random.default_rng(gamma).standard_normal(60))
+    model = model_of(5, gamma=gamma, normalize=unit == 1.0, budget=60)
+    scores, _ = model.run(block_of(rows), labels, np.ones(60))
+    expected = algorithm_1(rows, labels, gamma, unit == 1.0, 0.1, None,
+                           lambda f, y: loss_and_slope(HINGE, f, y)[1])  # fmt: skip
+    np.testing.assert_allclose(scores, expected, rtol=tolerance, atol=tolerance)
+
+
 @settings(deadline=None, max_examples=30)
 @given(
     seed=st.integers(0, 10_000),

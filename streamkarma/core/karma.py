@@ -19,21 +19,17 @@ from numpy.typing import NDArray
 
 from streamkarma.core.jit import borrowing, compiled, inlined
 from streamkarma.core.kernel import growth
-from streamkarma.core.lanes import item, put
 from streamkarma.core.loss import loss_and_slope, multiclass_loss_and_slopes
 from streamkarma.core.passes import (
-    FULL,
     Floats,
-    Indices,
-    Shares,
+    Rounded,
     keeper,
     least,
-    meet,
-    product,
-    share_unit,
+    shared,
     whole_tiles,
 )
 from streamkarma.core.pruning import MERGE, OLDEST, free_slot
+from streamkarma.core.scoring import scale, score
 from streamkarma.core.vectors import (
     ADDED,
     LONGEST,
@@ -54,7 +50,7 @@ from streamkarma.core.vectors import (
     add,
     fill,
     rescale,
-    square_norm,
+    settle,
     workspace,
 )
 from streamkarma.events.block import Block
@@ -130,31 +126,24 @@ def _run(v: Vectors, work: Workspace, rule: Rule, block: Block, labels: Floats, 
          averaged: bool, first: int, now: Floats, slopes: Floats, scores: NDArray[np.float64],
          losses: Floats) -> int:  # fmt: skip
     """``run_block`` with scratch from its caller."""
-    # Taken out of their tuples once: inside of the loop that would cost as much as a pass.
-    values, passed, mask, observed, coordinates = v.values, v.passed, v.mask, v.attributes, v.coordinates
-    sizes, lengths, inverse, squares, born = v.sizes, v.lengths, v.inverse, v.squares, v.born
-    owners, clock, counts = v.owners, v.clock, v.counts
+    # The tuples themselves are handed only to what is inlined, or rare: to copy them costs as much as a pass.
+    values, passed, mask, coordinates, lengths = v.values, v.passed, v.mask, v.coordinates, v.lengths
+    inverse, squares, owners, clock, counts = v.inverse, v.squares, v.owners, v.clock, v.counts
+    x, rows, known = work.x, work.rows, work.known
     events, classes = scores.shape
-    gain, kept = work.gain, work.kept
-    x, rows, known, units = work.x, work.rows, work.known, work.units
     weakest = -1
     for t in range(first, events):
         begin, end = block.starts[t], block.starts[t + 1]
         learns = not np.isnan(labels[t]) and weights[t] > 0.0
         if learns and not _has_room(coordinates, values, counts, rule.budget, end - begin):
             return t
-        size, square = _scale(block.attributes, block.coordinates, block.values, begin, end, mask.shape[0],
-                              values.shape[0], rule, known, rows, x, units)  # fmt: skip
+        size, square = scale(block.attributes, block.coordinates, block.values, begin, end, mask.shape[0],
+                             values.shape[0], rule.gamma, rule.normalize, known, rows, x, work.light,
+                             work.units)  # fmt: skip
         used = counts[USED]
         span = whole_tiles(used)
-        plain, same = meet(values, rows, x, mask, known, units, size, span, rule.gamma, sizes, gain, kept)
-        for c in range(classes):
-            if c > 0:
-                plain = product(values, c, rows, x, size, span, gain)
-            now[c] = scores[t, c] = clock[SCALE] * plain
-            if averaged:
-                past = product(passed, c, rows, x, size, span, gain)
-                scores[t, c] = (clock[SCALE_SUM] * plain - past) / (counts[STEPS] + 1)
+        # With a budget they are approximate anyway.
+        same = score(v, work, rule.gamma, rule.budget > 0, size, span, averaged, now, scores[t])
         if not np.isnan(labels[t]):
             if classes == 1:
                 losses[t], slopes[0] = loss_and_slope(rule.loss, now[0], labels[t])
@@ -181,21 +170,21 @@ def _run(v: Vectors, work: Workspace, rule: Rule, block: Block, labels: Floats, 
             if same < 0:
                 full = rule.budget > 0 and used >= rule.budget
                 if full and weakest < 0:
-                    weakest = least(born if rule.pruning == OLDEST else squares, used)
-                slot, place = _choose(rule, norm, full, used, weakest, squares, inverse, span, gain, kept)
+                    weakest = least(v.born if rule.pruning == OLDEST else squares, used)
+                slot, place = _choose(rule, norm, full, used, weakest, squares, span, work.ranks)
             if place == REPLACED:
                 free_slot(v, slot, rule.pruning, rule.gamma, work)
                 weakest = -1
             if place in (REPLACED, ADDED):
-                fill(slot, counts[STEPS], known, rows, size, rule.gamma, sizes, lengths, inverse, born,
-                      observed, coordinates, owners, mask)  # fmt: skip
+                fill(v, slot, known, rows, size, rule.gamma)
                 counts[USED] = max(used, slot + 1)
-            elif place == MERGED_CLOSEST:
-                for c in range(classes):
-                    slopes[c] *= gain[slot] * inverse[slot]
             if place != REMOVED:
+                if place == MERGED_CLOSEST:
+                    kept = growth(shared(mask, known, size, slot), rule.gamma) * inverse[slot]
+                    for c in range(classes):
+                        slopes[c] *= kept
                 add(values, mask, owners, coordinates, lengths, slot, known, size, x, rows, slopes)
-                squares[slot] = square_norm(values, coordinates, lengths, slot) / inverse[slot]
+                squares[slot] = settle(values, v.rounded, coordinates, lengths, slot) / inverse[slot]
                 counts[LONGEST] = max(counts[LONGEST], lengths[slot])
                 if rule.pruning != OLDEST:
                     weakest = _weakest(squares, weakest, slot)
@@ -227,39 +216,6 @@ def _has_room(coordinates: Table, values: Cube, counts: Ints, budget: int,
 
 
 @borrowing
-def _scale(attributes: Indices, coordinates: Indices, values: Floats, begin: int, end: int, many: int,
-           limit: int, rule: Rule, known: Indices, rows: Indices, x: Floats,
-           units: Shares) -> tuple[int, float]:  # fmt: skip
-    """Scale an event so that phi of it is the event in feature space.
-
-    Its items whose attribute is below ``many`` are written to ``known``, ``rows``, ``x`` and, as shares of
-    the squares, ``units``; one on a coordinate the model does not know, from ``limit`` on, is nil there.
-
-    Returns how many these are, and k(x, x).
-    """
-    square = 0.0
-    for j in range(begin, end):
-        square += item(values, j) * item(values, j)
-    grown = growth(float(end - begin), rule.gamma)
-    factor, unit = 1.0, share_unit(square)
-    square *= grown
-    if rule.normalize and square > 0.0:
-        factor, unit = 1.0 / np.sqrt(square), FULL * grown
-        square = 1.0
-    size = 0
-    for j in range(begin, end):
-        attribute, row, value = item(attributes, j), item(coordinates, j), item(values, j)
-        if attribute < many:
-            put(known, size, attribute)
-            put(rows, size, row if row < limit else np.int32(0))
-            scaled = factor * value if row < limit else 0.0
-            put(x, size, scaled)
-            put(units, size, np.uint16(scaled * scaled * unit))
-            size += 1
-    return size, square
-
-
-@borrowing
 def _step_size(rule: Rule, step: int, curvature: float) -> float:
     eta = rule.eta if rule.eta > 0.0 else 1.0 / (rule.rho * min(float(step), rule.longest))
     if rule.steepness * curvature * eta > 1.0:
@@ -279,7 +235,7 @@ def _weakest(squares: Floats, weakest: int, changed: int) -> int:
 
 @inlined
 def _choose(rule: Rule, square: float, full: bool, used: int, weakest: int, squares: Floats,
-            inverse: Floats, span: int, gain: Floats, kept: Shares) -> tuple[int, int]:  # fmt: skip
+            span: int, ranks: Rounded) -> tuple[int, int]:  # fmt: skip
     """Where an event of squared norm ``square`` goes: a slot, and what is to be counted.
 
     Its observed set is that of no support vector, so it gets a slot of its own. In a full model the
@@ -290,7 +246,7 @@ def _choose(rule: Rule, square: float, full: bool, used: int, weakest: int, squa
     if rule.pruning == OLDEST or square > squares[weakest]:
         return weakest, REPLACED
     if rule.pruning == MERGE:
-        slot = keeper(kept, gain, inverse, span)
+        slot = keeper(ranks, span)
         if slot >= 0:
             return slot, MERGED_CLOSEST
     return -1, REMOVED

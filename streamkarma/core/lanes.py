@@ -93,14 +93,18 @@ def load(_: Any, array: Any, at: Any) -> Any:
 
 @_intrinsic
 def to(_: Any, kind: Any, lanes: Any) -> Any:
-    """The same numbers as another kind, floats or wider or narrower integers; none is negative."""
-    wanted = Lanes(kind.dtype)
+    """The same numbers as another kind, or that of a vector, wider or narrower; integers are not negative."""
+    wanted = kind if isinstance(kind, Lanes) else Lanes(kind.dtype)
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         vector = context.get_value_type(wanted)
+        narrower = wanted.kind.bitwidth < lanes.kind.bitwidth
+        if wanted.kind == lanes.kind:
+            return values[1]
+        if isinstance(lanes.kind, types.Float):
+            return (builder.fptrunc if narrower else builder.fpext)(values[1], vector)
         if isinstance(wanted.kind, types.Float):
             return builder.uitofp(values[1], vector)
-        narrower = wanted.kind.bitwidth < lanes.kind.bitwidth
         return (builder.trunc if narrower else builder.zext)(values[1], vector)
 
     return wanted(kind, lanes), code
@@ -108,7 +112,9 @@ def to(_: Any, kind: Any, lanes: Any) -> Any:
 
 @_intrinsic
 def store(_: Any, array: Any, at: Any, lanes: Any) -> Any:
-    """Write a vector to an array, from item ``at`` on."""
+    """Write a vector to an array of its kind, from item ``at`` on."""
+    if array.dtype != lanes.kind:
+        return None
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         address = _address(context, builder, array, values[0], values[1], values[2].type)
@@ -224,6 +230,16 @@ def _better(sign: str) -> Any:
 sum_lanes = _reduced(lambda builder, one, other: builder.fadd(one, other))
 least_lane = _better("<")
 greatest_lane = _better(">")
+
+
+@_intrinsic
+def greater(_: Any, left: Any, right: Any) -> Any:
+    """Lane by lane the greater number, or that of ``right``. Vectors of floats."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.select(builder.fcmp_ordered(">", values[0], values[1]), values[0], values[1])
+
+    return left(left, left), code
 
 
 def _arithmetic(sign: Any, on_floats: str, on_integers: str) -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from numpy.typing import NDArray
+
 from streamkarma.core.jit import borrowing
+from streamkarma.core.kernel import growth
 from streamkarma.core.passes import (
     Bytes,
     Indices,
     keeper,
     raise_gains,
-    sum_where,
+    rank,
+    share,
     whole_tiles,
 )
 from streamkarma.core.vectors import (
@@ -21,7 +27,7 @@ from streamkarma.core.vectors import (
     Vectors,
     Workspace,
     claim,
-    square_norm,
+    settle,
 )
 
 MERGE, REMOVE, OLDEST = range(3)
@@ -36,18 +42,19 @@ def free_slot(v: Vectors, slot: int, pruning: int, gamma: int, work: Workspace) 
     if pruning == MERGE:
         host = _host(v, slot, gamma, work)
     if host >= 0:
-        ratio = work.gain[host] * v.inverse[host]
+        ratio = work.exact[host] * v.inverse[host]
         length = _fold(v.values, v.coordinates, v.lengths, mask, v.owners, slot, host, ratio)
         if v.passed.size:
             _fold(v.passed, v.coordinates, v.lengths, mask, v.owners, slot, host, ratio)
         v.lengths[host] = length
         v.counts[LONGEST] = max(v.counts[LONGEST], length)
-        square = square_norm(v.values, v.coordinates, v.lengths, host)
+        square = settle(v.values, v.rounded, v.coordinates, v.lengths, host)
         v.squares[host] = square / v.inverse[host]
         v.counts[MERGED_CLOSEST] += 1
     else:
         v.counts[REMOVED] += 1
     _wipe(v.values, coordinates, slot)
+    _wipe(v.rounded, coordinates, slot)
     if v.passed.size:
         _wipe(v.passed, coordinates, slot)
     for j in range(v.sizes[slot]):
@@ -71,9 +78,11 @@ def _host(v: Vectors, slot: int, gamma: int, work: Workspace) -> int:
     for a in observed:
         v.mask[a, slot] = 0
     span = whole_tiles(used)
-    raise_gains(v.mask, observed, observed.size, span, gamma, work.gain)
-    sum_where(v.mask, work.owners, work.amounts, length, span, work.units, work.kept)
-    host = keeper(work.kept, work.gain, v.inverse, span)
+    raise_gains(v.mask, observed, observed.size, span, gamma, work.exact)
+    share(work.amounts, length, work.units)
+    most = growth(float(observed.size), gamma)
+    rank(v.mask, work.owners, work.units, length, span, most, v.inverse, work.exact, work.ranks)
+    host = keeper(work.ranks, span)
     for a in observed:
         v.mask[a, slot] = 1
     return host
@@ -97,7 +106,7 @@ def _fold(values: Cube, coordinates: Table, lengths: Indices, mask: Bytes, owner
 
 
 @borrowing
-def _wipe(values: Cube, coordinates: Indices, slot: int) -> None:
+def _wipe(values: NDArray[Any], coordinates: Indices, slot: int) -> None:
     for k in coordinates:
         for c in range(values.shape[1]):
             values[k, c, slot] = 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ from numpy.typing import NDArray
 
 from streamkarma.core.karma import Rule, run_block
 from streamkarma.core.kernel import growth
-from streamkarma.core.lanes import WIDTH
 from streamkarma.core.learning import Arrays, begun, capacity
 from streamkarma.core.passes import TILE, Floats
 from streamkarma.core.single import Event, Stage, run_support
@@ -25,6 +23,7 @@ from streamkarma.core.vectors import (
     STEPS,
     USED,
     Vectors,
+    grown,
 )
 from streamkarma.events.block import Block
 
@@ -65,6 +64,8 @@ class SupportVectors:
         cube = np.zeros((0, classes, 0))
         return Vectors(
             values=cube,
+            rounded=cube.astype(np.float32),
+            narrow=np.zeros(0, np.float32),
             passed=cube.copy() if self.average else np.zeros((0, 0, 0)),
             mask=np.zeros((0, 0), np.uint8),
             attributes=np.zeros((0, 0), np.int32),
@@ -109,17 +110,19 @@ class SupportVectors:
         if (a, k, b, length) == (v.mask.shape[0], old_coordinates, old_slots, v.coordinates.shape[1]):
             return
         self.vectors = v._replace(
-            values=_grown(v.values, (k, classes, b)),
-            passed=_grown(v.passed, (k, classes, b)) if self.average else v.passed,
-            mask=_grown(v.mask, (a, b)),
-            attributes=_grown(v.attributes, (b, length)),
-            coordinates=_grown(v.coordinates, (b, length)),
-            sizes=_grown(v.sizes, (b,)),
-            lengths=_grown(v.lengths, (b,)),
-            inverse=_grown(v.inverse, (b,)),
-            squares=_grown(v.squares, (b,)),
-            born=_grown(v.born, (b,)),
-            owners=_grown(v.owners, (k,)),
+            values=grown(v.values, (k, classes, b)),
+            rounded=grown(v.rounded, (k, classes, b)),
+            passed=grown(v.passed, (k, classes, b)) if self.average else v.passed,
+            mask=grown(v.mask, (a, b)),
+            attributes=grown(v.attributes, (b, length)),
+            coordinates=grown(v.coordinates, (b, length)),
+            sizes=grown(v.sizes, (b,)),
+            lengths=grown(v.lengths, (b,)),
+            inverse=grown(v.inverse, (b,)),
+            narrow=grown(v.narrow, (b,)),
+            squares=grown(v.squares, (b,)),
+            born=grown(v.born, (b,)),
+            owners=grown(v.owners, (k,)),
         )
 
     def widen(self, classes: int) -> None:
@@ -135,8 +138,10 @@ class SupportVectors:
             passed = np.concatenate([-passed / 2, passed / 2], axis=1) if self.average else passed
             v.squares[:] /= 2
         shape = (values.shape[0], classes, values.shape[2])
-        passed = _grown(passed, shape) if self.average else passed
-        self.vectors = v._replace(values=_grown(values, shape), passed=passed)
+        passed = grown(passed, shape) if self.average else passed
+        values = grown(values, shape)
+        rounded = grown(values.astype(np.float32), shape)
+        self.vectors = v._replace(values=values, rounded=rounded, passed=passed)
 
     def run(self, block: Block, labels: Floats, weights: Floats) -> tuple[NDArray[np.float64], Floats]:
         """Predict, then learn, each event; see ``karma.run_block``.
@@ -257,6 +262,7 @@ class SupportVectors:
         v = self.vectors
         slots = np.repeat(np.arange(used), a["lengths"])
         v.values[a["coordinates"], :, slots] = a["values"]
+        v.rounded[a["coordinates"], :, slots] = a["values"]
         if self.average:
             v.passed[a["coordinates"], :, slots] = a["passed"]
         v.owners[a["coordinates"]] = a["owners"]
@@ -267,20 +273,9 @@ class SupportVectors:
             getattr(v, name)[:used] = a[name]
         for slot in range(used):
             v.inverse[slot] = 1.0 / growth(float(a["sizes"][slot]), self.rule.gamma)
+        v.narrow[:] = v.inverse
         v.clock[:] = a["clock"]
         v.counts[:] = a["counts"]
-
-
-def _grown(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """An array of that shape, zero where the old one has nothing, aligned as vectors like it."""
-    if array.shape == shape:
-        return array
-    size = math.prod(shape) * array.itemsize
-    raw = np.zeros(size + WIDTH, np.uint8)
-    start = -raw.ctypes.data % WIDTH
-    larger = raw[start : start + size].view(array.dtype).reshape(shape)
-    larger[tuple(slice(0, size) for size in array.shape)] = array
-    return larger
 
 
 def _flat(table: NDArray[np.int32], lengths: NDArray[np.int32], used: int) -> NDArray[np.int32]:

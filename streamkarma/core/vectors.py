@@ -11,15 +11,16 @@ only the rows of what it observed, and each row is one vectorised pass over all 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.jit import borrowing, compiled
 from streamkarma.core.kernel import growth
-from streamkarma.core.lanes import item, put
-from streamkarma.core.passes import Bytes, Floats, Indices, Shares
+from streamkarma.core.lanes import WIDTH, item, put
+from streamkarma.core.passes import Bytes, Floats, Indices, Rounded, Shares
 
 Ints = NDArray[np.int64]
 
@@ -43,6 +44,8 @@ class Vectors(NamedTuple):
     ----------
     values
         Shape (coordinates, C, B): u_i before the global scale.
+    rounded, narrow
+        ``values`` and ``inverse`` in single precision: to read them takes most of the time.
     passed
         Shape as ``values``, or (0, 0, 0) without averaging. The sum of all iterates
         v_1, v_2, … so far is ``scale_sum * values - passed``.
@@ -69,6 +72,8 @@ class Vectors(NamedTuple):
     """
 
     values: Cube
+    rounded: NDArray[np.float32]
+    narrow: Rounded
     passed: Cube
     mask: Bytes
     attributes: Table
@@ -88,21 +93,24 @@ class Workspace(NamedTuple):
 
     Attributes
     ----------
-    gain
-        Shape (B,): G_gamma of |o ∩ q_i|.
-    kept
-        Shape (B,): share of the squares kept in a projection; see ``passes.sum_where``.
-    x, rows
-        Shape (L,): an event's values scaled in feature space, and where they sit.
+    gain, exact
+        Shape (B,): G_gamma of |o ∩ q_i|, in single precision and in double; whichever was asked for.
+    ranks
+        Shape (B,): what is kept in a projection; see ``passes.keeper``.
+    x, light, rows
+        Shape (L,): an event's values scaled in feature space, the same in single precision, and where
+        they sit.
     known
         Shape (L,): the attributes of an event that the model knows.
     amounts, units, owners
         Shape (L,): squares of values, their shares in units, and the attributes they belong to.
     """
 
-    gain: Floats
-    kept: Shares
+    gain: Rounded
+    exact: Floats
+    ranks: Rounded
     x: Floats
+    light: Rounded
     rows: Indices
     known: Indices
     amounts: Floats
@@ -117,16 +125,19 @@ def workspace(slots: int, items: int) -> Workspace:
     One piece of memory, at an address that vectors like: asking for it takes as long as a pass.
     """
     items = (items + 7) // 8 * 8
-    raw = np.empty(64 + 10 * slots + 30 * items, np.uint8)
+    raw = np.empty(64 + 16 * slots + 34 * items, np.uint8)
     at = -raw.ctypes.data % 64
-    kept, at = raw[at : at + 2 * slots].view(np.uint16), at + 2 * slots
     doubles = raw[at : at + 8 * slots + 16 * items].view(np.float64)
     at += 8 * slots + 16 * items
+    floats = raw[at : at + 8 * slots + 4 * items].view(np.float32)
+    at += 8 * slots + 4 * items
     words = raw[at : at + 12 * items].view(np.int32)
     at += 12 * items
     return Workspace(
-        gain=doubles[:slots],
-        kept=kept,
+        gain=floats[:slots],
+        exact=doubles[:slots],
+        ranks=floats[slots : 2 * slots],
+        light=floats[2 * slots :],
         x=doubles[slots : slots + items],
         rows=words[:items],
         known=words[items : 2 * items],
@@ -134,6 +145,18 @@ def workspace(slots: int, items: int) -> Workspace:
         units=raw[at : at + 2 * items].view(np.uint16),
         owners=words[2 * items :],
     )
+
+
+def grown(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """An array of that shape, zero where the old one has nothing, aligned as vectors like it."""
+    if array.shape == shape:
+        return array
+    size = math.prod(shape) * array.itemsize
+    raw = np.zeros(size + WIDTH, np.uint8)
+    start = -raw.ctypes.data % WIDTH
+    larger = raw[start : start + size].view(array.dtype).reshape(shape)
+    larger[tuple(slice(0, size) for size in array.shape)] = array
+    return larger
 
 
 @borrowing
@@ -152,19 +175,18 @@ def claim(coordinates: Table, slot: int, length: int, coordinate: int, likely: i
 
 
 @borrowing
-def fill(slot: int, step: int, attributes: Indices, rows: Indices, size: int, gamma: int,
-          sizes: Indices, lengths: Indices, inverse: Floats, born: Floats, observed: Table,
-          coordinates: Table, owners: Indices, mask: Bytes) -> None:  # fmt: skip
-    """Give an empty slot its observed set, and the coordinates of its first event."""
-    sizes[slot] = size
-    lengths[slot] = size
-    inverse[slot] = 1.0 / growth(float(size), gamma)
-    born[slot] = step
+def fill(v: Vectors, slot: int, attributes: Indices, rows: Indices, size: int, gamma: int) -> None:
+    """Give an empty slot its observed set, and the coordinates of its first event, which is the latest."""
+    v.sizes[slot] = size
+    v.lengths[slot] = size
+    v.inverse[slot] = 1.0 / growth(float(size), gamma)
+    v.narrow[slot] = np.float32(v.inverse[slot])
+    v.born[slot] = v.counts[STEPS]
     for j in range(size):
-        observed[slot, j] = attributes[j]
-        coordinates[slot, j] = rows[j]
-        owners[rows[j]] = attributes[j]
-        mask[attributes[j], slot] = 1
+        v.attributes[slot, j] = attributes[j]
+        v.coordinates[slot, j] = rows[j]
+        v.owners[rows[j]] = attributes[j]
+        v.mask[attributes[j], slot] = 1
 
 
 @borrowing
@@ -190,14 +212,15 @@ def add(values: Cube, mask: Bytes, owners: Indices, coordinates: Table, lengths:
 
 
 @borrowing
-def square_norm(values: Cube, coordinates: Table, lengths: Indices, slot: int) -> float:
-    """Sum of the squares of a slot's values, over all its coordinates and classes."""
+def settle(values: Cube, rounded: Rounded, coordinates: Table, lengths: Indices, slot: int) -> float:
+    """Round a slot's values anew; returns the sum of their squares, over all coordinates and classes."""
     classes, slots = values.shape[1], values.shape[2]
     result, first = 0.0, slot * coordinates.shape[1]
     for j in range(lengths[slot]):
         at = item(coordinates, first + j) * classes * slots + slot
         for c in range(classes):
             value = item(values, at + c * slots)
+            put(rounded, at + c * slots, np.float32(value))
             result += value * value
     return result
 
@@ -215,5 +238,6 @@ def rescale(v: Vectors) -> None:
                     passed[k, c, i] -= so_far * values[k, c, i]
                 values[k, c, i] *= scale
         v.squares[i] *= scale * scale
+        settle(values, v.rounded, v.coordinates, v.lengths, i)
     clock[SCALE] = 1.0
     clock[SCALE_SUM] = 0.0
