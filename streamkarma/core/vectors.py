@@ -72,7 +72,7 @@ class Vectors(NamedTuple):
     """
 
     values: Cube
-    rounded: NDArray[np.float32]
+    rounded: Rounded
     narrow: Rounded
     passed: Cube
     mask: Bytes
