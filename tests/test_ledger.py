@@ -43,10 +43,16 @@ def group() -> Group:
 
 
 @pytest.fixture
-def ledger(group: Group) -> Ledger:
+def saved() -> list[dict[str, Any]]:
+    """What was written instead of a file."""
+    return []
+
+
+@pytest.fixture
+def ledger(group: Group, saved: list[dict[str, Any]]) -> Ledger:
     """A ledger that writes no file."""
     loop = SimpleNamespace(counters=SimpleNamespace(events=0), tally=lambda: None)
-    session = SimpleNamespace(kept={}, save=lambda **kept: None, loop=loop)
+    session = SimpleNamespace(kept={}, save=lambda **kept: saved.append(kept), loop=loop)
     plan = SimpleNamespace(checkpoint_every=100)
     job: Any = SimpleNamespace(instance="i", path="m", plan=plan, committed=lambda tally: None)
     made = Ledger(job, cast(Any, session))
@@ -54,16 +60,28 @@ def ledger(group: Group) -> Ledger:
     return made
 
 
-def test_what_is_in_the_file_when_a_partition_comes_is_told_at_the_next_commit(
-    group: Group, ledger: Ledger
-) -> None:
+def test_what_is_in_the_file_when_a_partition_comes_is_told(group: Group, ledger: Ledger) -> None:
     ledger.place(A, 3)
     ledger.note(A, 3, 10)
+    ledger.place(B, 5)
     # The file is written for the sake of B, and A's events are in it, too.
-    assert ledger.place(B, 5)
-    ledger.save()
-    ledger.commit(checkpoint=True)
-    assert group.told == {A: 10, B: 5}
+    ledger.settle(quiet=False)
+    assert (group.told, ledger.unsafe) == ({A: 10, B: 5}, False)
+
+
+def test_where_a_partition_begins_is_written_also_if_that_has_to_wait_for_a_rebalance(
+    group: Group, ledger: Ledger, saved: list[dict[str, Any]]
+) -> None:
+    group.trouble = errors.RebalanceInProgressError()
+    ledger.place(A, 3)
+    ledger.settle(quiet=True)
+    assert saved == []
+    ledger.settle(quiet=True)
+    assert saved == [{"kafka": {"t": {"0": 3}}}]
+    # Once is enough.
+    ledger.place(A, 3)
+    ledger.settle(quiet=True)
+    assert len(saved) == 1
 
 
 def test_what_the_brokers_did_not_hear_is_told_again(group: Group, ledger: Ledger) -> None:

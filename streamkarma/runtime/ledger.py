@@ -71,6 +71,8 @@ class Ledger:
         self._journal = Journal()
         #: Where partitions are, as far as the group was not told and no transaction will tell it.
         self._untold: dict[TopicPartition, int] = {}
+        #: Whether a partition begins elsewhere than the model file says.
+        self._placed = False
         self._uncommitted_since: float | None = None
         self._next_checkpoint = 0
         self._checkpointed = self._confirmed = time.monotonic()
@@ -92,12 +94,12 @@ class Ledger:
         if self._uncommitted_since is None:
             self._uncommitted_since = time.monotonic()
 
-    def place(self, partition: TopicPartition, offset: int) -> bool:
-        """A partition begins there; returns whether the model file says otherwise."""
+    def place(self, partition: TopicPartition, offset: int) -> None:
+        """A partition begins there. It is written with the next ``settle``: a crash skips nothing then."""
         if self.sink is None:
             self._untold[partition] = offset
-        before, self.positions[partition] = self.positions.get(partition), offset
-        return before != offset
+        self._placed |= self.positions.get(partition) != offset
+        self.positions[partition] = offset
 
     def note(self, partition: TopicPartition, first: int, end: int) -> None:
         """Records were learned up to an offset; ``first`` is where they began."""
@@ -109,11 +111,11 @@ class Ledger:
     def settle(self, quiet: bool) -> None:
         """Commit, and write the model, if it is time to; ``quiet`` if no records wait."""
         now = time.monotonic()
-        if not self._journal:
+        if not self._journal and not self._placed:
             if now - self._confirmed >= CONFIRM_SECONDS:
                 self._confirm()
             return
-        due = self._session.loop.counters.events >= self._next_checkpoint
+        due = self._placed or self._session.loop.counters.events >= self._next_checkpoint
         if due or now - self._checkpointed >= (QUIET_CHECKPOINT_SECONDS if quiet else CHECKPOINT_SECONDS):
             with suppress(errors.RebalanceInProgressError):
                 self.commit(checkpoint=True)
@@ -142,7 +144,7 @@ class Ledger:
             return
         if self._untold:
             self._commit_for_group(self._untold)
-        if self._journal:
+        if self._journal or self._placed:
             self.save()
 
     def save(self) -> None:
@@ -153,6 +155,7 @@ class Ledger:
             self._uncommitted_since = None
             self._job.committed(loop.tally())
         self._journal = Journal()
+        self._placed = False
         self._checkpointed = time.monotonic()
         self._next_checkpoint = loop.counters.events + self._job.plan.checkpoint_every
 
@@ -174,7 +177,7 @@ class Ledger:
                 await self.consumer.commit_async(self._tagged(untold))
             except errors.KafkaError as error:
                 _mind(error)
-        if self._journal:
+        if self._journal or self._placed:
             self.save()
 
     def _confirm(self) -> None:

@@ -23,7 +23,6 @@ def place(fresh: Iterable[TopicPartition], ledger: Ledger, job: Job) -> None:
         return
     beginnings, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
     default = beginnings if job.at.start == "earliest" else ends
-    new = False
     for tp in partitions:
         wanted = _wanted(tp, ledger, job)
         offset = default[tp] if wanted is None else wanted
@@ -37,13 +36,9 @@ def place(fresh: Iterable[TopicPartition], ledger: Ledger, job: Job) -> None:
         elif offset < beginnings[tp]:
             say_lost(job, tp, offset, default[tp])
             offset = default[tp]
-        new |= ledger.place(tp, offset)
+        ledger.place(tp, offset)
         consumer.seek(tp, offset)
         consumer.resume(tp)
-    if new:
-        # Known from now on, so that a crash before the first checkpoint skips nothing.
-        ledger.commit(checkpoint=False)
-        ledger.save()
 
 
 def say_lost(job: Job, tp: TopicPartition, begin: int, end: int) -> None:
