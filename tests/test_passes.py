@@ -17,7 +17,7 @@ from streamkarma.core.passes import (
     product,
     raise_gains,
     rank,
-    share,
+    share_out,
     share_unit,
     shared,
     whole_tiles,
@@ -137,7 +137,7 @@ def test_what_a_projection_keeps_is_ranked_to_about_four_digits(
     rng, mask, span = model(*case)
     owners, amounts = np.sort(rng.permutation(12)[:length]).astype(np.int32), rng.random(length)
     units, gain, ranks = np.empty(length, np.uint16), np.empty(span), np.empty(span, np.float32)
-    share(amounts, length, units)
+    share_out(amounts, length, units)
     raise_gains(mask, owners, length, span, gamma, gain)
     wholes = np.array([growth(float(n), gamma) for n in mask.sum(axis=0)])
     most = growth(float(length), gamma)

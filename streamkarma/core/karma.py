@@ -50,7 +50,7 @@ from streamkarma.core.vectors import (
     add,
     fill,
     rescale,
-    settle,
+    round_off,
     workspace,
 )
 from streamkarma.events.block import Block
@@ -184,7 +184,7 @@ def _run(v: Vectors, work: Workspace, rule: Rule, block: Block, labels: Floats, 
                     for c in range(classes):
                         slopes[c] *= kept
                 add(values, mask, owners, coordinates, lengths, slot, known, size, x, rows, slopes)
-                squares[slot] = settle(values, v.rounded, coordinates, lengths, slot) / inverse[slot]
+                squares[slot] = round_off(values, v.rounded, coordinates, lengths, slot) / inverse[slot]
                 counts[LONGEST] = max(counts[LONGEST], lengths[slot])
                 if rule.pruning != OLDEST:
                     weakest = _weakest(squares, weakest, slot)

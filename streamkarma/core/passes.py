@@ -206,7 +206,7 @@ def share_unit(total: float) -> float:
 
 
 @borrowing
-def share(amounts: Floats, length: int, units: Shares) -> None:
+def share_out(amounts: Floats, length: int, units: Shares) -> None:
     """Write what share each of the amounts is, in units of 1 / FULL of their total."""
     total = 0.0
     for j in range(length):

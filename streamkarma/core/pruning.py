@@ -14,7 +14,7 @@ from streamkarma.core.passes import (
     keeper,
     raise_gains,
     rank,
-    share,
+    share_out,
     whole_tiles,
 )
 from streamkarma.core.vectors import (
@@ -27,7 +27,7 @@ from streamkarma.core.vectors import (
     Vectors,
     Workspace,
     claim,
-    settle,
+    round_off,
 )
 
 MERGE, REMOVE, OLDEST = range(3)
@@ -48,7 +48,7 @@ def free_slot(v: Vectors, slot: int, pruning: int, gamma: int, work: Workspace) 
             _fold(v.passed, v.coordinates, v.lengths, mask, v.owners, slot, host, ratio)
         v.lengths[host] = length
         v.counts[LONGEST] = max(v.counts[LONGEST], length)
-        square = settle(v.values, v.rounded, v.coordinates, v.lengths, host)
+        square = round_off(v.values, v.rounded, v.coordinates, v.lengths, host)
         v.squares[host] = square / v.inverse[host]
         v.counts[MERGED_CLOSEST] += 1
     else:
@@ -79,7 +79,7 @@ def _host(v: Vectors, slot: int, gamma: int, work: Workspace) -> int:
         v.mask[a, slot] = 0
     span = whole_tiles(used)
     raise_gains(v.mask, observed, observed.size, span, gamma, work.exact)
-    share(work.amounts, length, work.units)
+    share_out(work.amounts, length, work.units)
     most = growth(float(observed.size), gamma)
     rank(v.mask, work.owners, work.units, length, span, most, v.inverse, work.exact, work.ranks)
     host = keeper(work.ranks, span)

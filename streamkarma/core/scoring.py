@@ -51,8 +51,8 @@ def score(v: Vectors, work: Workspace, gamma: int, rough: bool, size: int, span:
           now: Floats, said: Floats) -> int:  # fmt: skip
     """Write the scores of v_t, and those to be reported; returns the slot whose observed set is the event's.
 
-    If ``rough`` will do they are made in single precision, which takes half of the time, unless the numbers
-    are too large for it.
+    If ``rough`` will do they are made in single precision, where there is half as much to read, unless the
+    numbers are too large for it.
     """
     rows, clock = work.rows, v.clock
     plain, same, narrowly = np.nan, -1, False

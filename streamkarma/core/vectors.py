@@ -212,7 +212,7 @@ def add(values: Cube, mask: Bytes, owners: Indices, coordinates: Table, lengths:
 
 
 @borrowing
-def settle(values: Cube, rounded: Rounded, coordinates: Table, lengths: Indices, slot: int) -> float:
+def round_off(values: Cube, rounded: Rounded, coordinates: Table, lengths: Indices, slot: int) -> float:
     """Round a slot's values anew; returns the sum of their squares, over all coordinates and classes."""
     classes, slots = values.shape[1], values.shape[2]
     result, first = 0.0, slot * coordinates.shape[1]
@@ -238,6 +238,6 @@ def rescale(v: Vectors) -> None:
                     passed[k, c, i] -= so_far * values[k, c, i]
                 values[k, c, i] *= scale
         v.squares[i] *= scale * scale
-        settle(values, v.rounded, v.coordinates, v.lengths, i)
+        round_off(values, v.rounded, v.coordinates, v.lengths, i)
     clock[SCALE] = 1.0
     clock[SCALE_SUM] = 0.0
