@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import shutil
 from pathlib import Path
 from pkgutil import iter_modules
 
@@ -21,6 +22,23 @@ def test_that_all_is_to_be_compiled_is_said_once(tmp_path: Path, monkeypatch: py
     (tmp_path / "cache" / "something").mkdir(parents=True)
     Session(Plan(), None, said.append)
     assert len(said) == 1
+
+
+def test_the_compile_cache_knows_every_file_that_compiled_code_takes_constants_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "streamkarma"
+    shutil.copytree(Path(jit.__file__).parents[1], package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(jit, "__file__", str(package / "core" / "jit.py"))
+    before = jit._fingerprint()
+    for changed in ("core/loss.py", "events/labels.py", "sources/scanner.py", "sinks/rows.py"):
+        with (package / changed).open("a") as file:
+            file.write("\n")
+        after = jit._fingerprint()
+        assert after != before, changed
+        before = after
+    (package / "runtime" / "loop.py").write_text("")
+    assert jit._fingerprint() == before
 
 
 def test_what_borrows_its_arrays_returns_none_of_them() -> None:

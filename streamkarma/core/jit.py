@@ -20,14 +20,16 @@ def _fingerprint() -> str:
     """A digest of all that is compiled.
 
     numba looks only at a function's own file to tell whether its compiled form is still
-    good, and these functions take constants and other functions from their neighbours. An
-    upgrade that changed one file would run old code from the cache of another.
+    good, and these functions take constants and other functions from their neighbours: those in
+    ``core``, those elsewhere that are compiled as well, and the constants of ``events``. An upgrade
+    that changed one file would run old code from the cache of another.
     """
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    rooms = ("core", "sources", "sinks")
-    for path in sorted(path for room in rooms for path in package.glob(f"{room}/*.py")):
-        digest.update(path.read_bytes())
+    for path in sorted(package.rglob("*.py")):
+        content = path.read_bytes()
+        if path.parent.name in ("core", "events") or b"streamkarma.core.jit" in content:
+            digest.update(content)
     return digest.hexdigest()[:16]
 
 
