@@ -133,9 +133,11 @@ def test_the_readme_is_short_and_begins_with_one_landscape_picture() -> None:
 
 
 def test_every_picture_is_small_and_shown() -> None:
-    shown = {resolve(page, target)[0] for page in PAGES for target in links(page) if target.endswith(".png")}
-    assert shown == set(PICTURES.iterdir())
-    assert max(picture.stat().st_size for picture in shown) < 100_000
+    displayed = {
+        resolve(page, target)[0] for page in PAGES for target in links(page) if target.endswith(".png")
+    }
+    assert displayed == set(PICTURES.iterdir())
+    assert max(picture.stat().st_size for picture in displayed) < 100_000
 
 
 def test_the_first_picture_is_that_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,8 +206,8 @@ def test_the_first_command_of_the_readme_gives_the_output_that_stands_there_twic
     assert first.stdout == second.stdout
 
     [sample] = blocks(README, "json")
-    shown = [json.loads(row) for row in sample.splitlines()]
-    for row, expected in zip(first.stdout.splitlines()[-len(shown) :], shown, strict=True):
+    expected_rows = [json.loads(row) for row in sample.splitlines()]
+    for row, expected in zip(first.stdout.splitlines()[-len(expected_rows) :], expected_rows, strict=True):
         # Other processors may round otherwise.
         assert json.loads(row) == {
             name: pytest.approx(value, rel=1e-6) if isinstance(value, float) else value
