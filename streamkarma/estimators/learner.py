@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.mixture import Mixture
-from streamkarma.core.moments import encode, memory
+from streamkarma.core.moments import encode
+from streamkarma.core.scale import WIDTH, memory, nothing
 from streamkarma.core.waiting import Waiting
 from streamkarma.errors import RecordError
 from streamkarma.estimators.single import Single
@@ -51,7 +52,7 @@ class Learner:
         #: For a mixture, which has to know how late labels come.
         self.waiting = Waiting() if isinstance(core, Mixture) else None
         self.vocabulary = Vocabulary(max_attributes, max_coordinates)
-        self.moments = np.zeros((1, 3))
+        self.moments = nothing(1)
         #: The block that was encoded last, and how late its labels come.
         self.encoded: Block
         self._delays = np.zeros(0)
@@ -129,7 +130,7 @@ class Learner:
         missing = vocabulary.coordinate_count - len(self.moments)
         if missing > 0:
             # Twice what is needed, so that names coming one by one do not copy each time.
-            self.moments = np.concatenate([self.moments, np.zeros((missing + len(self.moments), 3))])
+            self.moments = np.concatenate([self.moments, nothing(missing + len(self.moments))])
 
     def run(self, part: slice, labels: Floats, weights: Floats,
             others: NDArray[np.float64] | None = None) -> tuple[NDArray[np.float64], Floats]:  # fmt: skip
@@ -195,7 +196,7 @@ class Learner:
         entries = [(name, category) for name, category in header["entries"]]
         self.vocabulary.restore(entries, int(header["ignored"]))
         moments = arrays.pop("moments")
-        if moments.shape != (self.vocabulary.coordinate_count, 3):
+        if moments.shape != (self.vocabulary.coordinate_count, WIDTH):
             raise ValueError("the running statistics do not fit the vocabulary")
         self.moments = np.array(moments)
         if self.waiting is not None:

@@ -16,9 +16,9 @@ from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.mixing import Mixing
 from streamkarma.core.mixture import Mixture
-from streamkarma.core.moments import memory
 from streamkarma.core.products import Products
 from streamkarma.core.pruning import MERGE
+from streamkarma.core.scale import memory
 from streamkarma.core.subspace import Settings, Subspace
 from streamkarma.core.support import SupportVectors
 from streamkarma.errors import UsageError

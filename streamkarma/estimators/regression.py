@@ -13,6 +13,7 @@ from river import base
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.loss import REGRESSION, losses
 from streamkarma.core.moments import encode_target, encode_targets
+from streamkarma.core.scale import WIDTH, constant, nothing
 from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.common import KARMABase, Weights
@@ -64,7 +65,7 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
     def _begin(self, core: Core) -> None:
         """Learn with ``core``; to be called once the parameters are in place."""
         self._start(core)
-        self._target = np.zeros(3)
+        self._target = nothing(1)[0]
 
     def predict_one(self, x: Record) -> float:
         """The predicted target; 0 before anything was learned."""
@@ -135,7 +136,7 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
         """
         self._learner.take_over(classifier._learner)
         if self.scale:
-            self._target[:] = (self.steps, target, 0.0)
+            self._target = constant(target, self.steps)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""
@@ -145,8 +146,8 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Take over a ``state``; ValueError if it contradicts itself."""
         target = arrays.pop("target")
-        if target.shape != (3,):
-            raise ValueError("the statistics of the target are not three numbers")
+        if target.shape != (WIDTH,):
+            raise ValueError("the statistics of the target are not a row of them")
         self._target = np.array(target)
         self._learner.restore(header, arrays)
         if self._learner.core.classes != 1:

@@ -10,8 +10,8 @@ from streamkarma.core.doubling import DoublingSupportVectors
 from streamkarma.core.karma import Rule
 from streamkarma.core.kernel import check_gamma
 from streamkarma.core.loss import Loss
-from streamkarma.core.moments import memory
 from streamkarma.core.pruning import PRUNING
+from streamkarma.core.scale import memory
 from streamkarma.core.support import SupportVectors
 from streamkarma.core.theory import DEFAULT_REGULARITY, Pace
 from streamkarma.errors import UsageError

@@ -9,7 +9,7 @@ import numpy as np
 from river import base
 
 from streamkarma.core.mixture import Calibrated
-from streamkarma.core.moments import spread_of
+from streamkarma.core.scale import mean_and_deviation
 from streamkarma.core.subspace import Settings, Subspace
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.learner import Learner
@@ -224,7 +224,7 @@ class SubspaceImputer(base.Transformer):
             if name in observed:
                 continue
             if category is None:
-                mean, deviation = spread_of(self._learner.moments[place])
+                mean, deviation = mean_and_deviation(self._learner.moments[place])
                 result[name] = mean + deviation * float(completed[place])
             elif completed[place] > best.get(name, 0.0):
                 best[name], result[name] = completed[place], category

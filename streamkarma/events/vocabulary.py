@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -25,6 +26,13 @@ Record = Mapping[Any, Any]
 
 #: Numbers that are refused; of numpy's only complex128 is a ``complex``.
 _COMPLEX = (complex, np.complexfloating)
+
+
+#: A string that is taken for the number it spells, as JSON would write it or nearly so. With a
+#: leading zero (a postal code) or in another form (a date, "1_000", "inf") it is a category.
+_SPELLED = re.compile(r"\s*[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
+#: Longer strings are not looked at: no number is written with more characters.
+_LONGEST_SPELLED = 32
 
 
 class Vocabulary:
@@ -205,12 +213,27 @@ def observed_in(record: Record) -> list[tuple[Hashable, str | None, float]]:
     items: list[tuple[Hashable, str | None, float]] = []
     for name, value in record.items():
         if isinstance(value, str):
-            items.append((name, value, 1.0))
+            number = spelled_number(value)
+            items.append((name, value, 1.0) if number is None else (name, None, number))
         elif value is not None:
             number = as_number(name, value)
             if not math.isnan(number):
                 items.append((name, None, number))
     return items
+
+
+def spelled_number(text: str) -> float | None:
+    """The finite number that a string spells; None if it is a category.
+
+    Examples
+    --------
+    >>> spelled_number("-1.5"), spelled_number("2e3"), spelled_number("02139"), spelled_number("v1")
+    (-1.5, 2000.0, None, None)
+    """
+    if len(text) > _LONGEST_SPELLED or _SPELLED.fullmatch(text) is None:
+        return None
+    number = float(text)
+    return number if math.isfinite(number) else None
 
 
 def is_missing(value: Any) -> bool:

@@ -11,6 +11,7 @@ from river import base
 from river.metrics.base import Metric
 
 from streamkarma.core.moments import encode
+from streamkarma.core.scale import nothing
 from streamkarma.errors import UsageError
 from streamkarma.estimators.learner import check_weight
 from streamkarma.events.batch import Batch
@@ -86,7 +87,7 @@ class RegretTracker:
         self._tracker = Tracker(chosen(baselines), memory, seconds, seed)
         self._vocabulary = Vocabulary(1 << 20, 1 << 20)
         self._labels = Labels(1 << 20)
-        self._moments = np.zeros((1, 3))
+        self._moments = nothing(1)
         self._batch = Batch(self._vocabulary, scale)
         self._facts: list[tuple[float, float, float, float]] = []
 
@@ -194,7 +195,7 @@ class RegretTracker:
             return
         missing = self._vocabulary.coordinate_count - len(self._moments)
         if missing > 0:
-            self._moments = np.concatenate([self._moments, np.zeros((missing + len(self._moments), 3))])
+            self._moments = np.concatenate([self._moments, nothing(missing + len(self._moments))])
         learned = np.ones(len(self._facts), np.bool_)
         block = encode(
             self._batch.block(), self._vocabulary.numbers, self._moments, learned, self.scale, True, np.inf
