@@ -14,15 +14,15 @@ from tests.test_crashes import check
 
 TRIES = (
     "`attach` reads 20,000 events from 1 or 4 partitions and writes predictions to a topic; it is killed by "
-    "SIGKILL at five random moments and started again, and the broker is stopped or killed in between"
+    "SIGKILL at three random moments and started again, and the broker is stopped or killed in between"
 )
 PROMISE = (
     "each event has one prediction and no more; the model is that of learning the events in the order of the "
     "predictions, with one partition byte for byte that of the undisturbed run"
 )
-SHORT, LONG = 1, 20
+SHORT, LONG = 1, 40
 
-_EVENTS, _KILLS = 20_000, 5
+_EVENTS, _KILLS = 20_000, 3
 
 
 def run(tries: int, seed: int, folder: Path) -> None:
