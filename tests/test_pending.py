@@ -125,6 +125,17 @@ def test_how_records_are_cut_never_shows_however_tight_the_bounds(
     assert after(cuts) == after([]) == after(list(range(200)))
 
 
+def test_labels_turn_out_to_be_numbers_while_events_wait() -> None:
+    loop = a_loop(Pending(10))
+    loop.feed(lines([{"id": 1, "a": 1}, {"id": 2, "a": 2}, {"id": 2, "y": 0}, {"id": 1, "y": 3.5}]))
+    loop.feed(lines([{"id": 3, "a": 3}, {"id": 3, "y": 2}]))
+    assert [row["target"] for row in loop.rows if "target" in row] == [0, 3.5, 2]
+    # As a class no number had been predicted: it is predicted now, before the label is learned.
+    assert loop.rows[3]["prediction"] == 0.0
+    assert loop.rows[3]["loss"] == 3.5**2
+    assert loop.rows[5]["prediction"] == loop.rows[4]["prediction"]
+
+
 def test_resuming_with_events_that_wait(streamkarma: Program, tmp_path: Path) -> None:
     stream, _ = late(made([0, 1], 120), random.Random(3))
     arguments = ("learn", "--id", "id", "--pending", "50")

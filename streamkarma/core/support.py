@@ -134,8 +134,9 @@ class SupportVectors:
         v = self.vectors
         values, passed = v.values, v.passed
         if values.shape[1] == 1:
-            values = np.concatenate([-values / 2, values / 2], axis=1)
-            passed = np.concatenate([-passed / 2, passed / 2], axis=1) if self.average else passed
+            # Not -w/2: that would leave -0 in room not used yet, and the sign would stay.
+            values = np.concatenate([0.0 - values / 2, values / 2], axis=1)
+            passed = np.concatenate([0.0 - passed / 2, passed / 2], axis=1) if self.average else passed
             v.squares[:] /= 2
         shape = (values.shape[0], classes, values.shape[2])
         passed = grown(passed, shape) if self.average else passed

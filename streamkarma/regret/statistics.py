@@ -96,7 +96,18 @@ class Sums:
             owners = np.full(needed, -1, np.int32)
             owners[:known] = self.owners
             self.matrix, self.owners = larger, owners
-        self.owners[coordinates] = attributes
+        entered = np.flatnonzero(self.owners[coordinates] < 0)
+        for coordinate, attribute in set(zip(coordinates[entered], attributes[entered], strict=True)):
+            self._enter(int(coordinate), int(attribute))
+
+    def _enter(self, coordinate: int, attribute: int) -> None:
+        """A coordinate that is new: it was observed, as 0, wherever its attribute was."""
+        siblings = np.flatnonzero(self.owners == attribute)
+        if len(siblings):
+            new, old = 3 + 2 * coordinate, 3 + 2 * int(siblings[0])
+            self.matrix[new] = self.matrix[old]
+            self.matrix[:, new] = self.matrix[:, old]
+        self.owners[coordinate] = attribute
 
     def best(self, name: str) -> float:
         """The least sum of w (y - f)² over linear f on the events as imputed.

@@ -88,6 +88,8 @@ class Judge:
         """
         model = self._tasked.model
         if isinstance(model, CoreRegressor):
+            # What was said of an event before its stream turned out to be a regression is no number.
+            made = {t: before for t, before in made.items() if len(before.scores) == 2}
             verdict, losses = self._run_regression(model, batch, labels, weights, rows, made, full)
         else:
             verdict, losses = self._run_classification(model, batch, labels, weights, rows, made, full)

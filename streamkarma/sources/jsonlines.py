@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -109,22 +110,30 @@ def read_lines(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES,
     """
     first = 1
     partial: list[bytes] = []
-    size = 0  # of the line that is not whole yet, of which beyond the limit not all is kept
-    while chunk := read(READ_SIZE):
-        if first == 1 and not partial:
-            chunk = chunk.removeprefix(BOM)
+    size = 0  # of the line that is not whole yet
+    kept = 0  # of these bytes: all up to the limit, and enough to show of a longer line
+    for chunk in chain([_without_bom(read)], iter(lambda: read(READ_SIZE), b"")):
         end = chunk.rfind(b"\n") + 1
         if end:
             text = b"".join([*partial, chunk[:end]])
             for lines in _in_blocks(first, text, size + chunk.index(b"\n"), limit, most):
                 yield lines
                 first += lines.size
-            partial, size = [], 0
+            partial, size, kept = [], 0, 0
         size += len(chunk) - end
-        if size <= limit or not partial:
+        if size <= limit or kept < SHOWN_BYTES:
             partial.append(chunk[end:])
+            kept += len(chunk) - end
     if size:
         yield from _in_blocks(first, b"".join(partial) + b"\n", size, limit, most)
+
+
+def _without_bom(read: Callable[[int], bytes]) -> bytes:
+    """The beginning of the input without its BOM, which a pipe may give in pieces."""
+    head = b""
+    while len(head) < len(BOM) and BOM.startswith(head) and (more := read(READ_SIZE)):
+        head += more
+    return head.removeprefix(BOM)
 
 
 def _in_blocks(first: int, text: bytes, head: int, limit: int, most: int) -> Iterator[Lines]:
