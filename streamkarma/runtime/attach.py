@@ -13,7 +13,7 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
 from kafka.admin import MemberToRemove
 
-from streamkarma.broker import SetbackError, Trouble, connect, understood
+from streamkarma.broker.connection import SetbackError, Trouble, connect, understood
 from streamkarma.errors import RunError
 from streamkarma.runtime.job import Attachment, Job
 from streamkarma.runtime.journal import positions_state

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from kafka import TopicPartition
 
-from streamkarma.broker import Settings, Trouble
+from streamkarma.broker.connection import Trouble
+from streamkarma.broker.settings import Settings
 from streamkarma.runtime.output import Output, Tally
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.run import Progress

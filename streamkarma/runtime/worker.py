@@ -12,7 +12,7 @@ from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import MemberState
 
-from streamkarma.broker import SetbackError, connect, understood
+from streamkarma.broker.connection import SetbackError, connect, understood
 from streamkarma.errors import FencedError, RunError
 from streamkarma.runtime.catchup import owed, replay
 from streamkarma.runtime.job import Job
