@@ -105,6 +105,7 @@ class Attach:
                     raise RunError(f"{job.setbacks} attempts in a row failed: {setback}") from setback
                 job.say(f"setback: {setback}; going on from the last commit")
                 self._worker.session.leave()
+                job.begin_again()
                 self._pause(0.25 * 2**job.setbacks)
                 self._worker = Worker(job)
 
@@ -175,6 +176,7 @@ class Attach:
             "positions": positions_state(self._worker.positions),
             "replayed": job.replayed,
             "lost": job.lost,
+            "tombstones": job.tombstones,
         }
         return {"kafka": kafka}
 
