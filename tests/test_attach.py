@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from kafka import TopicPartition
 
+from streamkarma.cli import cli
+from streamkarma.runtime.plan import Plan
 from streamkarma.sinks.kafka import BulkProducer, TopicSink
-from tests.cluster import Cluster, Record, events, lines, spread, until
+from tests.cluster import Cluster, Record, events, last, lines, spread, until
 
 
 def test_a_topic_is_learned_as_a_pipe_is(cluster: Cluster) -> None:
@@ -46,6 +48,39 @@ def test_predictions_on_stdout(cluster: Cluster) -> None:
     cluster.put(source, given)
     printed = cluster.attach(source, "--until-end", "--predictions", "-", stdout=True)
     assert [json.loads(line) for line in printed.splitlines()] == cluster.learn(lines(given))
+
+
+@pytest.mark.parametrize(
+    ("given", "printed"),
+    [
+        ([], "-"),
+        (["--output-topic", "o"], None),
+        (["--output-topic", "o", "--predictions", "-"], "-"),
+        (["--output-topic", "o", "--predictions", "f"], "f"),
+        (["--output-topic", "o", "--no-predictions"], None),
+        (["--no-predictions"], None),
+        (["--dead-letter-topic", "d"], "-"),
+    ],
+)
+def test_predictions_go_to_a_topic_or_to_stdout_and_to_both_only_if_asked(
+    monkeypatch: pytest.MonkeyPatch, given: list[str], printed: str | None
+) -> None:
+    plans: list[Plan] = []
+    made = SimpleNamespace(execute=lambda: 0)
+    monkeypatch.setattr("streamkarma.runtime.attach.Attach", lambda plan, at: plans.append(plan) or made)
+    with pytest.raises(SystemExit):
+        cli.main(["attach", "t", "--brokers", "b", "--group", "g", *given], standalone_mode=False)
+    assert plans[0].predictions == printed
+
+
+def test_what_is_not_kept_is_said(cluster: Cluster) -> None:
+    source, output = cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, [Record(b"no json"), Record(b'{"a": 1, "y": 1}')])
+    said = cluster.attach(source, "--until-end", "--output-topic", output)
+    assert said.startswith("no --model: what is learned is lost at the end")
+    assert "offset 0: not JSON" in last(said)
+    assert last(said).endswith("(--dead-letter-topic keeps them all)")
+    assert len(cluster.get(output)) == 1
 
 
 def test_regret_on_a_topic_goes_on_where_it_was(cluster: Cluster) -> None:
@@ -165,7 +200,8 @@ def test_bad_records_go_to_a_topic_as_they_were(cluster: Cluster) -> None:
         "holds an infinite number",
         "longer than the limit; see --max-record-bytes",
     ]
-    assert f"first rejected: topic {source}, partition 0, offset 1: not JSON" in said
+    assert f"first rejected: topic {source}, partition 0, offset 1: not JSON" in last(said)
+    assert last(said).endswith(f"(all of them are in topic {dead})")
     # Once is enough: they are not sent again.
     cluster.attach(
         source, "--until-end", "--dead-letter-topic", dead, "--output-topic", output, "--model", "m"

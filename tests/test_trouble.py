@@ -10,18 +10,13 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
 from tests.broker import PASSWORD, USER, Broker, free_port
-from tests.cluster import Cluster, Record, events, until
+from tests.cluster import Cluster, Record, events, last, until
 
 SASL = {
     "STREAMKARMA_KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
     "STREAMKARMA_KAFKA_SASL_MECHANISM": "PLAIN",
     "STREAMKARMA_KAFKA_SASL_PLAIN_USERNAME": USER,
 }
-
-
-def last(said: str) -> str:
-    """The last line of what was said."""
-    return said.splitlines()[-1]
 
 
 def test_no_broker(cluster: Cluster) -> None:

@@ -30,6 +30,10 @@ from streamkarma.sinks.rows import Rows
 GRACE_SECONDS = 8.0
 #: Setbacks in a row, without a commit between them, after which there is no use in trying.
 MOST_SETBACKS = 6
+#: On a pipe the predictions may be all that is wanted; a service is started again some day.
+_NO_MODEL = (
+    "no --model: what is learned is lost at the end, and the next start goes on at the group's offsets"
+)
 #: Once the brokers were there, they are waited for until a signal comes.
 _FOREVER = float("inf")
 
@@ -70,7 +74,13 @@ class Attach:
             if path is None:
                 path = str(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "model.karma")
             files = open_output(plan, stack)
-            job = Job(plan, self._at, path, files, trouble, self._stop, Progress(plan))
+            dead = self._at.dead_letter_topic
+            kept = (
+                "--dead-letter-topic keeps them all" if dead is None else f"all of them are in topic {dead}"
+            )
+            job = Job(plan, self._at, path, files, trouble, self._stop, Progress(plan, kept))
+            if plan.model is None:
+                job.say(_NO_MODEL)
             job.files = _leaving_quietly(files, job)
             self._worker = Worker(job)
             ignored_before = self._worker.session.ignored_before
