@@ -9,16 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkarma import (
-    ExplicitKARMAClassifier,
-    ExplicitKARMARegressor,
-    KARMAClassifier,
-    KARMAMixtureClassifier,
-    KARMAMixtureRegressor,
-    KARMARegressor,
-    SubspaceClassifier,
-    SubspaceRegressor,
-)
 from streamkarma.core.scale import (
     CUT,
     FAR,
@@ -84,7 +74,7 @@ def test_without_wild_values_it_is_the_mean_and_deviation_of_all(zeros: float, l
 def test_one_value_in_twenty_does_not_move_it(zeros: float, size: float, share: float) -> None:
     rng = np.random.default_rng(1)
     values = rng.normal(2.0, 1.0, 4000) * (rng.random(4000) >= zeros)
-    wild = np.where(rng.random(4000) < share, size, values)
+    wild = np.where(rng.random(4000) < share * (1.0 - zeros), size, values)
     mean, deviation = mean_and_deviation(known(values))
     found = mean_and_deviation(known(wild))
     assert abs(found[0] - mean) < deviation
@@ -129,54 +119,3 @@ def test_a_constant_is_known_without_its_events() -> None:
     assert row.shape == (WIDTH,)
     assert mean_and_deviation(row) == mean_and_deviation(known([4.0] * 30)) == (4.0, 0.0)
     assert observe(row, 7.0, False, np.inf)[0] == pytest.approx(4.0 + 3.0 / 31)
-
-
-def stream(task: str, share: float, exponent: float) -> tuple[list[dict[str, float]], list[Any]]:
-    """Events of five attributes, and a share of the values multiplied by up to ten to the exponent."""
-    rng = np.random.default_rng(int(1000 * share))
-    X = rng.normal(size=(1500, 5))
-    signal = X @ [2.0, -1.0, 0.5, 1.0, 0.0]
-    wild = rng.random(X.shape) < share
-    X[wild] *= 10.0 ** rng.uniform(1.0, exponent, wild.sum())
-    X[rng.random(X.shape) < 0.2] = np.nan
-    labels = {"binary": signal > 0, "multiclass": np.digitize(signal, [-1.0, 1.0]), "regression": signal}[task]
-    return [{f"x{i}": v for i, v in enumerate(row) if v == v} for row in X.tolist()], labels.tolist()
-
-
-CLASSIFIERS = (KARMAClassifier, ExplicitKARMAClassifier, SubspaceClassifier, KARMAMixtureClassifier)
-REGRESSORS = (KARMARegressor, ExplicitKARMARegressor, SubspaceRegressor, KARMAMixtureRegressor)
-
-
-@pytest.mark.parametrize("exponent", [3.0, 8.0, 60.0])
-@pytest.mark.parametrize("share", [0.001, 0.02])
-@pytest.mark.parametrize("kind", CLASSIFIERS)
-@pytest.mark.parametrize("task", ["binary", "multiclass"])
-def test_a_classifier_learns_beside_wild_values(task: str, kind: Any, share: float, exponent: float) -> None:
-    def errors(share: float) -> float:
-        events, labels = stream(task, share, exponent)
-        model, wrong = kind(), 0
-        for t, (x, y) in enumerate(zip(events, labels, strict=True)):
-            wrong += t >= 500 and model.predict_one(x) != y
-            model.learn_one(x, y)
-        return wrong / 1000
-
-    assert errors(share) < errors(0.0) + 0.02 + 3 * share
-
-
-@pytest.mark.parametrize("exponent", [3.0, 8.0, 60.0])
-@pytest.mark.parametrize("share", [0.001, 0.02])
-@pytest.mark.parametrize("kind", REGRESSORS)
-@pytest.mark.parametrize("where", ["values", "targets"])
-def test_a_regressor_learns_beside_wild_values(where: str, kind: Any, share: float, exponent: float) -> None:
-    def error(share: float) -> float:
-        events, right = stream("regression", share if where == "values" else 0.0, exponent)
-        given, rng = np.array(right), np.random.default_rng(4)
-        wild = rng.random(len(given)) < (share if where == "targets" else 0.0)
-        given[wild] *= 10.0 ** rng.uniform(1.0, exponent, wild.sum())
-        model, off = kind(), 0.0
-        for t, (x, y, target) in enumerate(zip(events, right, given.tolist(), strict=True)):
-            off += abs(model.predict_one(x) - y) if t >= 500 else 0.0
-            model.learn_one(x, target)
-        return off / 1000
-
-    assert error(share) < 1.15 * error(0.0) + 10 * share
