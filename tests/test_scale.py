@@ -78,7 +78,7 @@ def test_one_value_in_twenty_does_not_move_it(zeros: float, size: float, share: 
     mean, deviation = mean_and_deviation(known(values))
     found = mean_and_deviation(known(wild))
     assert abs(found[0] - mean) < deviation
-    assert deviation / 2 < found[1] < 2 * deviation
+    assert deviation / 2 < found[1] < 2.5 * deviation
 
 
 def test_where_many_lie_beyond_the_edge_it_moves() -> None:
