@@ -98,7 +98,7 @@ class Cluster:
 
     def arguments(self, *given: str, group: str = "group") -> list[str]:
         """The command line of an attachment, which keeps its peace on stdout."""
-        quiet = [] if "--predictions" in given else ["--no-predictions"]
+        quiet = [] if {"--predictions", "--output-topic"}.intersection(given) else ["--no-predictions"]
         return ["attach", "--brokers", self.address, "--group", self.name(group), *given, *quiet]
 
     def attach(self, *given: str, group: str = "group", code: int = 0, env: dict[str, str] | None = None,
@@ -111,6 +111,7 @@ class Cluster:
         said = done.stderr.decode()
         assert done.returncode == code, said
         assert "Traceback" not in said
+        assert stdout or not done.stdout
         return done.stdout.decode() if stdout else said
 
     def start(self, *given: str, group: str = "group", script: str | None = None) -> Running:
@@ -176,3 +177,8 @@ def spread(records: list[dict[str, Any]], partitions: int) -> list[Record]:
     """Records over partitions, at random."""
     rng = random.Random(1)
     return [Record(json.dumps(r).encode(), rng.randrange(partitions)) for r in records]
+
+
+def last(said: str) -> str:
+    """The last line of what was said."""
+    return said.splitlines()[-1]

@@ -70,6 +70,7 @@ PENDING = 10_000
 )
 @shared.fields
 @shared.keeping
+@shared.predictions("-, or none with --output-topic")
 @shared.output
 def attach(**said: Any) -> None:
     """Predict and learn the events of Kafka topics, each once.
@@ -103,6 +104,7 @@ def attach(**said: Any) -> None:
             said["with_key"], said["with_timestamp"], {header: name or header for header, _, name in headers}
         ),
     )
-    default = 0 if said["label_topic"] is None else PENDING
-    plan = Plan(**shared.outputs(said), **shared.learning(said), pending_default=default)
+    pending = 0 if said["label_topic"] is None else PENDING
+    printed = "-" if said["output_topic"] is None else None
+    plan = Plan(**shared.outputs(said, printed), **shared.learning(said), pending_default=pending)
     sys.exit(Attach(plan, at).execute())

@@ -138,11 +138,20 @@ parameters = together(
     ),
 )
 
+
+def predictions(default: str) -> Decorator:
+    """Where predictions go besides a topic; the default, in words, is settled by ``outputs``."""
+    return together(
+        click.option(
+            "--predictions",
+            metavar="PATH",
+            help=f"Where predictions go; - is standard output.  [default: {default}]",
+        ),
+        click.option("--no-predictions", is_flag=True, help="Write none to standard output or a file."),
+    )
+
+
 output = together(
-    click.option(
-        "--predictions", metavar="PATH", default="-", show_default=True, help="Where predictions go."
-    ),
-    click.option("--no-predictions", is_flag=True, help="Print no predictions."),
     click.option("--dead-letters", metavar="PATH", help="Where records that cannot be used go."),
     click.option(
         "--on-error",
@@ -248,13 +257,15 @@ def field_names(said: dict[str, Any]) -> dict[str, Any]:
     return names
 
 
-def outputs(said: dict[str, Any]) -> dict[str, Any]:
-    """Where results go and how, by the names of a plan."""
-    if said["no_predictions"] and said["predictions"] != "-":
+def outputs(said: dict[str, Any], predictions: str | None = "-") -> dict[str, Any]:
+    """Where results go and how, by the names of a plan; ``predictions`` is where those go by default."""
+    if said["no_predictions"] and said["predictions"] not in (None, "-"):
         raise UsageError("--predictions and --no-predictions contradict each other")
+    if said["predictions"] is not None:
+        predictions = said["predictions"]
     return {
         "fields": field_names(said),
-        "predictions": None if said["no_predictions"] else said["predictions"],
+        "predictions": None if said["no_predictions"] else predictions,
         "dead_letters": said["dead_letters"],
         "summary": said["summary"],
         "fail": said["on_error"] == "fail",

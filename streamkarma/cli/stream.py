@@ -17,6 +17,7 @@ from streamkarma.cli.config import config_option
 @config_option
 @shared.fields
 @shared.keeping
+@shared.predictions("-")
 @shared.output
 @shared.workers
 def learn(**said: Any) -> None:
@@ -33,6 +34,7 @@ def learn(**said: Any) -> None:
 @click.argument("input", default="-")
 @config_option
 @shared.fields
+@shared.predictions("-")
 @shared.output
 @shared.workers
 def predict(**said: Any) -> None:

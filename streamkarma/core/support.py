@@ -180,7 +180,7 @@ class SupportVectors:
         self.vectors.clock[SCALE_SUM] = steps
 
     def summary(self) -> dict[str, int | None]:
-        """What the model holds, and what became of the examples."""
+        """What the model holds, what became of the examples, and the bytes of its arrays."""
         counts = self.vectors.counts
         return {
             "support_vectors": self.used,
@@ -259,7 +259,8 @@ class SupportVectors:
             raise ValueError("the support vectors contradict each other")
         self.vectors = self._empty(classes)
         longest = max(int(a["counts"][LONGEST]), int(a["sizes"].max(initial=0)))
-        self.reserve(attributes, coordinates, used, longest)
+        # As much room as ``run`` has made by now, so that a model takes no less memory for being resumed.
+        self.reserve(attributes, coordinates, used, 2 * longest)
         v = self.vectors
         slots = np.repeat(np.arange(used), a["lengths"])
         v.values[a["coordinates"], :, slots] = a["values"]

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.learning import Core
-from streamkarma.estimators.frames import records_of
+from streamkarma.estimators.frames import records_of, values_of
 from streamkarma.estimators.learner import Learner, check_weight
 from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
 from streamkarma.events.vocabulary import Record, Vocabulary
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 #: One per event.
 Weights = Sequence[float] | NDArray[np.float64]
@@ -61,7 +57,7 @@ class KARMABase:
         Parameters
         ----------
         x
-            Attributes by name.
+            Attributes by name; nested names are joined with dots, as on the command line.
         y
             The label: a boolean, a number or a string; for a regression a finite number.
         w
@@ -74,9 +70,20 @@ class KARMABase:
         """
         self._learn([x], [y], [w])
 
-    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: pd.Series | None = None) -> None:
-        """Learn the rows of a frame in turn; the same as ``learn_one`` on each."""
-        self._learn(records_of(X), y.tolist(), [1.0] * len(X) if w is None else w.tolist())
+    def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
+        """Learn the rows of a frame in turn; the same as ``learn_one`` on each.
+
+        Parameters
+        ----------
+        X
+            A data frame of pandas, polars or another library that narwhals knows; what is missing is null
+            or NaN.
+        y
+            A column of labels.
+        w
+            A column of weights, or None for 1.
+        """
+        self._learn(records_of(X), values_of(y), [1.0] * len(X) if w is None else values_of(w))
 
     def _learn(self, records: Sequence[Record], labels: Sequence[Any], weights: Sequence[Any]) -> None:
         checked_weights = [check_weight(w) for w in weights]

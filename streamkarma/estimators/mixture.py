@@ -103,7 +103,7 @@ class KARMAMixtureClassifier(CoreClassifier):
     classes : list
         The labels seen so far; False and True from the first of them on.
     weights : dict
-        The weight of each expert, and of the blend.
+        The mean weight of each expert, and of the blend, over the last 1,000 events learned.
 
     Raises
     ------
@@ -190,7 +190,7 @@ class KARMAMixtureRegressor(CoreRegressor):
     Attributes
     ----------
     weights : dict
-        The weight of each expert, and of the blend.
+        The mean weight of each expert, and of the blend, over the last 1,000 events learned.
 
     Raises
     ------
@@ -233,6 +233,6 @@ def _mixture(budget: int, forget: float | None, regression: bool, others: int = 
 
 
 def _weights(model: CoreClassifier | CoreRegressor) -> dict[str, float]:
-    """The weight of each expert by name."""
+    """The mean weight of each expert by name."""
     weights: dict[str, float] = model.summary()["experts"]
     return weights

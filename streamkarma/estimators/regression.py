@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, nan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,11 @@ from streamkarma.core.scale import WIDTH, constant, nothing
 from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.common import KARMABase, Weights
-from streamkarma.estimators.frames import records_of
+from streamkarma.estimators.frames import column_like, records_of
 from streamkarma.estimators.learner import check_weight
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import numbers
 from streamkarma.events.vocabulary import Record
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = NDArray[np.float64]
 
@@ -83,11 +80,9 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
         else:
             super().learn_one(x, y, w)
 
-    def predict_many(self, X: pd.DataFrame) -> pd.Series:
-        """The predicted target of every row."""
-        import pandas as pd
-
-        return pd.Series(self._predict(records_of(X)), index=X.index)
+    def predict_many(self, X: Any) -> Any:
+        """The predicted target of every row, as a column of the kind of ``X``."""
+        return column_like(X, self._predict(records_of(X)))
 
     def _predict(self, records: Sequence[Record]) -> Floats:
         nothing = np.full(len(records), np.nan)

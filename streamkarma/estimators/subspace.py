@@ -15,6 +15,7 @@ from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.learner import Learner
 from streamkarma.estimators.regression import CoreRegressor
 from streamkarma.estimators.settings import check_count, check_forget, check_positive
+from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.vocabulary import Record, observed_in
 
 
@@ -212,7 +213,8 @@ class SubspaceImputer(base.Transformer):
         return self.impute_one(x)
 
     def impute_one(self, x: Record) -> dict[Any, Any]:
-        """The event with what is missing filled in, leaving no trace."""
+        """The event, flattened if it is nested, with what is missing filled in; it leaves no trace."""
+        x = x if is_flat(x) else flatten(x)
         batch = self._learner.batch()
         batch.append(x, learned=False)
         neither = np.zeros(1, np.bool_)

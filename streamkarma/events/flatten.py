@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from streamkarma.errors import RecordError
@@ -11,13 +12,13 @@ from streamkarma.errors import RecordError
 MAX_DEPTH = 32
 
 
-def is_flat(record: dict[str, Any]) -> bool:
+def is_flat(record: Mapping[Any, Any]) -> bool:
     """Whether no value is an object or an array."""
     return not any(isinstance(value, (dict, list)) for value in record.values())
 
 
-def flatten(record: dict[str, Any]) -> dict[str, Any]:
-    """Join nested names with dots, and number the elements of arrays.
+def flatten(record: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Join nested names with dots, and number the elements of arrays; other names stay what they are.
 
     Raises
     ------
@@ -29,19 +30,19 @@ def flatten(record: dict[str, Any]) -> dict[str, Any]:
     >>> flatten({"gps": {"lat": 1.5, "fix": [True, None]}, "id": 7})
     {'gps.lat': 1.5, 'gps.fix.0': True, 'gps.fix.1': None, 'id': 7}
     """
-    flat: dict[str, Any] = {}
-    _flatten_into(flat, "", record, 1)
+    flat: dict[Hashable, Any] = {}
+    _flatten_into(flat, "", dict(record), 1)
     return flat
 
 
-def _flatten_into(flat: dict[str, Any], prefix: str, value: Any, depth: int) -> None:
+def _flatten_into(flat: dict[Hashable, Any], prefix: str, value: Any, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise RecordError(f"nested deeper than {MAX_DEPTH} levels")
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, inner in items:
-        name = f"{prefix}{key}"
+        name = f"{prefix}{key}" if prefix else key
         if isinstance(inner, (dict, list)):
-            _flatten_into(flat, name + ".", inner, depth + 1)
+            _flatten_into(flat, f"{name}.", inner, depth + 1)
         elif name in flat:
             raise RecordError(f"the name {name!r} occurs twice once nested names are joined by dots")
         else:

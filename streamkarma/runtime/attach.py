@@ -13,7 +13,7 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
 from kafka.admin import MemberToRemove
 
-from streamkarma.broker import SetbackError, Trouble, connect, understood
+from streamkarma.broker.connection import SetbackError, Trouble, connect, understood
 from streamkarma.errors import RunError
 from streamkarma.runtime.job import Attachment, Job
 from streamkarma.runtime.journal import positions_state
@@ -30,6 +30,10 @@ from streamkarma.sinks.rows import Rows
 GRACE_SECONDS = 8.0
 #: Setbacks in a row, without a commit between them, after which there is no use in trying.
 MOST_SETBACKS = 6
+#: On a pipe the predictions may be all that is wanted; a service is started again some day.
+_NO_MODEL = (
+    "no --model: what is learned is lost at the end, and the next start goes on at the group's offsets"
+)
 #: Once the brokers were there, they are waited for until a signal comes.
 _FOREVER = float("inf")
 
@@ -70,7 +74,13 @@ class Attach:
             if path is None:
                 path = str(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "model.karma")
             files = open_output(plan, stack)
-            job = Job(plan, self._at, path, files, trouble, self._stop, Progress(plan))
+            dead = self._at.dead_letter_topic
+            kept = (
+                "--dead-letter-topic keeps them all" if dead is None else f"all of them are in topic {dead}"
+            )
+            job = Job(plan, self._at, path, files, trouble, self._stop, Progress(plan, kept))
+            if plan.model is None:
+                job.say(_NO_MODEL)
             job.files = _leaving_quietly(files, job)
             self._worker = Worker(job)
             ignored_before = self._worker.session.ignored_before
@@ -105,6 +115,7 @@ class Attach:
                     raise RunError(f"{job.setbacks} attempts in a row failed: {setback}") from setback
                 job.say(f"setback: {setback}; going on from the last commit")
                 self._worker.session.leave()
+                job.begin_again()
                 self._pause(0.25 * 2**job.setbacks)
                 self._worker = Worker(job)
 
@@ -175,6 +186,7 @@ class Attach:
             "positions": positions_state(self._worker.positions),
             "replayed": job.replayed,
             "lost": job.lost,
+            "tombstones": job.tombstones,
         }
         return {"kafka": kafka}
 

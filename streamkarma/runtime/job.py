@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from kafka import TopicPartition
 
-from streamkarma.broker import Settings, Trouble
+from streamkarma.broker.connection import Trouble
+from streamkarma.broker.settings import Settings
 from streamkarma.runtime.output import Output, Tally
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.run import Progress
@@ -97,6 +98,8 @@ class Job:
         Events that were learned again after a crash.
     lost
         Records a topic no longer had, by ``topic/partition``.
+    tombstones
+        Records without a value, which are neither learned nor rejected.
     setbacks
         Setbacks since the last commit.
     """
@@ -118,6 +121,7 @@ class Job:
         self.tally: Tally | None = None
         self.replayed = 0
         self.lost: dict[str, int] = {}
+        self.tombstones = self._tombstones_committed = 0
         self.setbacks = 0
         #: Whether a signal has come.
         self.stopped = stop.has_come
@@ -142,7 +146,12 @@ class Job:
     def committed(self, tally: Tally) -> None:
         """A commit has come about: this was counted, and whatever went wrong is over."""
         self.tally = tally
+        self._tombstones_committed = self.tombstones
         self.setbacks = 0
+
+    def begin_again(self) -> None:
+        """What was counted since the last commit is counted again."""
+        self.tombstones = self._tombstones_committed
 
     def watch(self, heard: bool) -> None:
         """Say once that the brokers have gone, and that they are back."""

@@ -78,6 +78,7 @@ def table(summary: dict[str, Any]) -> str:
         ("learned", f"{summary['learned']:,}"),
         ("unlabelled", f"{summary['unlabelled']:,}"),
         ("rejected", f"{summary['rejected']:,}"),
+        *(("tombstones", f"{n:,}") for n in (summary.get("kafka", {}).get("tombstones"),) if n),
         *((f"labels {name}", f"{n:,}") for name, n in summary.get("pending", {}).items()),
         ("ignored values", f"{summary['ignored_attributes']:,}"),
         ("events per second", f"{summary['events_per_second']:,.0f}"),

@@ -127,10 +127,13 @@ class Progress:
     ----------
     plan
         How much of that is wanted.
+    rejected_kept
+        What is said of the records set aside: where they are, or what would keep them.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, rejected_kept: str = "--dead-letters keeps them all") -> None:
         self._plan = plan
+        self._rejected_kept = rejected_kept
         self._begin = time.perf_counter()
         self._end: float | None = None
         self._next_report = plan.report_every
@@ -173,7 +176,7 @@ class Progress:
             sink.write([summary])
         self.say(report.table(summary))
         if loop.first_rejected and not loop.failure and self._plan.dead_letters is None:
-            self.say(f"first rejected: {loop.first_rejected} (--dead-letters keeps them all)")
+            self.say(f"first rejected: {loop.first_rejected} ({self._rejected_kept})")
 
 
 def describe(path: str) -> dict[str, Any]:

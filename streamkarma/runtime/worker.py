@@ -12,7 +12,7 @@ from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import MemberState
 
-from streamkarma.broker import SetbackError, connect, understood
+from streamkarma.broker.connection import SetbackError, connect, understood
 from streamkarma.errors import FencedError, RunError
 from streamkarma.runtime.catchup import owed, replay
 from streamkarma.runtime.job import Job
@@ -182,7 +182,7 @@ class Worker:
     def _feed_again(self, partition: TopicPartition, records: list[ConsumerRecord]) -> None:
         loop = self.session.loop
         before = loop.counters.events
-        loop.feed(self._read(partition, records))
+        self._feed(partition, records)
         self._job.replayed += loop.counters.events - before
 
     def _join(self, stack: ExitStack) -> None:
@@ -273,14 +273,24 @@ class Worker:
         while records and not job.stopped() and not job.done(loop.counters.events):
             part = records[: job.room(loop.counters.events, _PART)]
             ledger.begin(partition)
-            done = loop.feed(self._read(partition, part))
-            if done:
-                ledger.note(partition, part[0].offset, part[done - 1].offset + 1)
+            end = self._feed(partition, part)
+            if end > part[0].offset:
+                job.tombstones += sum(each.value is None and each.offset < end for each in part)
+                ledger.note(partition, part[0].offset, end)
             if loop.failure is not None:
                 ledger.commit(checkpoint=True)
                 raise RunError(loop.failure)
-            records = records[done:]
+            records = records[len(part) :]
             ledger.settle(quiet=False)
+
+    def _feed(self, partition: TopicPartition, records: list[ConsumerRecord]) -> int:
+        """Hand records to the loop, but for tombstones; returns the offset up to which they are done."""
+        loop = self.session.loop
+        filled = [record for record in records if record.value is not None]
+        done = loop.feed(self._read(partition, filled)) if filled else 0
+        if loop.failure is not None:
+            return int(filled[done].offset)
+        return int(records[-1].offset) + 1
 
     def _read(self, partition: TopicPartition, records: list[ConsumerRecord]) -> Records:
         self._records = records

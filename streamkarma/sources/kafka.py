@@ -123,13 +123,13 @@ def _read(what: str, value: bytes) -> Any:
 
 
 def records_of(polled: Sequence[ConsumerRecord], beside: Beside, labels_only: bool, limit: int) -> Records:
-    """Consumed records as the loop takes them."""
-    values = [record.value or b"" for record in polled]
+    """Consumed records, all with a value, as the loop takes them."""
+    values = [record.value for record in polled]
     refused: dict[int, str] = {}
     if not all(values) or max(map(len, values)) > limit or any(map(bytes.isspace, values)):
         for i, value in enumerate(values):
             if not value or value.isspace():
-                refused[i] = "null, where an object is expected" if polled[i].value is None else "empty"
+                refused[i] = "empty"
             elif len(value) > limit:
                 refused[i] = "longer than the limit; see --max-record-bytes"
     attributes: list[dict[str, Any]] | None = None
