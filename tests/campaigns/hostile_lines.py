@@ -72,12 +72,9 @@ def _attempt(rng: random.Random, folder: Path) -> None:
     for scanner in (True, False):
         other = _read(setting, text, lambda most: rng.choice(sizes), rng.choice([1, 10, 8192]), scanner)
         assert other == whole, f"pieces, scanner {scanner}: {_difference(other, whole)}"
-    erased = [lines[number - 1].removeprefix(BOM if number == 1 else b"") for number in whole.lines]
-    if setting.waiting:
-        # Labels that wait for their event are neither rows nor dead letters.
-        refused = {number for number, *_ in whole.letters}
-        erased = [each for number, each in enumerate(lines, 1) if number not in refused]
-        erased[:1] = [each.removeprefix(BOM) for each in erased[:1] if 1 not in refused] or erased[:1]
+    refused = {number for number, *_ in whole.letters}
+    bare = [lines[0].removeprefix(BOM), *lines[1:]]
+    erased = [each for number, each in enumerate(bare, 1) if number not in refused]
     alone = _learn(setting, [Records(erased, len(erased), lambda i: {"line": i + 1})])
     assert (alone.rows, alone.state) == (whole.rows, whole.state), f"a trace: {_difference(alone, whole)}"
 
