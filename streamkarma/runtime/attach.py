@@ -186,6 +186,7 @@ class Attach:
             "positions": positions_state(self._worker.positions),
             "replayed": job.replayed,
             "lost": job.lost,
+            "made_anew": sorted(job.made_anew),
             "tombstones": job.tombstones,
         }
         return {"kafka": kafka}

@@ -7,13 +7,13 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka import TopicPartition
 
-from streamkarma.broker.connection import Trouble
+from streamkarma.broker.connection import Client, Trouble, connect
 from streamkarma.broker.settings import Settings
 from streamkarma.runtime.output import Output, Tally
 from streamkarma.runtime.plan import Plan
@@ -98,6 +98,8 @@ class Job:
         Events that were learned again after a crash.
     lost
         Records a topic no longer had, by ``topic/partition``.
+    made_anew
+        Topics that were deleted and made anew.
     tombstones
         Records without a value, which are neither learned nor rejected.
     setbacks
@@ -121,6 +123,7 @@ class Job:
         self.tally: Tally | None = None
         self.replayed = 0
         self.lost: dict[str, int] = {}
+        self.made_anew: set[str] = set()
         self.tombstones = self._tombstones_committed = 0
         self.setbacks = 0
         #: Whether a signal has come.
@@ -152,6 +155,14 @@ class Job:
     def begin_again(self) -> None:
         """What was counted since the last commit is counted again."""
         self.tombstones = self._tombstones_committed
+
+    def connect(self, kind: Callable[..., Client], **arguments: Any) -> Client:
+        """Make a client of kafka-python, waiting for the brokers as long as this job does."""
+
+        def make(milliseconds: int) -> Client:
+            return kind(**{**arguments, "bootstrap_timeout_ms": milliseconds})
+
+        return connect(make, self.settings, self.trouble, self.patience, self.say, self.stopped)
 
     def watch(self, heard: bool) -> None:
         """Say once that the brokers have gone, and that they are back."""
