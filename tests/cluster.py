@@ -62,7 +62,7 @@ class Cluster:
         admin.close()
         return name
 
-    def remake(self, topic: str, partitions: int = 1, pause: float = 0.0) -> None:
+    def recreate(self, topic: str, partitions: int = 1, pause: float = 0.0) -> None:
         """Delete a topic, and make another of that name."""
         admin = KafkaAdminClient(bootstrap_servers=self.address)
         admin.delete_topics([topic])

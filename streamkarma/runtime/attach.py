@@ -186,7 +186,7 @@ class Attach:
             "positions": positions_state(self._worker.positions),
             "replayed": job.replayed,
             "lost": job.lost,
-            "made_anew": sorted(job.made_anew),
+            "recreated": sorted(job.recreated),
             "tombstones": job.tombstones,
         }
         return {"kafka": kafka}

@@ -14,7 +14,7 @@ from streamkarma.errors import RunError
 from streamkarma.runtime.job import Job
 from streamkarma.runtime.journal import Stretch, stretches
 from streamkarma.runtime.ledger import Ledger
-from streamkarma.runtime.placing import another, say_lost
+from streamkarma.runtime.placing import id_changed, say_lost
 from streamkarma.sources.kafka import LEAVE_MS, READING, TopicConsumer
 
 #: How long one poll waits; in between signals are heeded.
@@ -91,7 +91,7 @@ def _still_there(todo: list[Stretch], reader: TopicConsumer, job: Job, ledger: L
         for (_, number), begin, end in lost:
             name = f"{topic}/{number}"
             job.lost[name] = job.lost.get(name, 0) + end - begin
-        what = another(topic) if topic in there else f"topic {topic} is gone"
+        what = id_changed(topic) if topic in there else f"topic {topic} is gone"
         job.say(f"{what}: {sum(end - begin for _, begin, end in lost)} records that were answered, and are "
                 "not in the model, cannot be learned again")  # fmt: skip
     return todo

@@ -15,6 +15,7 @@ from kafka import TopicPartition
 
 from streamkarma.broker.connection import Client, Trouble, connect
 from streamkarma.broker.settings import Settings
+from streamkarma.errors import UsageError
 from streamkarma.runtime.output import Output, Tally
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.run import Progress
@@ -98,8 +99,8 @@ class Job:
         Events that were learned again after a crash.
     lost
         Records a topic no longer had, by ``topic/partition``.
-    made_anew
-        Topics that were deleted and made anew.
+    recreated
+        Topics whose id has changed: deleted and recreated.
     tombstones
         Records without a value, which are neither learned nor rejected.
     setbacks
@@ -108,6 +109,8 @@ class Job:
 
     def __init__(self, plan: Plan, at: Attachment, path: str, files: Output, trouble: Trouble,
                  stop: StopSignal, progress: Progress) -> None:  # fmt: skip
+        if not at.group.strip():
+            raise UsageError("--group cannot be empty")
         self.plan = plan
         self.at = at
         self.path = path
@@ -123,7 +126,7 @@ class Job:
         self.tally: Tally | None = None
         self.replayed = 0
         self.lost: dict[str, int] = {}
-        self.made_anew: set[str] = set()
+        self.recreated: set[str] = set()
         self.tombstones = self._tombstones_committed = 0
         self.setbacks = 0
         #: Whether a signal has come.

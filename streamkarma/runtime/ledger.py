@@ -97,7 +97,7 @@ class Ledger:
             self._uncommitted_since = time.monotonic()
 
     def is_another(self, topic: str, topic_id: str | None) -> bool:
-        """Whether the topic that has this name now is not the one that was learned from."""
+        """Whether this is not the id of the topic that was learned from."""
         return topic_id is not None and self.topic_ids.get(topic, topic_id) != topic_id
 
     def is_mine(self, topic: str, committed: OffsetAndMetadata) -> bool:
@@ -106,7 +106,7 @@ class Ledger:
         return tag.instance == self._job.instance and not self.is_another(topic, tag.topic_id)
 
     def forget(self, topic: str) -> None:
-        """Drop the offsets of a topic that is no more; what was learned of it is in the file by now."""
+        """Drop the offsets of a topic that was deleted; what was learned of it is in the file by now."""
         for offsets in (self.positions, self._untold):
             for partition in [tp for tp in offsets if tp.topic == topic]:
                 del offsets[partition]

@@ -16,7 +16,7 @@ def place(fresh: Iterable[TopicPartition], ledger: Ledger, job: Job) -> None:
 
     That is the model's position; or the group's offset, if the model has none or another
     process has worked on the partition since; or else where ``--from`` says. Offsets of a topic
-    that was deleted and made anew are none.
+    that was deleted and recreated do not count.
     """
     consumer = ledger.consumer
     mine = consumer.assignment()
@@ -45,33 +45,33 @@ def place(fresh: Iterable[TopicPartition], ledger: Ledger, job: Job) -> None:
 
 
 def _identify(topics: set[str], ledger: Ledger, job: Job) -> None:
-    """Learn which topics these are, and forget what was known of others that had their names."""
-    # To ask for all of them is what makes the consumer ask at all.
+    """Note the topics' ids, and drop the offsets of those whose id has changed."""
+    # This always asks the brokers, and so brings the consumer's ids up to date.
     ledger.consumer.topics()
     for topic in sorted(topics):
         topic_id = ledger.consumer.topic_id(topic)
         if ledger.is_another(topic, topic_id):
             if ledger.unsafe:
                 ledger.commit(checkpoint=True)
-            say_anew(job, topic)
+            say_recreated(job, topic)
             ledger.forget(topic)
         if topic_id is not None:
             ledger.topic_ids[topic] = topic_id
 
 
-def say_anew(job: Job, topic: str) -> None:
-    """Tell the user that offsets of a topic mean nothing any more."""
-    job.made_anew.add(topic)
+def say_recreated(job: Job, topic: str) -> None:
+    """Tell the user that the offsets of a topic mean nothing any more."""
+    job.recreated.add(topic)
     where = "its beginning" if job.at.start == "earliest" else "its end"
     job.say(
-        f"{another(topic)}: the offsets kept with the model are dropped. Read from {where}, "
-        f"as --from {job.at.start} says"
+        f"{id_changed(topic)}: its stored offsets are dropped, and it is read from {where} "
+        f"(--from {job.at.start})"
     )
 
 
-def another(topic: str) -> str:
+def id_changed(topic: str) -> str:
     """In words, that a topic has another id."""
-    return f"topic {topic} is not the one it was (deleted and made anew, or of another cluster)"
+    return f"the id of topic {topic} has changed (it was recreated, or this is another cluster)"
 
 
 def say_lost(job: Job, tp: TopicPartition, begin: int, end: int) -> None:

@@ -16,7 +16,7 @@ class Tag(NamedTuple):
         Which process of this program committed it; None for another program.
     topic_id
         The id of the topic it is an offset of; None where nobody knows. A topic that is deleted
-        and made anew has the same name, and another id.
+        and recreated has the same name and another id.
 
     Examples
     --------

@@ -223,12 +223,12 @@ class Worker:
         return self._of_known_topics(polled)
 
     def _of_known_topics(self, polled: Polled) -> Polled:
-        """What was polled, without topics made anew since: they are to be told where to begin."""
+        """What was polled, without topics that were recreated: they are told where to begin first."""
         for topic in {tp.topic for tp in polled}:
             if self._ledger.is_another(topic, self._consumer.topic_id(topic)):
-                anew = {tp for tp in self._consumer.assignment() if tp.topic == topic}
-                self._consumer.pause(*anew)
-                self._assignment.fresh |= anew
+                recreated = {tp for tp in self._consumer.assignment() if tp.topic == topic}
+                self._consumer.pause(*recreated)
+                self._assignment.fresh |= recreated
                 polled = {tp: records for tp, records in polled.items() if tp.topic != topic}
         return polled
 

@@ -51,8 +51,10 @@ class Topics(NamedTuple):
         Raises
         ------
         UsageError
-            If there is more than one pattern, or what is read is written to as well.
+            If a name is empty, if there is more than one pattern, or what is read is written to as well.
         """
+        if "" in (*given, labels, *written):
+            raise UsageError("the name of a topic cannot be empty")
         patterns = [name for name in given if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name)]
         avoid = frozenset(name for name in written if name is not None)
         if patterns and len(given) > 1:
@@ -174,7 +176,7 @@ class TopicConsumer(KafkaConsumer):  # type: ignore[misc]  # kafka-python has no
     def topic_id(self, topic: str) -> str | None:
         """The id of a topic as Kafka's tools write it; None if it is unknown or brokers have none."""
         found = self._cluster.topic_id(topic)
-        return urlsafe_b64encode(found.bytes).decode().rstrip("=") if found else None
+        return urlsafe_b64encode(found.bytes).decode().rstrip("=") if found and found.int else None
 
     def keep_joining(self) -> None:
         """Have the next poll finish the rebalance that the last one was too short for.

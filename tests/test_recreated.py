@@ -1,4 +1,4 @@
-"""On a real broker: a topic is deleted, and another one gets its name."""
+"""On a real broker: a topic is deleted and recreated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamkarma.runtime.tags import Tag
 from tests.cluster import Cluster, Record, events, lines, spread, until
 from tests.test_crashes import deadly
 
-ANOTHER = "is not the one it was (deleted and made anew, or of another cluster)"
+CHANGED = "has changed (it was recreated, or this is another cluster)"
 
 
 @pytest.mark.parametrize("sent", ["topic", "file"])
@@ -22,22 +22,22 @@ def test_the_new_topic_is_read_as_the_user_says(cluster: Cluster, start: str, se
     arguments += ["--output-topic", output] if sent == "topic" else []
     cluster.put(source, spread(given[:30], 2))
     said = cluster.attach(*arguments, "--from", "earliest")
-    assert "deleted" not in said
+    assert CHANGED not in said
     first = cluster.kept("m")["topic_ids"]
-    cluster.remake(source, 2)
+    cluster.recreate(source, 2)
     # More than there were, so that the offsets do not show it.
     cluster.put(source, spread(given[30:], 2))
     said = cluster.attach(*arguments)
     where = "its beginning" if start == "earliest" else "its end"
-    line = f"topic {source} {ANOTHER}: the offsets kept with the model are dropped. Read from {where}"
+    line = f"topic {source} {CHANGED}: its stored offsets are dropped, and it is read from {where}"
     assert said.count(line) == 1
     kept = cluster.kept("m")
     assert kept["events"] == (90 if start == "earliest" else 30)
     assert sum(kept["kafka"][source].values()) == 60
     assert (kept["topic_ids"].keys(), kept["topic_ids"] == first) == ({source}, False)
-    assert json.loads((cluster.folder / "s.json").read_text())["kafka"]["made_anew"] == [source]
+    assert json.loads((cluster.folder / "s.json").read_text())["kafka"]["recreated"] == [source]
     # It is known from now on.
-    assert ANOTHER not in cluster.attach(*arguments)
+    assert CHANGED not in cluster.attach(*arguments)
     assert cluster.kept("m")["events"] == kept["events"]
 
 
@@ -48,13 +48,13 @@ def test_under_a_running_process(cluster: Cluster) -> None:
     with cluster.start(*arguments) as process:
         until(lambda: len(cluster.rows(output)) == 50, process)
         # Long enough to be noticed: kafka-python goes on at the old offset otherwise.
-        cluster.remake(source, pause=1.0)
+        cluster.recreate(source, pause=1.0)
         cluster.put(source, given[50:])
         until(lambda: len(cluster.rows(output)) == 120, process)
         process.send_signal(signal.SIGTERM)
         said = process.communicate(timeout=10)[1]
         assert process.returncode == 143, said
-    assert said.count(ANOTHER) == 1
+    assert said.count(CHANGED) == 1
     assert cluster.rows(output) == cluster.learn(lines(given), "--id", "id")
     assert cluster.state("m") == cluster.state("reference.karma")
 
@@ -73,10 +73,10 @@ def test_what_was_answered_from_the_old_topic_cannot_be_learned_again(cluster: C
     learned = cluster.kept("m")["events"]
     lost = sum(i < 150 for i in answered[learned:])
     assert lost
-    cluster.remake(source)
+    cluster.recreate(source)
     cluster.put(source, given[250:])
     said = cluster.attach(*arguments)
-    assert f"topic {source} {ANOTHER}: {lost} records that were answered, and are not in the model" in said
+    assert f"topic {source} {CHANGED}: {lost} records that were answered, and are not in the model" in said
     summary = json.loads((cluster.folder / "s.json").read_text())
     assert summary["kafka"]["lost"] == {f"{source}/0": lost}
     assert cluster.kept("m")["events"] == 300 - 150 + sum(i < 150 for i in answered[:learned])
@@ -98,11 +98,11 @@ main()
     assert "topic_ids" not in cluster.kept("m")
     cluster.put(source, [Record(b'{"a": 1, "y": 1}')])
     said = cluster.attach(source, "--until-end", "--model", "m")
-    assert "made anew" not in said
+    assert CHANGED not in said
     assert cluster.kept("m")["topic_ids"].keys() == {source}
     assert cluster.kept("m")["events"] == 21
     # Without ids, a topic that ends before its offset is all that shows.
-    cluster.remake(source)
+    cluster.recreate(source)
     cluster.put(source, events(5))
     with cluster.start(source, "--until-end", "--model", "m", script=script) as process:
         assert "offset 21 is past its end, 5; was the topic made anew?" in process.communicate(timeout=60)[1]
