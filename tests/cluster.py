@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -60,6 +61,16 @@ class Cluster:
         admin.create_topics([NewTopic(name, partitions, 1, topic_configs=configs)])
         admin.close()
         return name
+
+    def recreate(self, topic: str, partitions: int = 1, pause: float = 0.0) -> None:
+        """Delete a topic, and make another of that name."""
+        admin = KafkaAdminClient(bootstrap_servers=self.address)
+        admin.delete_topics([topic])
+        while topic in admin.list_topics():
+            time.sleep(0.01)
+        time.sleep(pause)
+        admin.create_topics([NewTopic(topic, partitions, 1)])
+        admin.close()
 
     def put(self, topic: str, records: Iterable[Record | dict[str, Any]]) -> None:
         """Append records; dictionaries go as JSON to partition 0."""

@@ -19,6 +19,7 @@ _FENCED = (errors.ProducerFencedError, errors.FencedInstanceIdError, errors.Inva
 _HOPELESS = (
     errors.CorruptRecordError,
     errors.IncompatibleBrokerVersion,
+    errors.InvalidGroupIdError,
     errors.InvalidTopicError,
     errors.InvalidSessionTimeoutError,
     errors.InconsistentGroupProtocolError,

@@ -33,7 +33,7 @@ PENDING = 10_000
     type=click.Choice(["earliest", "latest"]),
     default="earliest",
     show_default=True,
-    help="Where a partition begins that neither the model nor the group knows.",
+    help="Where a partition begins that neither the model nor the group knows, or whose topic was recreated.",
 )
 @click.option("--output-topic", metavar="TOPIC", help="Where predictions go, each exactly once.")
 @click.option(
@@ -78,7 +78,8 @@ def attach(**said: Any) -> None:
     TOPIC is a name, or several, or one regular expression for whole names. The model file
     holds the offsets it has learned up to; with --output-topic the predictions, and these
     offsets, are committed in transactions, so that a reader of committed records sees each
-    prediction once, whatever happens to this process.
+    prediction once, whatever happens to this process. Records without a value (tombstones)
+    are skipped.
     """
     from streamkarma.runtime.attach import Attach
     from streamkarma.runtime.job import Attachment

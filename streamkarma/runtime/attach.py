@@ -186,6 +186,7 @@ class Attach:
             "positions": positions_state(self._worker.positions),
             "replayed": job.replayed,
             "lost": job.lost,
+            "recreated": sorted(job.recreated),
             "tombstones": job.tombstones,
         }
         return {"kafka": kafka}

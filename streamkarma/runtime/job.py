@@ -7,14 +7,15 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka import TopicPartition
 
-from streamkarma.broker.connection import Trouble
+from streamkarma.broker.connection import Client, Trouble, connect
 from streamkarma.broker.settings import Settings
+from streamkarma.errors import UsageError
 from streamkarma.runtime.output import Output, Tally
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.run import Progress
@@ -98,6 +99,8 @@ class Job:
         Events that were learned again after a crash.
     lost
         Records a topic no longer had, by ``topic/partition``.
+    recreated
+        Topics whose id has changed: deleted and recreated.
     tombstones
         Records without a value, which are neither learned nor rejected.
     setbacks
@@ -106,6 +109,8 @@ class Job:
 
     def __init__(self, plan: Plan, at: Attachment, path: str, files: Output, trouble: Trouble,
                  stop: StopSignal, progress: Progress) -> None:  # fmt: skip
+        if not at.group.strip():
+            raise UsageError("--group cannot be empty")
         self.plan = plan
         self.at = at
         self.path = path
@@ -121,6 +126,7 @@ class Job:
         self.tally: Tally | None = None
         self.replayed = 0
         self.lost: dict[str, int] = {}
+        self.recreated: set[str] = set()
         self.tombstones = self._tombstones_committed = 0
         self.setbacks = 0
         #: Whether a signal has come.
@@ -152,6 +158,14 @@ class Job:
     def begin_again(self) -> None:
         """What was counted since the last commit is counted again."""
         self.tombstones = self._tombstones_committed
+
+    def connect(self, kind: Callable[..., Client], **arguments: Any) -> Client:
+        """Make a client of kafka-python, waiting for the brokers as long as this job does."""
+
+        def make(milliseconds: int) -> Client:
+            return kind(**{**arguments, "bootstrap_timeout_ms": milliseconds})
+
+        return connect(make, self.settings, self.trouble, self.patience, self.say, self.stopped)
 
     def watch(self, heard: bool) -> None:
         """Say once that the brokers have gone, and that they are back."""

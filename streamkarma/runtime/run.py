@@ -204,6 +204,7 @@ def describe(path: str) -> dict[str, Any]:
     }
     if "kafka" in kept:
         result["offsets"] = kept["kafka"]
+        result["topic_ids"] = kept.get("topic_ids", {})
     if "pending" in kept:
         result["pending"] = {name: len(kept["pending"][name]) for name in ("events", "labels")}
     if "classes" in learned:

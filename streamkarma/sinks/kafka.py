@@ -118,12 +118,12 @@ class TopicSink:
             value = kept
         self._producer.send(self._dead_letter_topic, value, key=record.key, headers=[*headers, *own])
 
-    def commit(self, offsets: Mapping[TopicPartition, int], tag: str, member: ConsumerGroupMetadata,
+    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: ConsumerGroupMetadata,
                events: int, journal: str) -> None:  # fmt: skip
         """Make all that was sent visible, and the offsets with it."""
         self._begin()
         send = self._producer.send_offsets_to_transaction
-        send({tp: OffsetAndMetadata(offset, tag, -1) for tp, offset in offsets.items()}, member)
+        send(dict(offsets), member)
         written = {self._journal_place: OffsetAndMetadata(events, journal, -1)}
         send(written, ConsumerGroupMetadata(self._journal_group))
         self._producer.commit_transaction()
