@@ -271,7 +271,8 @@ class Worker:
             end = job.ends.get(partition, 0)
             records = [record for record in records if record.offset < end]
         while records and not job.stopped() and not job.done(loop.counters.events):
-            part = records[: job.room(loop.counters.events, _PART)]
+            events = loop.counters.events
+            part = records[: min(job.room(events, _PART), job.progress.room(events))]
             ledger.begin(partition)
             done = loop.feed(self._read(partition, part))
             if done:
@@ -280,6 +281,7 @@ class Worker:
                 ledger.commit(checkpoint=True)
                 raise RunError(loop.failure)
             records = records[done:]
+            job.progress.tell(loop)
             ledger.settle(quiet=False)
 
     def _read(self, partition: TopicPartition, records: list[ConsumerRecord]) -> Records:
