@@ -9,13 +9,14 @@ import click
 
 from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
+from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
 
 #: Events that wait for their labels, where a topic of labels is given and nothing else is said.
 PENDING = 10_000
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
 @config_option
 @click.option(

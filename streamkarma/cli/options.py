@@ -174,6 +174,11 @@ output = together(
         default=0,
         help="Events between two lines of progress.",
     ),
+    click.option(
+        "--strict",
+        is_flag=True,
+        help="Exit with 1 if no record could be used, or none had the target to learn from.",
+    ),
     click.option("--quiet", is_flag=True, help="Nothing on stderr but errors."),
 )
 
@@ -228,7 +233,10 @@ keeping = together(
         help="Most events kept for a label that comes later, under the same --id.  [default: none]",
     ),
     click.option(
-        "--pending-seconds", metavar="S", type=above_zero, help="Longest wait for a label.  [default: any]"
+        "--pending-seconds",
+        metavar="S",
+        type=above_zero,
+        help="Longest wait for a label; for learn by --time.  [default: any]",
     ),
     click.option(
         "--regret",
@@ -250,7 +258,7 @@ workers = click.option(
 
 def field_names(said: dict[str, Any]) -> dict[str, Any]:
     """The names in a record that are no attributes, those that were said."""
-    given = {name: said[name] for name in ("target", "id", "weight", "full")}
+    given = {name: said.get(name) for name in ("target", "id", "weight", "full", "time")}
     names = {name: value for name, value in given.items() if value is not None}
     if said["ignore"]:
         names["ignore"] = said["ignore"]
@@ -269,6 +277,7 @@ def outputs(said: dict[str, Any], predictions: str | None = "-") -> dict[str, An
         "dead_letters": said["dead_letters"],
         "summary": said["summary"],
         "fail": said["on_error"] == "fail",
+        "strict": said["strict"],
         "report_every": said["report_every"],
         "quiet": said["quiet"],
         "max_record_bytes": said["max_record_bytes"],

@@ -84,6 +84,7 @@ class Attach:
             job.files = _leaving_quietly(files, job)
             self._worker = Worker(job)
             ignored_before = self._worker.session.ignored_before
+            job.progress.begin(self._worker.session)
             try:
                 self._look_around(job)
             except InterruptedError:
@@ -100,7 +101,7 @@ class Attach:
                 session.ignored_before = ignored_before
                 session.leave()
                 job.progress.close(session, stack, **self._more(job))
-        return 0 if self._stop.number is None else 128 + self._stop.number
+        return job.progress.code if self._stop.number is None else 128 + self._stop.number
 
     def _work(self, job: Job) -> None:
         """Work, and after each setback begin again from what is safe."""

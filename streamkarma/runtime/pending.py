@@ -51,6 +51,11 @@ class Pending:
         Longest wait, or None for any. Time is that of the records, so a stream that is
         read again is remembered alike.
 
+    Attributes
+    ----------
+    clock
+        The latest time that a record said.
+
     Examples
     --------
     >>> pending = Pending(limit=1)
@@ -63,6 +68,7 @@ class Pending:
     def __init__(self, limit: int, seconds: float | None = None) -> None:
         self.limit = limit
         self.seconds = seconds
+        self.clock = 0.0
         #: Labels that found their event, labels that did not, and events that left without.
         self.matched = self.unmatched = self.expired = 0
         self._events: OrderedDict[bytes, tuple[float, Event]] = OrderedDict()
@@ -104,6 +110,12 @@ class Pending:
         del self._labels[key]
         self.matched += 1
 
+    def tick(self, time: float | None) -> float:
+        """The time, which never goes back, after a record that says it or does not."""
+        if time is not None:
+            self.clock = max(self.clock, time)
+        return self.clock
+
     def expire(self, now: float) -> None:
         """Drop what has waited too long."""
         if self.seconds is None:
@@ -132,7 +144,8 @@ class Pending:
             for key, (time, e) in self._events.items()
         ]
         labels = [[key.decode(), time, label] for key, (time, label) in self._labels.items()]
-        return {"limit": self.limit, "seconds": self.seconds, "events": events, "labels": labels}
+        bounds = {"limit": self.limit, "seconds": self.seconds, "clock": self.clock}
+        return {**bounds, "events": events, "labels": labels}
 
     @classmethod
     def resumed(cls, state: dict[str, Any]) -> Pending:
@@ -144,6 +157,7 @@ class Pending:
             If it is none.
         """
         pending = cls(int(state["limit"]), None if state["seconds"] is None else float(state["seconds"]))
+        pending.clock = float(state["clock"])
         for key, time, record, weight, row, scores, known in state["events"]:
             made = Made(dict(row), [math.nan if s is None else float(s) for s in scores], int(known))
             pending._events[key.encode()] = (float(time), Event(dict(record), float(weight), made))

@@ -10,10 +10,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from streamkarma.errors import RunError
+from streamkarma.errors import RunError, UsageError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.estimators.store import load_with_run
 from streamkarma.runtime import report
+from streamkarma.runtime.fields import NOW
 from streamkarma.runtime.live import Live
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Output
@@ -45,6 +46,8 @@ class Run:
         self._progress = Progress(plan)
         #: The model and what goes with it.
         self.session = Session(plan, plan.model, self._progress.say)
+        check_time(self.session)
+        self._progress.begin(self.session)
         self._stop = StopSignal()
         self._next_checkpoint = plan.checkpoint_every
 
@@ -72,21 +75,28 @@ class Run:
                 session.compare()
             except BrokenPipeError:
                 leave_stdout()
+            except UsageError:
+                session.refused = True
+                raise
             finally:
                 session.leave()
                 session.save()
                 self._progress.close(session, stack)
-        return 0 if self._stop.number is None else 128 + self._stop.number
+        if self._stop.number is not None:
+            return 128 + self._stop.number
+        return self._progress.code
 
     def _read_all(self, stack: ExitStack, loop: Loop) -> None:
         plan = self._plan
         next_block = self._blocks(stack, loop)
         try:
             while (records := next_block()) is not None:
-                loop.feed(records)
-                if loop.failure is not None:
-                    raise RunError(loop.failure)
-                self._after_block(loop)
+                at = 0
+                while at < len(records):
+                    at = loop.feed(records, at, self._room(loop))
+                    if loop.failure is not None:
+                        raise RunError(loop.failure)
+                    self._after_block(loop)
         except InterruptedError:
             return
         except (EOFError, zlib.error) as error:
@@ -113,6 +123,11 @@ class Run:
         stack.callback(ahead.close)
         return ahead.next
 
+    def _room(self, loop: Loop) -> int:
+        """Events until the next checkpoint or report, which come when they were asked for."""
+        events = loop.counters.events
+        return min(self._next_checkpoint - events, self._progress.room(events))
+
     def _after_block(self, loop: Loop) -> None:
         if loop.counters.events >= self._next_checkpoint:
             self._next_checkpoint = loop.counters.events + self._plan.checkpoint_every
@@ -137,9 +152,15 @@ class Progress:
         self._begin = time.perf_counter()
         self._end: float | None = None
         self._next_report = plan.report_every
+        #: Once closed: why the whole run was of no use, or None.
+        self.useless: str | None = None
         # Rows and a table on one terminal would write over each other.
         apart = plan.predictions != "-" or not sys.stdout.isatty()
         self._live = Live.of(sys.stderr) if apart and not plan.quiet else None
+
+    def room(self, events: int) -> int:
+        """How many events more, after so many, until it is time to say something."""
+        return self._next_report - events if self._next_report else sys.maxsize
 
     def tell(self, loop: Loop) -> None:
         """Say how far the run is, if it is time to."""
@@ -160,9 +181,21 @@ class Progress:
         if not self._plan.quiet:
             print(line, file=sys.stderr, flush=True)
 
+    def begin(self, session: Session) -> None:
+        """Say what there is to know before the first event."""
+        if session.resuming is not None:
+            self.say(session.resuming)
+        if session.pending is not None and session.fields.time == NOW:
+            self.say("time: the clock of this machine, by which equal runs may differ")
+
     def over(self) -> None:
         """The stream has ended; what still comes is not counted in its time."""
         self._end = time.perf_counter()
+
+    @property
+    def code(self) -> int:
+        """The exit code of a run that has come to its end."""
+        return 1 if self._plan.strict and self.useless is not None else 0
 
     def close(self, session: Session, stack: ExitStack, **more: Any) -> None:
         """Write the summary, and what stands in ``more`` beside it."""
@@ -177,6 +210,25 @@ class Progress:
         self.say(report.table(summary))
         if loop.first_rejected and not loop.failure and self._plan.dead_letters is None:
             self.say(f"first rejected: {loop.first_rejected} ({self._rejected_kept})")
+        self.useless = report.useless(loop, session.fields.target)
+        if self.useless is not None:
+            self.say(f"warning: {self.useless}")
+
+
+def check_time(session: Session) -> None:
+    """See that there is a time to wait by, if waiting is bounded in time.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    pending = session.pending
+    if pending is not None and pending.seconds is not None and session.fields.time is None:
+        raise UsageError(
+            "--pending-seconds needs --time NAME, the attribute that says when an event happened "
+            "(or --time now, by this machine's clock)"
+        )
 
 
 def describe(path: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import Model, chosen, learner_of
 from streamkarma.estimators.store import load_with_run, save
 from streamkarma.runtime.comparing import opened
-from streamkarma.runtime.fields import Fields
+from streamkarma.runtime.fields import Fields, chosen_fields
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.pending import Pending
@@ -48,20 +48,25 @@ class Session:
         #: What was kept beside the model, by name; sections nobody asks for are kept as they are.
         self.kept: dict[str, Any] = {}
         self._arrays: Arrays = {}
-        if path is not None and (not plan.learn or Path(path).exists()):
+        resumes = path is not None and (not plan.learn or (Path(path).exists() and not plan.fresh))
+        if path is not None and resumes:
             self._resume(path, say)
         else:
             if path is not None and not Path(path).absolute().parent.is_dir():
                 raise UsageError(f"the folder of --model {path} does not exist")
             learner = plan.learner or chosen(plan.options)
             self.tasked = Tasked(plan.task or "auto", dict(plan.options), plan.positive, say, learner)
-        self.fields = Fields(**{**self.kept.get("fields", {}), **plan.fields})
+        self.fields = chosen_fields(plan, self.kept.get("fields", {}), self.tasked.model, path)
         self.pending = self._open_pending()
         state = self.kept.pop("regret", None)
         full = self.fields.full is not None
         self.comparing = opened(plan, self.tasked, full, state, self._arrays, path)
         self.ignored_before = self.tasked.model.ignored
         first = (int(self.kept.get("events", 0)) if plan.learn else 0) + 1
+        #: Whether an option turned out to have no meaning for the stream, and nothing is to be kept.
+        self.refused = False
+        #: What to say of a model that is gone on with, or None.
+        self.resuming = f"resuming {path} at event {first}" if resumes and plan.learn else None
         #: To begin with a loop that nobody listens to, and that no bad record stops.
         self.loop = self._loop_from(first, Output(), fail=False)
 
@@ -79,7 +84,7 @@ class Session:
 
     def save(self, **more: Any) -> None:
         """Write the model and what goes with it, if it is to be kept at all."""
-        if self._path is None or not self._plan.learn:
+        if self._path is None or not self._plan.learn or self.refused:
             return
         self.kept |= {
             "task": self.tasked.state(),

@@ -53,6 +53,8 @@ class Tasked:
         if task == "auto" and options.get("loss") in REGRESSION:
             # A loss for numbers says what the task is before any label does.
             self.task, self.settled = "regression", True
+        #: Whether it was the loss that said so.
+        self._by_loss = task == "auto" and self.settled
         self.model = made(learner, options, self.task == "regression")
 
     @property
@@ -74,9 +76,13 @@ class Tasked:
         ------
         RecordError
             If the label does not fit the task.
+        UsageError
+            If the labels mean a task that an option has no meaning for.
         """
         if not self.settled:
             self._settle(label)
+        elif self._by_loss and not self.model.steps and isinstance(label, (bool, str)):
+            raise UsageError(f"--loss {self.model.loss} is for numbers, and the labels are {_kinds(label)}")
         model = self.model
         checked = model.check_label(label)
         if self.task == "binary" and isinstance(model, CoreClassifier):
@@ -106,11 +112,21 @@ class Tasked:
 
     def _become_regression(self, known: list[Label]) -> None:
         assert isinstance(self.model, CoreClassifier)
+        if self.positive is not None:
+            raise UsageError("the labels mean regression, where --positive has no meaning; give --task")
         regressor = made(learner_of(self.model), _for_regression(self._options), regression=True)
         assert isinstance(regressor, CoreRegressor)
         if known:
             regressor.take_over(self.model, float(known[0]))
         self.model, self.task, self.settled = regressor, "regression", True
+
+    def accepted(self) -> set[tuple[type, Any]]:
+        """Labels that need no second look, by type: True is not 1."""
+        accepted: set[tuple[type, Any]] = {(type(None), None)}
+        for label in getattr(self.model, "classes", ()):
+            kinds = (int, float) if type(label) in (int, float) else (type(label),)
+            accepted |= {(kind, label) for kind in kinds}
+        return accepted
 
     def sign(self) -> int:
         """+1 if a positive score means the positive class, -1 if the negative, 0 unknown.
@@ -181,7 +197,7 @@ def text_of(label: Label) -> str:
 def _for_regression(options: dict[str, Any]) -> dict[str, Any]:
     """The options of a classifier that a regressor shares."""
     if "loss" in options:
-        raise RunError(f"the labels mean regression, --loss {options['loss']} classification; give --task")
+        raise UsageError(f"the labels mean regression, --loss {options['loss']} classification; give --task")
     return {k: v for k, v in options.items() if k != "max_classes"}
 
 

@@ -239,7 +239,8 @@ class Worker:
             end = job.ends.get(partition, 0)
             records = [record for record in records if record.offset < end]
         while records and not job.stopped() and not job.done(loop.counters.events):
-            part = records[: job.room(loop.counters.events, _PART)]
+            events = loop.counters.events
+            part = records[: min(job.room(events, _PART), job.progress.room(events))]
             ledger.begin(partition)
             end = self._feed(partition, part)
             if end > part[0].offset:
@@ -249,6 +250,7 @@ class Worker:
                 ledger.commit(checkpoint=True)
                 raise RunError(loop.failure)
             records = records[len(part) :]
+            job.progress.tell(loop)
             ledger.settle(quiet=False)
 
     def _feed(self, partition: TopicPartition, records: list[ConsumerRecord]) -> int:
