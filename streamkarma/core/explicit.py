@@ -107,7 +107,8 @@ class Explicit:
         second, which leaves the difference of their scores; both take over the spread.
         """
         if self.classes == 1:
-            self.weights = np.concatenate([-self.weights / 2, self.weights / 2])
+            # Subtracted from 0, for a zero must not get a sign: no file keeps it.
+            self.weights = np.concatenate([0.0 - self.weights / 2, self.weights / 2])
             self.spread = np.concatenate([self.spread, self.spread])
         missing = max(classes - self.classes, 0), self.weights.shape[1]
         self.weights = np.concatenate([self.weights, np.zeros(missing)])

@@ -134,13 +134,14 @@ class SupportVectors:
         v = self.vectors
         values, passed = v.values, v.passed
         if values.shape[1] == 1:
-            values = np.concatenate([-values / 2, values / 2], axis=1)
-            passed = np.concatenate([-passed / 2, passed / 2], axis=1) if self.average else passed
+            # Subtracted from 0, for a zero must not get a sign: no file keeps it.
+            values = np.concatenate([0.0 - values / 2, values / 2], axis=1)
+            passed = np.concatenate([0.0 - passed / 2, passed / 2], axis=1) if self.average else passed
             v.squares[:] /= 2
         shape = (values.shape[0], classes, values.shape[2])
         passed = grown(passed, shape) if self.average else passed
         values = grown(values, shape)
-        rounded = grown(values.astype(np.float32), shape)
+        rounded = grown(_single(values), shape)
         self.vectors = v._replace(values=values, rounded=rounded, passed=passed)
 
     def run(self, block: Block, labels: Floats, weights: Floats) -> tuple[NDArray[np.float64], Floats]:
@@ -262,7 +263,7 @@ class SupportVectors:
         v = self.vectors
         slots = np.repeat(np.arange(used), a["lengths"])
         v.values[a["coordinates"], :, slots] = a["values"]
-        v.rounded[a["coordinates"], :, slots] = a["values"]
+        v.rounded[a["coordinates"], :, slots] = _single(a["values"])
         if self.average:
             v.passed[a["coordinates"], :, slots] = a["passed"]
         v.owners[a["coordinates"]] = a["owners"]
@@ -287,6 +288,12 @@ def _flat(table: NDArray[np.int32], lengths: NDArray[np.int32], used: int) -> ND
 def _unflat(table: NDArray[np.int32], flat: NDArray[Any], lengths: NDArray[Any]) -> None:
     listed = np.arange(table.shape[1])[None, :] < lengths[:, None]
     table[: len(lengths)][listed] = flat
+
+
+def _single(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """In single precision; what is too large for that is infinite, as in compiled code."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
 
 
 def _within(array: NDArray[Any], limit: int) -> bool:

@@ -20,16 +20,19 @@ from streamkarma.events.vocabulary import PASSING, Record, Vocabulary
 
 Floats = NDArray[np.float64]
 
+#: An event of a larger weight counts as one of this: what it adds to a model must stay finite.
+HEAVIEST = 1e15
+
 
 def check_weight(weight: Any) -> float:
-    """``weight`` as a float of 0 or more, or RecordError."""
+    """``weight`` as a float of 0 or more and at most HEAVIEST, or RecordError."""
     try:
         number = float(weight)
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not 0.0 <= number < float("inf"):
         raise RecordError(f"the weight must be a finite number of 0 or more, not {weight!r}")
-    return number
+    return min(number, HEAVIEST)
 
 
 class Learner:
@@ -145,6 +148,7 @@ class Learner:
             As of ``Mixture.run``.
         """
         block = self.encoded._replace(starts=self.encoded.starts[part.start : part.stop + 1])
+        weights = np.minimum(weights, HEAVIEST)
         if isinstance(self.core, Mixture):
             return self.core.run(block, labels, weights, self._delays[part], others)
         return self.core.run(block, labels, weights)

@@ -9,6 +9,7 @@ from streamkarma import checkpoint
 from streamkarma.core.learning import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import KINDS, Model
+from streamkarma.replacing import backup_of
 
 #: Begins the names of arrays that are not the model's own.
 _BESIDE = "run."
@@ -17,6 +18,9 @@ _BESIDE = "run."
 def save(model: Model, path: str | Path, run: dict[str, Any] | None = None,
          arrays: Arrays | None = None) -> None:  # fmt: skip
     """Write a model to a file, atomically; the same model gives the same bytes.
+
+    What was written is read back before it takes the place of the file before, which stays as
+    ``PATH.bak``. A file that was there keeps its mode; a symbolic link is followed.
 
     Parameters
     ----------
@@ -34,7 +38,7 @@ def save(model: Model, path: str | Path, run: dict[str, Any] | None = None,
     UsageError
         If a name or label of the model has no form in JSON.
     ModelFileError
-        If the file cannot be written.
+        If the file cannot be written, or not be read back.
 
     Examples
     --------
@@ -54,7 +58,7 @@ def save(model: Model, path: str | Path, run: dict[str, Any] | None = None,
     learned, own = model.state()
     header = {"kind": kind, "params": model._get_params(), "learned": learned, "run": run or {}}
     beside = {_BESIDE + name: array for name, array in (arrays or {}).items()}
-    checkpoint.write(Path(path), header, {**own, **beside})
+    checkpoint.write(Path(path), header, {**own, **beside}, _read)
 
 
 def load(path: str | Path) -> Model:
@@ -70,7 +74,25 @@ def load(path: str | Path) -> Model:
 
 def load_with_run(path: str | Path) -> tuple[Model, dict[str, Any], Arrays]:
     """The model, and what was kept beside it as ``run`` and ``arrays``."""
-    header, arrays = checkpoint.read(Path(path))
+    try:
+        return _read(Path(path))
+    except ModelFileError as error:
+        backup = backup_of(Path(path))
+        if not _is_readable(backup):
+            raise
+        raise ModelFileError(f"{error}; to go back to the one before it: cp {backup} {path}") from error
+
+
+def _is_readable(path: Path) -> bool:
+    try:
+        _read(path)
+    except ModelFileError:
+        return False
+    return True
+
+
+def _read(path: Path) -> tuple[Model, dict[str, Any], Arrays]:
+    header, arrays = checkpoint.read(path)
     beside = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_BESIDE)}
     try:
         model = KINDS[header["kind"]](**header["params"])

@@ -51,8 +51,6 @@ class Session:
         if path is not None and (not plan.learn or Path(path).exists()):
             self._resume(path, say)
         else:
-            if path is not None and not Path(path).absolute().parent.is_dir():
-                raise UsageError(f"the folder of --model {path} does not exist")
             learner = plan.learner or chosen(plan.options)
             self.tasked = Tasked(plan.task or "auto", dict(plan.options), plan.positive, say, learner)
         self.fields = Fields(**{**self.kept.get("fields", {}), **plan.fields})
