@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import os
+import reprlib
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +49,20 @@ class Layout(NamedTuple):
     def size(self) -> int:
         """Its length in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
+
+
+def natural(value: Any, most: int = 2**53) -> int:
+    """``value`` if it is an integer from 0 to ``most``, as what is counted is; else ValueError."""
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError(f"{reprlib.repr(value)} is no number of things")
+    return value
+
+
+def finite(value: Any) -> float:
+    """``value`` as a float if it is a finite number, else ValueError."""
+    if type(value) not in (int, float) or not abs(value) < math.inf:
+        raise ValueError(f"{reprlib.repr(value)} is no number")
+    return float(value)
 
 
 def write(path: Path, header: dict[str, Any], arrays: Arrays,

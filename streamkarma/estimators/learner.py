@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.mixture import Mixture
-from streamkarma.core.moments import encode, memory
+from streamkarma.core.moments import COUNT, SPREAD, encode, memory
 from streamkarma.core.waiting import Waiting
 from streamkarma.errors import RecordError
 from streamkarma.estimators.single import Single
@@ -22,6 +22,17 @@ Floats = NDArray[np.float64]
 
 #: An event of a larger weight counts as one of this: what it adds to a model must stay finite.
 HEAVIEST = 1e15
+#: Sums of squares of numbers of at most 1e100 are no larger.
+LARGEST_MOMENT = 1e250
+
+
+def are_moments(moments: NDArray[Any]) -> bool:
+    """Whether running statistics, a row each, are such as a run could have left."""
+    return (
+        moments.dtype == np.float64
+        and bool((np.abs(moments) <= LARGEST_MOMENT).all())
+        and bool((moments[..., [COUNT, SPREAD]] >= 0.0).all())
+    )
 
 
 def check_weight(weight: Any) -> float:
@@ -42,18 +53,18 @@ class Learner:
     ----------
     core
         What learns.
-    scale, max_attributes, max_coordinates, forget
+    scale, max_attributes, max_coordinates, max_name_bytes, forget
         As in the estimators.
     """
 
-    def __init__(self, core: Core, scale: bool, max_attributes: int,
-                 max_coordinates: int, forget: float | None) -> None:  # fmt: skip
+    def __init__(self, core: Core, scale: bool, max_attributes: int, max_coordinates: int,
+                 max_name_bytes: int, forget: float | None) -> None:  # fmt: skip
         self.scale = scale
         self.longest = memory(forget)
         self.core = core
         #: For a mixture, which has to know how late labels come.
         self.waiting = Waiting() if isinstance(core, Mixture) else None
-        self.vocabulary = Vocabulary(max_attributes, max_coordinates)
+        self.vocabulary = Vocabulary(max_attributes, max_coordinates, max_name_bytes)
         self.moments = np.zeros((1, 3))
         #: The block that was encoded last, and how late its labels come.
         self.encoded: Block
@@ -197,9 +208,9 @@ class Learner:
         """
         self._ready = None
         entries = [(name, category) for name, category in header["entries"]]
-        self.vocabulary.restore(entries, int(header["ignored"]))
+        self.vocabulary.restore(entries, header["ignored"])
         moments = arrays.pop("moments")
-        if moments.shape != (self.vocabulary.coordinate_count, 3):
+        if moments.shape != (self.vocabulary.coordinate_count, 3) or not are_moments(moments):
             raise ValueError("the running statistics do not fit the vocabulary")
         self.moments = np.array(moments)
         if self.waiting is not None:

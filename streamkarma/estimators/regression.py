@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from math import inf, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +18,7 @@ from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.frames import records_of
-from streamkarma.estimators.learner import check_weight
+from streamkarma.estimators.learner import are_moments, check_weight
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import numbers
 from streamkarma.events.vocabulary import Record
@@ -117,13 +118,13 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
     def check_label(self, target: Any) -> float:
         """``target`` as a float, or RecordError if it is not a finite number."""
         if isinstance(target, (str, bytes, np.bool_, bool)):
-            raise RecordError(f"the target must be a number, not {target!r}")
+            raise RecordError(f"the target must be a number, not {reprlib.repr(target)}")
         try:
             number = float(target)
         except (TypeError, ValueError, OverflowError):
             number = float("nan")
         if not abs(number) <= LARGEST_TARGET:
-            raise RecordError(f"the target must be a finite number within ±1e100, not {target!r}")
+            raise RecordError(f"the target must be a finite number within ±1e100, not {reprlib.repr(target)}")
         return number
 
     def take_over(self, classifier: CoreClassifier, target: float) -> None:
@@ -145,7 +146,7 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Take over a ``state``; ValueError if it contradicts itself."""
         target = arrays.pop("target")
-        if target.shape != (3,):
+        if target.shape != (3,) or not are_moments(target):
             raise ValueError("the statistics of the target are not three numbers")
         self._target = np.array(target)
         self._learner.restore(header, arrays)

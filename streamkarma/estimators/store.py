@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,12 @@ from streamkarma.core.learning import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import KINDS, Model
 from streamkarma.replacing import backup_of
+
+#: What a model is refused for, whatever in it is not as it says.
+_WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
+
+#: A reason is cut there: what is wrong may be of any length.
+_LONGEST_REASON = 200
 
 #: Begins the names of arrays that are not the model's own.
 _BESIDE = "run."
@@ -95,9 +102,33 @@ def _read(path: Path) -> tuple[Model, dict[str, Any], Arrays]:
     header, arrays = checkpoint.read(path)
     beside = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_BESIDE)}
     try:
-        model = KINDS[header["kind"]](**header["params"])
+        model = _made(header["kind"], header["params"])
+        _check_classes(header["learned"], arrays)
         model.restore(header["learned"], arrays)
         kept = {name.removeprefix(_BESIDE): array for name, array in beside.items()}
         return model, dict(header["run"]), kept
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise ModelFileError(f"{path} is not a model this program can use: {error}") from error
+    except _WRONG as error:
+        reason = " ".join(str(error).split())[:_LONGEST_REASON]
+        raise ModelFileError(f"{path} is not a model this program can use: {reason}") from error
+    except MemoryError as error:
+        raise ModelFileError(f"the model {path} does not fit into memory") from error
+
+
+def _made(kind: str, params: dict[str, Any]) -> Model:
+    """An empty model; ValueError, or whatever its constructor raises, if these are no parameters."""
+    for name, parameter in signature(KINDS[kind]).parameters.items():
+        if isinstance(parameter.default, bool) and not isinstance(params.get(name, True), bool):
+            raise ValueError(f"{name} is neither true nor false")
+    if params.get("others") is not None:
+        raise ValueError("models from elsewhere are in no file")
+    return KINDS[kind](**params)
+
+
+def _check_classes(learned: dict[str, Any], arrays: Arrays) -> None:
+    """ValueError if arrays are for more classes than there are: what has no bytes of its own makes room."""
+    most = max(1, len(learned.get("classes", ())))
+    for name, array in arrays.items():
+        own = name.rpartition(".")[2]
+        axis = {"values": 1, "passed": 1, "offsets": 1, "slack": 1, "weights": 0, "spread": 0}.get(own)
+        if axis is not None and array.ndim == 2 and array.shape[axis] > most:
+            raise ValueError(f"{own} of more classes than there are")

@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 
 from streamkarma.errors import RecordError
 from streamkarma.estimators.learner import check_weight
-from streamkarma.events.vocabulary import as_number, is_missing
+from streamkarma.events.vocabulary import LONGEST_NAME, as_number, fits, is_missing
 from streamkarma.sources.names import ID, IGNORED, TARGET, WEIGHT
+
+#: Most numbers of a complete vector.
+_MOST_NUMBERS = 16384
 
 
 class Taken(NamedTuple):
@@ -40,6 +43,22 @@ class Fields(NamedTuple):
     weight: str | None = None
     ignore: tuple[str, ...] = ()
     full: str | None = None
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Fields:
+        """From what was kept beside a model.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If that is something else.
+        """
+        fields = cls(**{**state, "ignore": tuple(state.get("ignore", ()))})
+        optional = (fields.id, fields.weight, fields.full)
+        texts = all(isinstance(name, str) for name in (fields.target, *fields.ignore))
+        if not texts or not all(name is None or isinstance(name, str) for name in optional):
+            raise ValueError("a name is none")
+        return fields
 
     @property
     def only_target(self) -> bool:
@@ -80,8 +99,11 @@ class Fields(NamedTuple):
 def _vector(value: Any) -> dict[str, float] | None:
     if value is None:
         return None
-    if isinstance(value, dict):
+    if isinstance(value, dict) and len(value) <= _MOST_NUMBERS and all(fits(n, LONGEST_NAME) for n in value):
         numbers = {name: as_number(name, each) for name, each in value.items() if not is_missing(each)}
         if len(numbers) == len(value):
             return numbers
-    raise RecordError("the complete vector is an object of numbers, with none missing")
+    raise RecordError(
+        f"the complete vector is an object of numbers, with none missing: {_MOST_NUMBERS:,} at most, "
+        f"with names of {LONGEST_NAME:,} bytes or less"
+    )

@@ -87,10 +87,12 @@ class Judge:
             Complete vectors, where there are any.
         """
         model = self._tasked.model
-        if isinstance(model, CoreRegressor):
-            verdict, losses = self._run_regression(model, batch, labels, weights, rows, made, full)
-        else:
-            verdict, losses = self._run_classification(model, batch, labels, weights, rows, made, full)
+        # What numbers are too large for is infinite or none, and left out where it is shown.
+        with np.errstate(all="ignore"):
+            if isinstance(model, CoreRegressor):
+                verdict, losses = self._run_regression(model, batch, labels, weights, rows, made, full)
+            else:
+                verdict, losses = self._run_classification(model, batch, labels, weights, rows, made, full)
         if rows and made:
             for name, column in verdict.columns.items():
                 values = plain(column)
@@ -185,6 +187,8 @@ class Judge:
                         full: Full) -> tuple[Verdict, NDArray[np.float64]]:  # fmt: skip
         predictions, losses, spreads = model.run(batch, labels, weights)
         for t, before in made.items():
+            if len(before.scores) < 2:
+                continue  # it was made before the labels turned out to be numbers
             predictions[t], spreads[t] = before.scores
             losses[t] = model.suffered(predictions[t], labels[t], spreads[t])
         self._suffer(losses)
