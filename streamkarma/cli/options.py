@@ -16,7 +16,7 @@ MAX_RECORD_BYTES = 16 << 20
 #: Those that are parameters of an estimator under the same name.
 OPTIONS = (
     "gamma", "rho", "eta", "horizon", "regularity", "forget", "loss", "pruning", "normalize", "scale",
-    "update", "r", "table_bits", "indicators",
+    "update", "r", "table_bits", "indicators", "max_attributes", "max_coordinates", "max_name_bytes",
 )  # fmt: skip
 
 #: As ``estimators.learners`` has them, which is not imported before a command runs.
@@ -35,6 +35,10 @@ def together(*decorators: Decorator) -> Decorator:
 
 
 above_zero = click.FloatRange(min=0, min_open=True)
+#: As ``estimators.settings`` has them: integers up to the first, numbers between the others.
+_MOST, _LEAST, _LARGEST = 1 << 20, 1e-12, 1e12
+_strength = click.FloatRange(_LEAST, _LARGEST)
+_count = click.IntRange(1, _MOST)
 
 
 def or_auto(kind: click.IntRange | click.FloatRange) -> Callable[[Any], Any]:
@@ -60,35 +64,35 @@ parameters = together(
     click.option(
         "--gamma",
         metavar="INT|auto",
-        type=or_auto(click.IntRange(min=1)),
-        help="karma, explicit: order of the kernel; 1 is 0-imputation.  [default: 2]",
+        type=or_auto(click.IntRange(1, 32)),
+        help="karma, explicit: order of the kernel, up to 32 and 3; 1 is 0-imputation.  [default: 2]",
     ),
     click.option(
         "--rho",
         metavar="FLOAT|auto",
-        type=or_auto(above_zero),
+        type=or_auto(_strength),
         help="karma: regularisation, with steps of exactly 1/(rho t); auto: by the regret bound.  "
         "[default: 0.001, and no long first steps]",
     ),
     click.option(
         "--horizon",
         metavar="T",
-        type=click.IntRange(min=1),
+        type=click.IntRange(1, 10**15),
         help="With --rho auto: events to come.  [default: unknown, start afresh after 1, 3, 7, … events]",
     ),
     click.option(
         "--regularity",
         metavar="LAMBDA",
-        type=click.FloatRange(min=0, min_open=True, max=1),
+        type=click.FloatRange(_LEAST, 1),
         help="With --gamma auto: the regularity to reckon with.  [default: 0.5]",
     ),
     click.option(
         "--forget",
         metavar="H",
-        type=click.FloatRange(min=1),
+        type=click.FloatRange(1, 1e15),
         help="Half-life, in events, of what was learned, for streams that drift.  [default: none]",
     ),
-    click.option("--eta", type=above_zero, help="karma: constant step instead of a decreasing one."),
+    click.option("--eta", type=_strength, help="karma: constant step instead of a decreasing one."),
     click.option(
         "--update",
         type=click.Choice(["arow", "adagrad", "sgd"]),
@@ -96,7 +100,7 @@ parameters = together(
     ),
     click.option(
         "--r",
-        type=above_zero,
+        type=_strength,
         help="explicit, subspace: caution of the steps.  [default: 1 and 10]",
     ),
     click.option(
@@ -118,7 +122,7 @@ parameters = together(
     ),
     click.option(
         "--budget",
-        type=click.IntRange(min=0),
+        type=click.IntRange(0, _MOST),
         help="karma: most support vectors; 0 for no limit.  [default: 512]",
     ),
     click.option(
@@ -135,6 +139,24 @@ parameters = together(
         "--scale/--no-scale",
         default=None,
         help="Standardise numbers (and a numeric target) online.  [default: scale]",
+    ),
+    click.option(
+        "--max-attributes",
+        metavar="N",
+        type=_count,
+        help="Most attributes that get a place; values of others are ignored.  [default: 16384]",
+    ),
+    click.option(
+        "--max-coordinates",
+        metavar="N",
+        type=_count,
+        help="Most numbers and categories that get a place; others are ignored.  [default: 16384]",
+    ),
+    click.option(
+        "--max-name-bytes",
+        metavar="N",
+        type=click.IntRange(1, 1 << 16),
+        help="Longest name and longest category; longer ones are ignored.  [default: 1024]",
     ),
 )
 

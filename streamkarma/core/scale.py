@@ -22,8 +22,10 @@ one value of a thousand to one of twenty, and on tables of mostly zeros.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamkarma.core.jit import borrowing, inlined
 from streamkarma.core.passes import Floats
@@ -45,6 +47,9 @@ _START_CUT = 12.0 * 1.4826
 #: So many more equal values than others make the most common value; votes beyond LEAD_MOST are not
 #: counted, so that another one can take its place.
 _LEAD, _LEAD_MOST = 8.0, 64.0
+
+#: No sum of squares is larger.
+_LARGEST_SUM = 1e250
 
 #: What is kept of an attribute, a row of WIDTH numbers: count, mean and sum of squared deviations of
 #: the ordinary values; the most common value, its count and its lead; how many first values there are
@@ -136,6 +141,15 @@ def mean_and_deviation(row: Floats) -> tuple[float, float]:
 def nothing(attributes: int) -> Floats:
     """The rows of so many attributes of which nothing was seen."""
     return np.zeros((attributes, WIDTH))
+
+
+def are_rows(rows: NDArray[Any]) -> bool:
+    """Whether an array of a file, shape (attributes, WIDTH), has such rows as values leave."""
+    if rows.dtype != np.float64 or rows.shape[1:] != (WIDTH,) or not (np.abs(rows) <= _LARGEST_SUM).all():
+        return False
+    kept = rows[:, KEPT]
+    counts = rows[:, [COUNT, SQUARES, MODE_COUNT, LEAD, KEPT]]
+    return bool((counts >= 0.0).all() and (kept <= START).all() and (kept == np.floor(kept)).all())
 
 
 def constant(value: float, count: int) -> Floats:

@@ -15,6 +15,7 @@ from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.frames import column_like, frame_like, records_of
 from streamkarma.estimators.judged import Judged, joined, probabilities
 from streamkarma.estimators.learner import check_weight
+from streamkarma.estimators.settings import check_count
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import NEW, NONE, Label, Labels
 from streamkarma.events.vocabulary import Record
@@ -37,7 +38,7 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
     def _begin(self, core: Core) -> None:
         """Learn with ``core``; to be called once the parameters are in place."""
         self._start(core)
-        self._labels = Labels(self.max_classes)
+        self._labels = Labels(check_count("max_classes", self.max_classes), self.max_name_bytes)
 
     @property
     def _multiclass(self) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from streamkarma.core.learning import Core
 from streamkarma.estimators.frames import records_of, values_of
 from streamkarma.estimators.learner import Learner, check_weight
+from streamkarma.estimators.settings import check_bounds
 from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
 from streamkarma.events.vocabulary import Record, Vocabulary
@@ -26,12 +27,13 @@ class KARMABase:
     scale: bool
     max_attributes: int
     max_coordinates: int
+    max_name_bytes: int
     forget: float | None
     _learner: Learner
 
     def _start(self, core: Core) -> None:
-        bounds = self.max_attributes, self.max_coordinates
-        self._learner = Learner(core, self.scale, *bounds, self.forget)
+        bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
+        self._learner = Learner(core, bool(self.scale), *bounds, self.forget)
 
     @abstractmethod
     def run(self, batch: Batch, labels: Sequence[Any], weights: Weights) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.mixture import Mixture
 from streamkarma.core.moments import encode
-from streamkarma.core.scale import WIDTH, memory, nothing
+from streamkarma.core.scale import are_rows, memory, nothing
 from streamkarma.core.waiting import Waiting
 from streamkarma.errors import RecordError
 from streamkarma.estimators.single import Single
@@ -21,16 +21,19 @@ from streamkarma.events.vocabulary import PASSING, Record, Vocabulary
 
 Floats = NDArray[np.float64]
 
+#: An event of a larger weight counts as one of this: what it adds to a model must stay finite.
+HEAVIEST = 1e15
+
 
 def check_weight(weight: Any) -> float:
-    """``weight`` as a float of 0 or more, or RecordError."""
+    """``weight`` as a float of 0 or more and at most HEAVIEST, or RecordError."""
     try:
         number = float(weight)
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not 0.0 <= number < float("inf"):
         raise RecordError(f"the weight must be a finite number of 0 or more, not {weight!r}")
-    return number
+    return min(number, HEAVIEST)
 
 
 class Learner:
@@ -40,18 +43,18 @@ class Learner:
     ----------
     core
         What learns.
-    scale, max_attributes, max_coordinates, forget
+    scale, max_attributes, max_coordinates, max_name_bytes, forget
         As in the estimators.
     """
 
-    def __init__(self, core: Core, scale: bool, max_attributes: int,
-                 max_coordinates: int, forget: float | None) -> None:  # fmt: skip
+    def __init__(self, core: Core, scale: bool, max_attributes: int, max_coordinates: int,
+                 max_name_bytes: int, forget: float | None) -> None:  # fmt: skip
         self.scale = scale
         self.longest = memory(forget)
         self.core = core
         #: For a mixture, which has to know how late labels come.
         self.waiting = Waiting() if isinstance(core, Mixture) else None
-        self.vocabulary = Vocabulary(max_attributes, max_coordinates)
+        self.vocabulary = Vocabulary(max_attributes, max_coordinates, max_name_bytes)
         self.moments = nothing(1)
         #: The block that was encoded last, and how late its labels come.
         self.encoded: Block
@@ -146,6 +149,7 @@ class Learner:
             As of ``Mixture.run``.
         """
         block = self.encoded._replace(starts=self.encoded.starts[part.start : part.stop + 1])
+        weights = np.minimum(weights, HEAVIEST)
         if isinstance(self.core, Mixture):
             return self.core.run(block, labels, weights, self._delays[part], others)
         return self.core.run(block, labels, weights)
@@ -194,9 +198,9 @@ class Learner:
         """
         self._ready = None
         entries = [(name, category) for name, category in header["entries"]]
-        self.vocabulary.restore(entries, int(header["ignored"]))
+        self.vocabulary.restore(entries, header["ignored"])
         moments = arrays.pop("moments")
-        if moments.shape != (self.vocabulary.coordinate_count, WIDTH):
+        if len(moments) != self.vocabulary.coordinate_count or not are_rows(moments):
             raise ValueError("the running statistics do not fit the vocabulary")
         self.moments = np.array(moments)
         if self.waiting is not None:

@@ -87,15 +87,15 @@ class KARMAMixtureClassifier(CoreClassifier):
     Parameters
     ----------
     budget
-        Most support vectors of the expert that has them, 1 or more.
+        Most support vectors of the expert that has them, 1 to 1,048,576.
     others
         A list of river classifiers to mix in: copies of them learn beside the experts, event by event.
         They get events without what is missing, and must take that; a model with others cannot be
         saved.
     forget
-        Half-life in events, 1 or more, of what was learned, for streams that drift. None to keep
+        Half-life in events, 1 to 1e15, of what was learned, for streams that drift. None to keep
         everything; the mixture follows a change of the best expert in any case.
-    scale, max_attributes, max_coordinates, max_classes
+    scale, max_attributes, max_coordinates, max_name_bytes, max_classes
         As in ``KARMAClassifier``.
 
     Attributes
@@ -130,6 +130,7 @@ class KARMAMixtureClassifier(CoreClassifier):
         forget: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
+        max_name_bytes: int = 1024,
         max_classes: int = 1000,
     ) -> None:
         self.budget = budget
@@ -138,6 +139,7 @@ class KARMAMixtureClassifier(CoreClassifier):
         self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
+        self.max_name_bytes = max_name_bytes
         self.max_classes = max_classes
         self.loss = "logistic"
         self._guests = Guests(others or [])
@@ -184,7 +186,7 @@ class KARMAMixtureRegressor(CoreRegressor):
     ----------
     budget, forget
         As in ``KARMAMixtureClassifier``.
-    scale, max_attributes, max_coordinates
+    scale, max_attributes, max_coordinates, max_name_bytes
         As in ``KARMARegressor``.
 
     Attributes
@@ -212,12 +214,14 @@ class KARMAMixtureRegressor(CoreRegressor):
         forget: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
+        max_name_bytes: int = 1024,
     ) -> None:
         self.budget = budget
         self.scale = scale
         self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
+        self.max_name_bytes = max_name_bytes
         self.loss = "squared"
         self._begin(_mixture(budget, forget, regression=True))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from math import inf, nan
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from river import base
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.loss import REGRESSION, losses
 from streamkarma.core.moments import encode_target, encode_targets
-from streamkarma.core.scale import WIDTH, constant, nothing
+from streamkarma.core.scale import are_rows, constant, nothing
 from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.common import KARMABase, Weights
@@ -113,13 +114,13 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
     def check_label(self, target: Any) -> float:
         """``target`` as a float, or RecordError if it is not a finite number."""
         if isinstance(target, (str, bytes, np.bool_, bool)):
-            raise RecordError(f"the target must be a number, not {target!r}")
+            raise RecordError(f"the target must be a number, not {reprlib.repr(target)}")
         try:
             number = float(target)
         except (TypeError, ValueError, OverflowError):
             number = float("nan")
         if not abs(number) <= LARGEST_TARGET:
-            raise RecordError(f"the target must be a finite number within ±1e100, not {target!r}")
+            raise RecordError(f"the target must be a finite number within ±1e100, not {reprlib.repr(target)}")
         return number
 
     def take_over(self, classifier: CoreClassifier, target: float) -> None:
@@ -141,7 +142,7 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Take over a ``state``; ValueError if it contradicts itself."""
         target = arrays.pop("target")
-        if target.shape != (WIDTH,):
+        if not are_rows(target[None]):
             raise ValueError("the statistics of the target are not a row of them")
         self._target = np.array(target)
         self._learner.restore(header, arrays)

@@ -14,7 +14,7 @@ from streamkarma.core.subspace import Settings, Subspace
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.learner import Learner
 from streamkarma.estimators.regression import CoreRegressor
-from streamkarma.estimators.settings import check_count, check_forget, check_positive
+from streamkarma.estimators.settings import check_bounds, check_count, check_forget, check_positive
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.vocabulary import Record, observed_in
 
@@ -33,17 +33,17 @@ class SubspaceClassifier(CoreClassifier):
     indicators
         Let the linear model see which attributes are there.
     r
-        Variance of the noise in AROW, the linear model's update, above 0: the larger, the more
+        Variance of the noise in AROW, the linear model's update, 1e-12 to 1e12: the larger, the more
         cautious.
     shrink
-        How many events without any correlation each pair of attributes starts with, 0 or more.
+        How many events without any correlation each pair of attributes starts with, 0 or 1e-12 to 1e12.
     max_rank_dim
-        Most coordinates (numbers and categories) of which every pair is followed, 1 or more.
+        Most coordinates (numbers and categories) of which every pair is followed, 1 to 1,024.
         Beyond it a factor of ``rank`` dimensions takes their place, and nothing costs as much as
         there are attributes.
     rank
-        Dimensions of that factor, 1 or more.
-    scale, forget, max_attributes, max_coordinates, max_classes
+        Dimensions of that factor, 1 to 256.
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
         As in ``KARMAClassifier``.
 
     Attributes
@@ -83,6 +83,7 @@ class SubspaceClassifier(CoreClassifier):
         forget: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
+        max_name_bytes: int = 1024,
         max_classes: int = 1000,
     ) -> None:
         self.indicators = indicators
@@ -94,6 +95,7 @@ class SubspaceClassifier(CoreClassifier):
         self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
+        self.max_name_bytes = max_name_bytes
         self.max_classes = max_classes
         self.loss = "logistic"
         settings = _settings(self, regression=False)
@@ -108,7 +110,7 @@ class SubspaceRegressor(CoreRegressor):
     indicators, r, shrink, max_rank_dim, rank
         As in ``SubspaceClassifier``; the update is recursive least squares with a diagonal
         covariance.
-    scale, forget, max_attributes, max_coordinates
+    scale, forget, max_attributes, max_coordinates, max_name_bytes
         As in ``KARMARegressor``.
 
     Raises
@@ -135,6 +137,7 @@ class SubspaceRegressor(CoreRegressor):
         forget: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
+        max_name_bytes: int = 1024,
     ) -> None:
         self.indicators = indicators
         self.r = r
@@ -145,6 +148,7 @@ class SubspaceRegressor(CoreRegressor):
         self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
+        self.max_name_bytes = max_name_bytes
         self.loss = "squared"
         self._begin(Subspace(_settings(self, regression=True)))
 
@@ -158,7 +162,7 @@ class SubspaceImputer(base.Transformer):
 
     Parameters
     ----------
-    shrink, max_rank_dim, rank, forget, max_attributes, max_coordinates
+    shrink, max_rank_dim, rank, forget, max_attributes, max_coordinates, max_name_bytes
         As in ``SubspaceClassifier``.
 
     Raises
@@ -186,6 +190,7 @@ class SubspaceImputer(base.Transformer):
         forget: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
+        max_name_bytes: int = 1024,
     ) -> None:
         self.shrink = shrink
         self.max_rank_dim = max_rank_dim
@@ -193,8 +198,10 @@ class SubspaceImputer(base.Transformer):
         self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
+        self.max_name_bytes = max_name_bytes
         self._core = Subspace(_settings(self, regression=False))
-        self._learner = Learner(self._core, True, max_attributes, max_coordinates, forget)
+        bounds = check_bounds(max_attributes, max_coordinates, max_name_bytes)
+        self._learner = Learner(self._core, True, *bounds, forget)
 
     def learn_one(self, x: Record) -> None:
         """Learn from what is observed.
@@ -239,8 +246,8 @@ def _settings(said: Any, regression: bool) -> Settings:
         regression=regression,
         shrink=0.0 if said.shrink == 0 else check_positive("shrink", said.shrink),
         forget=check_forget(said.forget) or 0.0,
-        max_rank_dim=check_count("max_rank_dim", said.max_rank_dim),
-        rank=check_count("rank", said.rank),
+        max_rank_dim=check_count("max_rank_dim", said.max_rank_dim, 1024),
+        rank=check_count("rank", said.rank, 256),
     )
     if isinstance(said, SubspaceImputer):
         return settings

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.checkpoint import finite, natural
 from streamkarma.core.sums import add_products
 from streamkarma.events.block import Block
 from streamkarma.regret.losses import STRENGTH
@@ -164,10 +165,18 @@ class Sums:
     def restored(cls, header: dict[str, Any], arrays: Arrays) -> Sums:
         """From a ``state``; ValueError if its parts contradict each other."""
         sums = cls()
-        sums.learner, sums.error = float(header["learner"]), float(header["error"])
-        sums.events, sums.closed = int(header["events"]), bool(header["closed"])
+        sums.learner, sums.error = finite(header["learner"]), finite(header["error"])
+        sums.events, sums.closed = natural(header["events"]), bool(header["closed"])
         sums.matrix, sums.owners = np.array(arrays["matrix"]), np.array(arrays["owners"])
         size = 2 + 2 * len(sums.owners)
-        if sums.matrix.shape != ((2, 2) if sums.closed else (size, size)):
+        # No attribute has a higher number than its first coordinate.
+        sound = (
+            sums.matrix.dtype == np.float64
+            and (sums.owners.dtype == np.int32 and sums.owners.ndim == 1)
+            and bool(np.isfinite(sums.matrix).all())
+            and len(sums.owners) <= MOST
+            and bool(((sums.owners >= -1) & (sums.owners <= np.arange(len(sums.owners)))).all())
+        )
+        if not sound or sums.matrix.shape != ((2, 2) if sums.closed else (size, size)):
             raise ValueError("the sums kept for the regret contradict each other")
         return sums

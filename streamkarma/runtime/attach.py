@@ -15,6 +15,7 @@ from kafka.admin import MemberToRemove
 
 from streamkarma.broker.connection import SetbackError, Trouble, connect, understood
 from streamkarma.errors import RunError
+from streamkarma.lock import ModelLock
 from streamkarma.runtime.job import Attachment, Job
 from streamkarma.runtime.journal import positions_state
 from streamkarma.runtime.output import Output
@@ -71,7 +72,10 @@ class Attach:
             trouble = stack.enter_context(Trouble())
             stack.enter_context(self._stop.installed())
             path = plan.model
-            if path is None:
+            if path is not None:
+                # Of two that attach with it the older gives way; learn would not.
+                stack.callback(ModelLock(path, shared=True).release)
+            else:
                 path = str(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "model.karma")
             files = open_output(plan, stack)
             dead = self._at.dead_letter_topic

@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learner import check_weight
 from streamkarma.estimators.learners import Model
-from streamkarma.events.vocabulary import as_number, is_missing
+from streamkarma.events.vocabulary import LONGEST_NAME, as_number, fits, is_missing
 from streamkarma.runtime.plan import Plan
 from streamkarma.sources.names import ID, IGNORED, TARGET, WEIGHT
 
 #: In place of the name of an attribute: the time is that of this machine's clock.
 NOW = "now"
+
+#: Most numbers of a complete vector.
+_MOST_NUMBERS = 16384
 
 
 class Taken(NamedTuple):
@@ -52,6 +55,22 @@ class Fields(NamedTuple):
     ignore: tuple[str, ...] = ()
     full: str | None = None
     time: str | None = None
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Fields:
+        """From what was kept beside a model.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If that is something else.
+        """
+        fields = cls(**{**state, "ignore": tuple(state.get("ignore", ()))})
+        optional = (fields.id, fields.weight, fields.full, fields.time)
+        texts = all(isinstance(name, str) for name in (fields.target, *fields.ignore))
+        if not texts or not all(name is None or isinstance(name, str) for name in optional):
+            raise ValueError("a name is none")
+        return fields
 
     @property
     def only_target(self) -> bool:
@@ -100,11 +119,14 @@ class Fields(NamedTuple):
 def _vector(value: Any) -> dict[str, float] | None:
     if value is None:
         return None
-    if isinstance(value, dict):
+    if isinstance(value, dict) and len(value) <= _MOST_NUMBERS and all(fits(n, LONGEST_NAME) for n in value):
         numbers = {name: as_number(name, each) for name, each in value.items() if not is_missing(each)}
         if len(numbers) == len(value):
             return numbers
-    raise RecordError("the complete vector is an object of numbers, with none missing")
+    raise RecordError(
+        f"the complete vector is an object of numbers, with none missing: {_MOST_NUMBERS:,} at most, "
+        f"with names of {LONGEST_NAME:,} bytes or less"
+    )
 
 
 def seconds_of(time: Any) -> float:
@@ -153,7 +175,7 @@ def chosen_fields(plan: Plan, kept: Mapping[str, Any], model: Model, path: str |
                     f"{path} was made with {name} {_listed(old)}, not {_listed(new)}; "
                     "leave the option out or begin another model"
                 )
-    return Fields(**{**kept, **plan.fields})
+    return Fields.restored(dict(kept))._replace(**plan.fields)
 
 
 def _listed(names: set[Any]) -> str:

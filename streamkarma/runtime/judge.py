@@ -190,6 +190,8 @@ class Judge:
                         full: Full) -> tuple[Verdict, NDArray[np.float64]]:  # fmt: skip
         predictions, losses, spreads = model.run(batch, labels, weights)
         for t, before in made.items():
+            if len(before.scores) < 2:
+                continue  # it was made before the labels turned out to be numbers
             predictions[t], spreads[t] = before.scores
             losses[t] = model.suffered(predictions[t], labels[t], spreads[t])
         self._suffer(losses)

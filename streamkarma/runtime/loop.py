@@ -30,6 +30,8 @@ from streamkarma.sources.records import Records, said
 #: Records that are read in the general way before the scanner is tried again; twice as many each
 #: time it finds nothing it can read.
 _PIECE = 32
+#: Most bytes of an id that is kept, as JSON, and most characters of what is said of a bad record.
+LONGEST_ID, _LONGEST_REASON = 1024, 500
 
 
 class Loop:
@@ -205,6 +207,8 @@ class Loop:
         pending, labels_only = self.pending, self._records.labels_only
         assert pending is not None
         key = orjson.dumps(taken.id)
+        if len(key) > LONGEST_ID:
+            raise RecordError(f"an id that a label is to find has at most {LONGEST_ID:,} bytes")
         now = self._time(taken, at)
         waiting = self._gathered.waiting
         if waiting and (key in waiting or not is_missing(given) or pending.seconds is not None):
@@ -219,7 +223,7 @@ class Loop:
             self._add(record, early, self._label(record, early), taken, at)
             if is_missing(early):
                 observed = record if is_flat(record) else flatten(record)
-                kept = {name: value for name, value in observed.items() if not is_missing(value)}
+                kept = self.tasked.model.vocabulary.kept(observed)
                 self._gathered.waiting[key] = (len(self._gathered.labels) - 1, kept, now)
             else:
                 pending.settle_label(key)
@@ -299,6 +303,7 @@ class Loop:
             zero_weight=c.zero_weight + int((there & (ready.weights == 0.0)).sum()),
         )
         self._refresh()
+        self.tasked.announce_ignored()
         # Last, for whoever takes them may be gone, and what was learned is counted by now.
         if self._output.predictions is not None and rows is not None:
             self._output.predictions(rows, ready.at)
@@ -331,13 +336,13 @@ class Loop:
 
     def _set_aside(self, at: int, value: bytes, error: RecordError) -> None:
         self.counters = self.counters._replace(rejected=self.counters.rejected + 1)
-        place = self._records.place(at)
-        reason = f"{said(place)}: {error}"
+        place, told = self._records.place(at), str(error)[:_LONGEST_REASON]
+        reason = f"{said(place)}: {told}"
         self.first_rejected = self.first_rejected or reason
         if self._fail:
             self.failure = reason
         if self._output.dead_letters is not None:
-            self._output.dead_letters(Letter(at, place, str(error), value))
+            self._output.dead_letters(Letter(at, place, told, value))
 
 
 #: What a row may have.

@@ -6,6 +6,10 @@ import math
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
+from streamkarma.checkpoint import finite, natural
+from streamkarma.estimators.classification import CoreClassifier
+from streamkarma.estimators.learner import check_weight
+from streamkarma.estimators.learners import Model
 from streamkarma.events.labels import Label
 
 
@@ -148,21 +152,29 @@ class Pending:
         return {**bounds, "events": events, "labels": labels}
 
     @classmethod
-    def resumed(cls, state: dict[str, Any]) -> Pending:
-        """Go on with a ``state``.
+    def resumed(cls, state: dict[str, Any], model: Model) -> Pending:
+        """Go on with a ``state``, for a model.
 
         Raises
         ------
         KeyError, TypeError, ValueError
             If it is none.
         """
-        pending = cls(int(state["limit"]), None if state["seconds"] is None else float(state["seconds"]))
-        pending.clock = float(state["clock"])
+        seconds = None if state["seconds"] is None else finite(state["seconds"])
+        pending = cls(natural(state["limit"]), seconds)
+        pending.clock = finite(state["clock"])
+        classes = len(model.classes) if isinstance(model, CoreClassifier) else 0
+        # Of two classes there is one score; of a regression, a prediction and a deviation.
+        widths = {1, *range(3, classes + 1)} if isinstance(model, CoreClassifier) else {1, 2}
         for key, time, record, weight, row, scores, known in state["events"]:
-            made = Made(dict(row), [math.nan if s is None else float(s) for s in scores], int(known))
-            pending._events[key.encode()] = (float(time), Event(dict(record), float(weight), made))
+            numbers = [math.nan if s is None else finite(s) for s in scores]
+            if len(numbers) not in widths:
+                raise ValueError("a prediction of other classes than there are")
+            made = Made(dict(row), numbers, natural(known))
+            event = Event(dict(record), check_weight(weight), made)
+            pending._events[key.encode()] = (finite(time), event)
         for key, time, label in state["labels"]:
-            pending._labels[key.encode()] = (float(time), label)
+            pending._labels[key.encode()] = (finite(time), label)
         return pending
 
 

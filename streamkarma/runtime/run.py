@@ -13,6 +13,7 @@ from typing import Any
 from streamkarma.errors import RunError, UsageError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.estimators.store import load_with_run
+from streamkarma.lock import ModelLock
 from streamkarma.runtime import report
 from streamkarma.runtime.fields import NOW
 from streamkarma.runtime.live import Live
@@ -44,6 +45,7 @@ class Run:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._progress = Progress(plan)
+        self._lock = ModelLock(plan.model) if plan.learn and plan.model is not None else None
         #: The model and what goes with it.
         self.session = Session(plan, plan.model, self._progress.say)
         check_time(self.session)
@@ -65,6 +67,8 @@ class Run:
         """
         plan, session = self._plan, self.session
         with ExitStack() as stack:
+            if self._lock is not None:
+                stack.callback(self._lock.release)
             loop = session.new_loop(open_output(plan, stack))
             stack.enter_context(self._stop.installed())
             session.wait_until(self._stop.has_come)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from streamkarma.checkpoint import natural
 from streamkarma.core.jit import is_cold
 from streamkarma.core.learning import Arrays
 from streamkarma.errors import ModelFileError, UsageError
@@ -52,8 +53,6 @@ class Session:
         if path is not None and resumes:
             self._resume(path, say)
         else:
-            if path is not None and not Path(path).absolute().parent.is_dir():
-                raise UsageError(f"the folder of --model {path} does not exist")
             learner = plan.learner or chosen(plan.options)
             self.tasked = Tasked(plan.task or "auto", dict(plan.options), plan.positive, say, learner)
         self.fields = chosen_fields(plan, self.kept.get("fields", {}), self.tasked.model, path)
@@ -62,7 +61,7 @@ class Session:
         full = self.fields.full is not None
         self.comparing = opened(plan, self.tasked, full, state, self._arrays, path)
         self.ignored_before = self.tasked.model.ignored
-        first = (int(self.kept.get("events", 0)) if plan.learn else 0) + 1
+        first = (self.kept.get("events", 0) if plan.learn else 0) + 1
         #: Whether an option turned out to have no meaning for the stream, and nothing is to be kept.
         self.refused = False
         #: What to say of a model that is gone on with, or None.
@@ -146,9 +145,9 @@ class Session:
         if self.fields.id is None:
             raise UsageError("labels that come later need --id NAME, by which they find their event")
         try:
-            pending = Pending.resumed(state) if state else Pending(wanted)
+            pending = Pending.resumed(state, self.tasked.model) if state else Pending(wanted)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError(f"{self._path} holds no list of pending events: {error!r}") from error
+            raise ModelFileError(f"{self._path} holds no list of pending events: {error!r:.200}") from error
         pending.limit = plan.pending or pending.limit
         pending.seconds = plan.pending_seconds or pending.seconds
         return pending
@@ -157,10 +156,13 @@ class Session:
 def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[str], None]) -> Tasked:
     """The task of a model that was read from a file."""
     try:
-        Fields(**kept.get("fields", {}))
+        Fields.restored(kept.get("fields", {}))
+        natural(kept.get("events", 0))
+        if not isinstance(kept.get("kafka", {}), dict):
+            raise ValueError("the offsets of Kafka are none")
         return Tasked.resumed(model, kept.get("task"), announce)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{path} was not written by streamkarma learn: {error!r}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{path} was not written by streamkarma learn: {error!r:.200}") from error
 
 
 def _said(value: Any) -> str:

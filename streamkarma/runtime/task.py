@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
 from typing import Any
 
@@ -89,7 +90,8 @@ class Tasked:
             known = model.classes
             if len(known) >= 2 and checked not in known:
                 raise RecordError(
-                    f"the label {checked!r} is neither of the two classes {known[0]!r} and {known[1]!r}; "
+                    f"the label {reprlib.repr(checked)} is neither of the two classes "
+                    f"{reprlib.repr(known[0])} and {reprlib.repr(known[1])}; "
                     "give --task multiclass or regression if it should be one"
                 )
         return checked
@@ -127,6 +129,11 @@ class Tasked:
             kinds = (int, float) if type(label) in (int, float) else (type(label),)
             accepted |= {(kind, label) for kind in kinds}
         return accepted
+
+    def announce_ignored(self) -> None:
+        """Name attributes of which values are ignored, each once."""
+        for line in self.model.vocabulary.news():
+            self._announce(line)
 
     def sign(self) -> int:
         """+1 if a positive score means the positive class, -1 if the negative, 0 unknown.
@@ -166,6 +173,17 @@ class Tasked:
             "options": self._options,
         }
 
+    def _check_resumed(self) -> None:
+        """ValueError if the model is none of this task, or was made with other options."""
+        regression = isinstance(self.model, CoreRegressor)
+        if self.task not in TASKS or regression != (self.task == "regression"):
+            raise ValueError(f"a {type(self.model).__name__} is not for the task {self.task}")
+        if not isinstance(self.positive, (str, type(None))):
+            raise ValueError("the positive class is no text")
+        for name, value in self._options.items():
+            if name != "max_classes" and not _same(getattr(self.model, name), value):
+                raise ValueError(f"{name} is not what the model was made with")
+
     @classmethod
     def resumed(cls, model: Model, state: dict[str, Any] | None, announce: Callable[[str], None]) -> Tasked:
         """Go on with a model, and the ``state`` that was kept beside it.
@@ -186,7 +204,12 @@ class Tasked:
             tasked.task, tasked.settled = str(state["task"]), bool(state["settled"])
             tasked.positive = state["positive"]
             tasked._options = dict(state["options"])
+            tasked._check_resumed()
         return tasked
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
 
 
 def text_of(label: Label) -> str:
