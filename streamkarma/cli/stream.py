@@ -10,6 +10,7 @@ import click
 
 from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
+from streamkarma.errors import UsageError
 
 
 @click.command()
@@ -17,6 +18,12 @@ from streamkarma.cli.config import config_option
 @config_option
 @shared.fields
 @shared.keeping
+@click.option(
+    "--resume-input",
+    is_flag=True,
+    help="Skip what --model has taken of INPUT, and go on from there, also with the files for predictions "
+    "and dead letters.",
+)
 @shared.output
 @shared.workers
 def learn(**said: Any) -> None:
@@ -24,8 +31,13 @@ def learn(**said: Any) -> None:
 
     INPUT is a file of JSON lines, or - for standard input; .gz and .zst are read as they
     are. Predictions go to standard output, one JSON line an event.
+
+    After a crash, run the same command with --resume-input: nothing is learned, or written to a
+    file, twice.
     """
-    _execute(said, **shared.learning(said))
+    if said["resume_input"] and said["model"] is None:
+        raise UsageError("--resume-input needs --model, which knows how much of INPUT was taken")
+    _execute(said, resume_input=said["resume_input"], **shared.learning(said))
 
 
 @click.command()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import tempfile
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,14 @@ from kafka.admin import MemberToRemove
 
 from streamkarma.broker import SetbackError, Trouble, connect, understood
 from streamkarma.errors import RunError
+from streamkarma.runtime.destinations import Destinations, check_distinct
 from streamkarma.runtime.job import Attachment, Job
 from streamkarma.runtime.journal import positions_state
-from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.run import Progress, open_output
+from streamkarma.runtime.run import Progress
 from streamkarma.runtime.signals import StopSignal
 from streamkarma.runtime.worker import Worker
-from streamkarma.sinks.jsonlines import leave_stdout
-from streamkarma.sinks.rows import Rows
+from streamkarma.sinks.jsonlines import check_writable
 
 #: After a signal the process ends within so long, even if the brokers have gone: what is on
 #: disk and in the topics is right at any moment.
@@ -64,14 +62,16 @@ class Attach:
         """
         plan = self._plan
         with ExitStack() as stack:
+            check_distinct({"--model": plan.model, "--predictions": plan.predictions,
+                            "--dead-letters": plan.dead_letters, "--summary": plan.summary})  # fmt: skip
+            check_writable(plan.summary)
             trouble = stack.enter_context(Trouble())
             stack.enter_context(self._stop.installed())
             path = plan.model
             if path is None:
                 path = str(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "model.karma")
-            files = open_output(plan, stack)
+            files = Destinations(plan, stack)
             job = Job(plan, self._at, path, files, trouble, self._stop, Progress(plan))
-            job.files = _leaving_quietly(files, job)
             self._worker = Worker(job)
             ignored_before = self._worker.session.ignored_before
             try:
@@ -177,21 +177,3 @@ class Attach:
             "lost": job.lost,
         }
         return {"kafka": kafka}
-
-
-def _leaving_quietly(files: Output, job: Job) -> Output:
-    """``files``, which end the job when the reader of predictions has gone."""
-    write = files.predictions
-    if write is None:
-        return files
-
-    def predictions(rows: Rows, at: Sequence[int]) -> None:
-        if job.unread:
-            return
-        try:
-            write(rows, at)
-        except BrokenPipeError:
-            leave_stdout()
-            job.unread = True
-
-    return files._replace(predictions=predictions)

@@ -12,6 +12,7 @@ from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import Model, chosen, learner_of
 from streamkarma.estimators.store import load_with_run, save
 from streamkarma.runtime.comparing import opened
+from streamkarma.runtime.destinations import Destinations
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Output
@@ -48,7 +49,11 @@ class Session:
         #: What was kept beside the model, by name; sections nobody asks for are kept as they are.
         self.kept: dict[str, Any] = {}
         self._arrays: Arrays = {}
-        if path is not None and (not plan.learn or Path(path).exists()):
+        #: Where its rows go; they are safe before the model that stands for them is written.
+        self.destinations: Destinations | None = None
+        #: Whether the model was there before.
+        self.resumed = path is not None and (not plan.learn or Path(path).exists())
+        if path is not None and self.resumed:
             self._resume(path, say)
         else:
             if path is not None and not Path(path).absolute().parent.is_dir():
@@ -65,11 +70,14 @@ class Session:
         #: To begin with a loop that nobody listens to, and that no bad record stops.
         self.loop = self._loop_from(first, Output(), fail=False)
 
-    def new_loop(self, output: Output) -> Loop:
-        """Go on with another loop, which has counters of its own."""
+    def new_loop(self, output: Output, fail: bool | None = None) -> Loop:
+        """Go on with another loop, which has counters of its own.
+
+        ``fail`` says whether a bad record stops it; None for what the plan says.
+        """
         if self.pending is not None:
             self.pending.matched = self.pending.unmatched = self.pending.expired = 0
-        self.loop = self._loop_from(self.loop.last + 1, output, self._plan.fail)
+        self.loop = self._loop_from(self.loop.last + 1, output, self._plan.fail if fail is None else fail)
         return self.loop
 
     def _loop_from(self, first: int, output: Output, fail: bool) -> Loop:
@@ -81,6 +89,8 @@ class Session:
         """Write the model and what goes with it, if it is to be kept at all."""
         if self._path is None or not self._plan.learn:
             return
+        if self.destinations is not None and (marks := self.destinations.marks()):
+            self.kept["outputs"] = {**self.kept.get("outputs", {}), **marks}
         self.kept |= {
             "task": self.tasked.state(),
             "fields": self.fields._asdict(),
@@ -93,6 +103,17 @@ class Session:
         if self.comparing is not None:
             self.kept["regret"], arrays = self.comparing.tracker.state()
         save(self.tasked.model, self._path, self.kept, arrays)
+
+    def go_on_with(self, destinations: Destinations, again: bool, say: Callable[[str], None]) -> None:
+        """Write on where the model stands, if it was there before; else begin with empty files.
+
+        ``again`` says whether the records after that come again.
+        """
+        self.destinations = destinations
+        if self._path is None or not (self.resumed and self._plan.learn):
+            destinations.restart()
+        elif destinations.resume(self._path, self.kept.get("outputs"), again, say):
+            self.save()
 
     def wait_until(self, stopped: Callable[[], bool]) -> None:
         """Who compares waits for nothing once that is so."""

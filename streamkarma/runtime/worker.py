@@ -86,6 +86,9 @@ class Worker:
             try:
                 if job.writes:
                     self._open_sink(stack)
+                # Rows of records that come again, now or from the topic, are written again.
+                self.session.go_on_with(job.files, True, job.say)
+                if job.writes:
                     self._catch_up()
                 loop = self.session.new_loop(self._output())
                 if job.tally is not None:
@@ -150,7 +153,7 @@ class Worker:
         return sibling(at.group, self._job.instance), TopicPartition(topic, 0)
 
     def _catch_up(self) -> None:
-        """Learn again, silently, what was answered and is not in the model file."""
+        """Learn again what was answered and is not in the model file; only files are told of it."""
         job, ledger = self._job, self._ledger
         common = {**job.settings.consumer(), **_READING}
         common.pop("group_instance_id", None)
@@ -175,6 +178,7 @@ class Worker:
                     f"{job.path} is older than the predictions that were sent: {records} records are "
                     "learned again, not in the order in which they were learned first"
                 )
+            self.session.new_loop(job.files.output(), fail=False)
             replay(reader, todo, self._feed_again, partial(say_lost, job), job.stopped)
         ledger.positions |= {stretch.partition: stretch.end for stretch in todo}
         ledger.save()
@@ -293,7 +297,7 @@ class Worker:
 
     def _output(self) -> Output:
         """Where rows and dead letters go: topics first, as a file's reader may have left."""
-        sink, files, at = self._ledger.sink, self._job.files, self._job.at
+        sink, files, at = self._ledger.sink, self._job.files.output(), self._job.at
         to_topic = at.output_topic is not None
 
         def predictions(rows: Rows, indices: Sequence[int]) -> None:
