@@ -76,7 +76,7 @@ def test_predictions_go_to_a_topic_or_to_stdout_and_to_both_only_if_asked(
 def test_what_is_not_kept_is_said(cluster: Cluster) -> None:
     source, output = cluster.topic("in"), cluster.topic("out")
     cluster.put(source, [Record(b"no json"), Record(b'{"a": 1, "y": 1}')])
-    said = cluster.attach(source, "--until-end", "--output-topic", output)
+    said = cluster.attach(source, "--until-end", "--output-topic", output, "--learner", "explicit")
     assert said.startswith("no --model: what is learned is lost at the end")
     assert "offset 0: not JSON" in last(said)
     assert last(said).endswith("(--dead-letter-topic keeps them all)")
@@ -223,7 +223,7 @@ def test_tombstones_are_counted_and_nothing_else(cluster: Cluster, sent: str) ->
     if sent == "topic":
         where = ["--output-topic", output, "--dead-letter-topic", dead]
     arguments = [source, "--label-topic", labels, "--id", "id", "--with-header", "h", "--model", "m", *where]
-    arguments += ["--on-error", "fail", "--summary", "s.json"]
+    arguments += ["--on-error", "fail", "--summary", "s.json", "--learner", "explicit"]
     counted = []
     for more in (["--max-events", "10"], ["--until-end"]):
         said = cluster.attach(*arguments, *more)
@@ -235,7 +235,7 @@ def test_tombstones_are_counted_and_nothing_else(cluster: Cluster, sent: str) ->
     assert (counted, left) == ([(10, 0), (20, 0)], 0)
     assert cluster.kept("m")["kafka"] == {labels: {"0": 1}, source: {"0": 34}}
     assert cluster.get(dead) == []
-    cluster.learn(lines(given), "--id", "id", "--pending", "10000")
+    cluster.learn(lines(given), "--id", "id", "--pending", "10000", "--learner", "explicit")
     assert cluster.state("m") == cluster.state("reference.karma")
 
 

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from base64 import urlsafe_b64decode
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,7 @@ def test_what_is_stored_is_stored_on_both_sides() -> None:
     assert {volume for mounted in mounts.values() for volume in mounted} == set(COMPOSE["volumes"])
     kafka = SERVICES["kafka"]
     assert kafka["environment"]["KAFKA_LOG_DIRS"] in mounts["kafka"].values()
+    assert len(urlsafe_b64decode(kafka["environment"]["CLUSTER_ID"] + "==")) == 16
     arguments = SERVICES["streamkarma"]["command"]
     model = next(each for each in arguments if each.startswith("--model=")).removeprefix("--model=")
     assert str(Path(model).parent) in mounts["streamkarma"].values()
@@ -166,7 +168,9 @@ def test_who_does_not_move_is_not_healthy(cluster: Cluster) -> None:
     assert unwell(180) == "cannot read the model m: No such file or directory\n"
     source = cluster.topic("in", 2)
     cluster.put(source, events(30))
-    with cluster.start(source, "--output-topic", cluster.topic("out"), "--model", "m") as process:
+    with cluster.start(
+        source, "--output-topic", cluster.topic("out"), "--model", "m", "--learner", "explicit"
+    ) as process:
         until(lambda: (cluster.folder / "m").exists() and cluster.kept("m")["events"] == 30, process)
         # Nothing waits: it may be as old as it likes.
         assert unwell(0) == ""

@@ -130,7 +130,8 @@ def test_a_busy_model_does_not_starve_the_heartbeat(cluster: Cluster) -> None:
 def test_partitions_that_are_added_under_a_running_process(cluster: Cluster) -> None:
     given, source, output = events(80), cluster.topic("in"), cluster.topic("out")
     cluster.put(source, spread(given[:40], 1))
-    arguments = [source, "--output-topic", output, "--model", "m", "--id", "id"]
+    learner = ["--learner", "explicit"]
+    arguments = [source, "--output-topic", output, "--model", "m", "--id", "id", *learner]
     with cluster.start(*arguments, "-X", "metadata_max_age_ms=200") as process:
         until(lambda: len(cluster.rows(output)) == 40, process)
         admin = KafkaAdminClient(bootstrap_servers=cluster.address)
@@ -140,4 +141,4 @@ def test_partitions_that_are_added_under_a_running_process(cluster: Cluster) -> 
         until(lambda: len(cluster.rows(output)) == 80, process)
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 143
-    assert cluster.rows(output) == cluster.learn(lines(given), "--id", "id")
+    assert cluster.rows(output) == cluster.learn(lines(given), "--id", "id", *learner)

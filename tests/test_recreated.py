@@ -11,14 +11,15 @@ from streamkarma.runtime.tags import Tag
 from tests.cluster import Cluster, Record, events, lines, spread, until
 from tests.test_crashes import deadly
 
+#: Which one does not matter here; this one starts soonest.
+LEARNER = ("--learner", "explicit")
 CHANGED = "has changed (it was recreated, or this is another cluster)"
 
 
-@pytest.mark.parametrize("sent", ["topic", "file"])
-@pytest.mark.parametrize("start", ["earliest", "latest"])
+@pytest.mark.parametrize(("start", "sent"), [("earliest", "topic"), ("latest", "file")])
 def test_the_new_topic_is_read_as_the_user_says(cluster: Cluster, start: str, sent: str) -> None:
     given, source, output = events(90), cluster.topic("in", 2), cluster.topic("out")
-    arguments = [source, "--until-end", "--model", "m", "--from", start, "--summary", "s.json"]
+    arguments = [source, "--until-end", "--model", "m", "--from", start, "--summary", "s.json", *LEARNER]
     arguments += ["--output-topic", output] if sent == "topic" else []
     cluster.put(source, spread(given[:30], 2))
     said = cluster.attach(*arguments, "--from", "earliest")
@@ -44,7 +45,7 @@ def test_the_new_topic_is_read_as_the_user_says(cluster: Cluster, start: str, se
 def test_under_a_running_process(cluster: Cluster) -> None:
     given, source, output = events(120), cluster.topic("in"), cluster.topic("out")
     cluster.put(source, given[:50])
-    arguments = [source, "--output-topic", output, "--model", "m", "--id", "id"]
+    arguments = [source, "--output-topic", output, "--model", "m", "--id", "id", *LEARNER]
     with cluster.start(*arguments) as process:
         until(lambda: len(cluster.rows(output)) == 50, process)
         # Long enough to be noticed: kafka-python goes on at the old offset otherwise.
@@ -55,7 +56,7 @@ def test_under_a_running_process(cluster: Cluster) -> None:
         said = process.communicate(timeout=10)[1]
         assert process.returncode == 143, said
     assert said.count(CHANGED) == 1
-    assert cluster.rows(output) == cluster.learn(lines(given), "--id", "id")
+    assert cluster.rows(output) == cluster.learn(lines(given), "--id", "id", *LEARNER)
     assert cluster.state("m") == cluster.state("reference.karma")
 
 
@@ -65,7 +66,7 @@ def test_what_was_answered_from_the_old_topic_cannot_be_learned_again(cluster: C
     cluster.put(source, given[:150])
     cluster.put(other, given[150:250])
     arguments = [source, other, "--until-end", "--output-topic", output, "--model", "m", "--id", "id"]
-    arguments += ["--summary", "s.json"]
+    arguments += ["--summary", "s.json", *LEARNER]
     script = deadly("sinks.kafka.TopicSink.commit", 4, False)
     with cluster.start(*arguments, "-X", "max_poll_records=50", script=script) as process:
         assert process.wait(60) == -signal.SIGKILL
@@ -93,18 +94,18 @@ TopicConsumer.topic_id = lambda self, topic: None
 from streamkarma.cli import main
 main()
 """
-    with cluster.start(source, "--until-end", "--model", "m", script=script) as process:
+    with cluster.start(source, "--until-end", "--model", "m", *LEARNER, script=script) as process:
         assert process.wait(60) == 0, process.communicate()[1]
     assert "topic_ids" not in cluster.kept("m")
     cluster.put(source, [Record(b'{"a": 1, "y": 1}')])
-    said = cluster.attach(source, "--until-end", "--model", "m")
+    said = cluster.attach(source, "--until-end", "--model", "m", *LEARNER)
     assert CHANGED not in said
     assert cluster.kept("m")["topic_ids"].keys() == {source}
     assert cluster.kept("m")["events"] == 21
     # Without ids, a topic that ends before its offset is all that shows.
     cluster.recreate(source)
     cluster.put(source, events(5))
-    with cluster.start(source, "--until-end", "--model", "m", script=script) as process:
+    with cluster.start(source, "--until-end", "--model", "m", *LEARNER, script=script) as process:
         assert "offset 21 is past its end, 5; was the topic made anew?" in process.communicate(timeout=60)[1]
     assert cluster.kept("m")["events"] == 26
 
