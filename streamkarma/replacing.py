@@ -103,11 +103,12 @@ def _new_temporary(target: Path) -> tuple[int, Path]:
     """An empty file beside the target, locked for as long as it is open: that says it is in use."""
     while True:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=_TEMPORARY)
-        # Somebody who was looking for leftovers may have found it before it was locked.
+        # A file system without locks has nobody who takes it for a leftover, either.
         with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.exists(name):
-                return handle, Path(name)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        # Somebody who was looking for leftovers may have found it before it was locked.
+        if os.path.exists(name):
+            return handle, Path(name)
         os.close(handle)
 
 

@@ -312,3 +312,10 @@ def test_labels_by_key_and_before_their_events(cluster: Cluster) -> None:
     cluster.attach(*arguments, "--until-end")
     cluster.learn([b'{"a": %d, "y": %d}' % (i, i % 2) for i in range(50)])
     assert cluster.state("m") == cluster.state("reference.karma")
+
+
+def test_labels_that_turn_out_to_be_numbers_after_their_events_were_scored() -> None:
+    loop = a_loop(Pending(9))
+    loop.feed(lines([{"id": 1, "a": 1.0}, {"id": 2, "a": 2.0}, {"id": 1, "y": 3.75}, {"id": 2, "y": 4.5}]))
+    assert loop.loop.tasked.name == "regression"
+    assert [row.get("target") for row in loop.rows] == [None, None, 3.75, 4.5]

@@ -239,7 +239,8 @@ keeping = together(
     click.option(
         "--model",
         metavar="PATH",
-        help="Model file: resumed if it exists, written at checkpoints and at the end.",
+        help="Model file: resumed if it exists, written at checkpoints and at the end. The one before it "
+        "stays as PATH.bak; one process learns with it at a time.",
     ),
     click.option(
         "--checkpoint-every",

@@ -141,6 +141,10 @@ class Pending:
             "waiting": len(self._events),
         }
 
+    def sizes(self) -> dict[str, int]:
+        """How many of each wait."""
+        return {"events": len(self._events), "labels": len(self._labels)}
+
     def state(self) -> dict[str, Any]:
         """All that waits, as JSON."""
         events = [

@@ -19,7 +19,7 @@ from streamkarma.runtime.fields import NOW
 from streamkarma.runtime.live import Live
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.session import Session, resumed
+from streamkarma.runtime.session import Session, pending_of, resumed
 from streamkarma.runtime.signals import StopSignal
 from streamkarma.sinks.jsonlines import JsonLinesSink, check_writable
 from streamkarma.sources.ahead import Ahead
@@ -296,7 +296,7 @@ def describe(path: str) -> dict[str, Any]:
     if (taken := position_from(kept.get("input"), path)) is not None:
         result["input"] = {"lines": taken.lines, "bytes": taken.bytes}
     if "pending" in kept:
-        result["pending"] = {name: len(kept["pending"][name]) for name in ("events", "labels")}
+        result["pending"] = pending_of(path, model, kept["pending"]).sizes()
     if "classes" in learned:
         result["classes"] = learned["classes"]
     return result

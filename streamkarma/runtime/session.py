@@ -162,10 +162,7 @@ class Session:
             raise UsageError("--full has no meaning for labels that come later (--pending)")
         if self.fields.id is None:
             raise UsageError("labels that come later need --id NAME, by which they find their event")
-        try:
-            pending = Pending.resumed(state, self.tasked.model) if state else Pending(wanted)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError(f"{self._path} holds no list of pending events: {error!r:.200}") from error
+        pending = pending_of(str(self._path), self.tasked.model, state) if state else Pending(wanted)
         pending.limit = plan.pending or pending.limit
         pending.seconds = plan.pending_seconds or pending.seconds
         return pending
@@ -181,6 +178,14 @@ def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[s
         return Tasked.resumed(model, kept.get("task"), announce)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path} was not written by streamkarma learn: {error!r:.200}") from error
+
+
+def pending_of(path: str, model: Model, state: Any) -> Pending:
+    """The events and labels that wait, as they were kept beside a model."""
+    try:
+        return Pending.resumed(state, model)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{path} holds no list of pending events: {error!r:.200}") from error
 
 
 def _said(value: Any) -> str:
