@@ -5,7 +5,8 @@ StreamkarmaError
 ├── ModelFileError       a model file that is damaged, foreign or too new: exit 1
 ├── RecordError          one record cannot be used; it is set aside, the stream goes on
 └── RunError             the run cannot go on: exit 1
-    └── FencedError      another process has taken over; nothing more may be written
+    ├── FencedError      another process has taken over; nothing more may be written
+    └── OutputError      a row or a report cannot be written; the model stays as it was saved last
 
 UsageError and RecordError are ValueErrors too, which is what the Python API raises for a bad
 parameter or a bad value. Every message is one line that says what, where and what to do.
@@ -36,3 +37,7 @@ class RunError(StreamkarmaError):
 
 class FencedError(RunError):
     """Another process works for the same model; what this one still has in hand is void."""
+
+
+class OutputError(RunError):
+    """What a run puts out cannot be written, so no model may stand for it."""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from streamkarma import KARMAClassifier, KARMARegressor, save
+from streamkarma.checkpoint import read
 from streamkarma.cli import cli
 from streamkarma.synthetic import Plan, records
 from tests.conftest import Program
@@ -57,13 +58,20 @@ def test_learning_from_a_pipe(streamkarma: Program, tmp_path: Path) -> None:
 
 
 def test_with_and_without_predictions_the_model_is_the_same(streamkarma: Program, tmp_path: Path) -> None:
-    """The fast path for plain lines and the general one, to the byte."""
+    """The fast path for plain lines and the general one, to the bit."""
+
+    def learned(name: str) -> Any:
+        header, arrays = read(tmp_path / name)
+        # Which bytes were read and written, that is told apart.
+        for section in ("input", "outputs"):
+            header["run"].pop(section, None)
+        return header, {name: array.tobytes() for name, array in arrays.items()}
+
     streamkarma("learn", "--model", "a", "--no-predictions", "--quiet", records=EVENTS)
     streamkarma("learn", "--model", "b", "--predictions", "p.jsonl", "--quiet", records=EVENTS)
     spaced = b"".join(json.dumps({"é": None, **e}, ensure_ascii=False).encode() + b" \r\n" for e in EVENTS)
     streamkarma("learn", "--model", "c", "--no-predictions", "--quiet", text=spaced)
-    one, two, three = ((tmp_path / name).read_bytes() for name in "abc")
-    assert one == two == three
+    assert learned("a") == learned("b") == learned("c")
     assert len((tmp_path / "p.jsonl").read_bytes().splitlines()) == 300
 
 

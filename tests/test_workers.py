@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import json
 import signal
 import subprocess
@@ -65,16 +64,3 @@ def test_two_workers_write_the_bytes_of_one(streamkarma: Program, tmp_path: Path
         assert (tmp_path / names["dead-letters"]).read_bytes().count(b"\n") == 62
     for name in ("model", "predictions", "dead-letters"):
         assert (tmp_path / f"{name}1").read_bytes() == (tmp_path / f"{name}2").read_bytes()
-
-
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_what_was_read_before_the_damage_is_learned(
-    streamkarma: Program, tmp_path: Path, workers: str
-) -> None:
-    packed = gzip.compress("".join(json.dumps(e) + "\n" for e in EVENTS * 50).encode())
-    (tmp_path / "e.gz").write_bytes(packed[: len(packed) // 2])
-    options = ["--workers", workers, "--summary", "s.json", "--no-predictions", "--quiet"]
-    done = streamkarma("learn", "e.gz", *options)
-    assert (done.code, done.stderr.count("\n")) == (1, 1)
-    assert "e.gz is damaged" in done.stderr
-    assert summary_of(tmp_path / "s.json")["learned"] > 500

@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import gc
 import sys
+from typing import Any
 
 import click
 
 from streamkarma import __version__
+from streamkarma.cli import streams
 from streamkarma.cli.attach import attach
 from streamkarma.cli.generate import generate
 from streamkarma.cli.regret import regret
 from streamkarma.cli.stream import inspect, learn, predict
 from streamkarma.errors import StreamkarmaError, UsageError
+from streamkarma.files import discard_stdout, reason
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "STREAMKARMA"})
+class _Quiet(click.Group):
+    """Commands that end, with nothing said, when the reader of their output has read enough."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            discard_stdout()
+            return ctx.exit()
+
+
+@click.group(
+    cls=_Quiet, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "STREAMKARMA"}
+)
 @click.version_option(__version__, package_name="streamkarma", message="%(prog)s %(version)s")
 def cli() -> None:
     """Learn online from events that arrive incomplete.
@@ -42,23 +58,40 @@ _OBJECTS = 50_000
 def main() -> None:
     """Run the program; every error of the user's is one line."""
     gc.set_threshold(_OBJECTS)
+    streams.prepare()
     try:
-        code = cli.main(prog_name="streamkarma", standalone_mode=False)
+        code = _run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who reads has read enough.
+        code = 0
+        discard_stdout()
+    except OSError as error:
+        _complain(f"cannot write {error.filename or 'standard output'}: {reason(error)}")
+        code = 1
+        discard_stdout()
+    sys.exit(code)
+
+
+def _run() -> int:
+    try:
+        return int(cli.main(prog_name="streamkarma", standalone_mode=False) or 0)
+    except SystemExit as end:
+        return int(end.code or 0)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
-        code = 2
+        return 2
     except click.ClickException as error:
         _complain(error.format_message())
-        code = error.exit_code
+        return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        code = 130
+        return 130
     except UsageError as error:
         _complain(str(error))
-        code = 2
+        return 2
     except StreamkarmaError as error:
         _complain(str(error))
-        code = 1
-    sys.exit(code)
+        return 1
 
 
 def _complain(message: str) -> None:

@@ -60,15 +60,12 @@ def generate(kind: str, events: int, full: bool, blocks: int | None, **options: 
     from itertools import islice
 
     from streamkarma.errors import UsageError
-    from streamkarma.sinks.jsonlines import JsonLinesSink, leave_stdout
+    from streamkarma.sinks.jsonlines import JsonLinesSink
     from streamkarma.synthetic import Plan, records
 
     if blocks is not None and kind != "blocks":
         raise UsageError("--blocks goes with the kind blocks")
     plan = Plan(**options, blocks=(blocks or 3) if kind == "blocks" else 0)
     stream, sink = records(plan, events, full), JsonLinesSink("-")
-    try:
-        while some := list(islice(stream, CHUNK)):
-            sink.write(some)
-    except BrokenPipeError:
-        leave_stdout()
+    while some := list(islice(stream, CHUNK)):
+        sink.write(some)

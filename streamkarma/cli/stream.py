@@ -11,6 +11,7 @@ import click
 from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
+from streamkarma.errors import UsageError
 
 #: What needs more words than its name in JSON, for reading.
 _NAMES = {"bytes": "memory in bytes", "experts": "experts (mean weight of the last 1,000 events)"}
@@ -22,6 +23,12 @@ _NAMES = {"bytes": "memory in bytes", "experts": "experts (mean weight of the la
 @shared.fields
 @shared.keeping
 @shared.predictions("-")
+@click.option(
+    "--resume-input",
+    is_flag=True,
+    help="Skip what --model has taken of INPUT, and go on from there, also with the files for predictions "
+    "and dead letters.",
+)
 @shared.output
 @shared.workers
 @click.option(
@@ -36,8 +43,13 @@ def learn(**said: Any) -> None:
 
     INPUT is a file of JSON lines, or - for standard input; .gz and .zst are read as they
     are. Predictions go to standard output, one JSON line an event.
+
+    After a crash, run the same command with --resume-input: nothing is learned, or written to a
+    file, twice.
     """
-    _execute(said, fresh=said["fresh"], **shared.learning(said))
+    if said["resume_input"] and said["model"] is None:
+        raise UsageError("--resume-input needs --model, which knows how much of INPUT was taken")
+    _execute(said, resume_input=said["resume_input"], fresh=said["fresh"], **shared.learning(said))
 
 
 @click.command(cls=Command)

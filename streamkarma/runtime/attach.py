@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import tempfile
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,14 @@ from kafka.admin import MemberToRemove
 from streamkarma.broker.connection import SetbackError, Trouble, connect, understood
 from streamkarma.errors import RunError
 from streamkarma.lock import ModelLock
+from streamkarma.runtime.destinations import Destinations, check_distinct
 from streamkarma.runtime.job import Attachment, Job
 from streamkarma.runtime.journal import positions_state
-from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.run import Progress, open_output
+from streamkarma.runtime.run import Progress
 from streamkarma.runtime.signals import StopSignal
 from streamkarma.runtime.worker import Worker
-from streamkarma.sinks.jsonlines import leave_stdout
-from streamkarma.sinks.rows import Rows
+from streamkarma.sinks.jsonlines import check_writable
 
 #: After a signal the process ends within so long, even if the brokers have gone: what is on
 #: disk and in the topics is right at any moment.
@@ -69,6 +67,9 @@ class Attach:
         """
         plan = self._plan
         with ExitStack() as stack:
+            check_distinct({"--model": plan.model, "--predictions": plan.predictions,
+                            "--dead-letters": plan.dead_letters, "--summary": plan.summary})  # fmt: skip
+            check_writable(plan.summary)
             trouble = stack.enter_context(Trouble())
             stack.enter_context(self._stop.installed())
             path = plan.model
@@ -77,7 +78,7 @@ class Attach:
                 stack.callback(ModelLock(path, shared=True).release)
             else:
                 path = str(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "model.karma")
-            files = open_output(plan, stack)
+            files = Destinations(plan, stack)
             dead = self._at.dead_letter_topic
             kept = (
                 "--dead-letter-topic keeps them all" if dead is None else f"all of them are in topic {dead}"
@@ -85,7 +86,6 @@ class Attach:
             job = Job(plan, self._at, path, files, trouble, self._stop, Progress(plan, kept))
             if plan.model is None:
                 job.say(_NO_MODEL)
-            job.files = _leaving_quietly(files, job)
             self._worker = Worker(job)
             ignored_before = self._worker.session.ignored_before
             job.progress.begin(self._worker.session)
@@ -195,21 +195,3 @@ class Attach:
             "tombstones": job.tombstones,
         }
         return {"kafka": kafka}
-
-
-def _leaving_quietly(files: Output, job: Job) -> Output:
-    """``files``, which end the job when the reader of predictions has gone."""
-    write = files.predictions
-    if write is None:
-        return files
-
-    def predictions(rows: Rows, at: Sequence[int]) -> None:
-        if job.unread:
-            return
-        try:
-            write(rows, at)
-        except BrokenPipeError:
-            leave_stdout()
-            job.unread = True
-
-    return files._replace(predictions=predictions)

@@ -16,7 +16,8 @@ from kafka import TopicPartition
 from streamkarma.broker.connection import Client, Trouble, connect
 from streamkarma.broker.settings import Settings
 from streamkarma.errors import UsageError
-from streamkarma.runtime.output import Output, Tally
+from streamkarma.runtime.destinations import Destinations
+from streamkarma.runtime.output import Tally
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.run import Progress
 from streamkarma.runtime.signals import StopSignal
@@ -77,7 +78,7 @@ class Job:
     path
         Where the model is kept; a temporary file if it is not to stay.
     files
-        Who takes predictions and dead letters beside the topics.
+        Where predictions and dead letters go beside the topics.
     trouble
         What kafka-python complained about.
     stop
@@ -107,7 +108,7 @@ class Job:
         Setbacks since the last commit.
     """
 
-    def __init__(self, plan: Plan, at: Attachment, path: str, files: Output, trouble: Trouble,
+    def __init__(self, plan: Plan, at: Attachment, path: str, files: Destinations, trouble: Trouble,
                  stop: StopSignal, progress: Progress) -> None:  # fmt: skip
         if not at.group.strip():
             raise UsageError("--group cannot be empty")
@@ -131,8 +132,6 @@ class Job:
         self.setbacks = 0
         #: Whether a signal has come.
         self.stopped = stop.has_come
-        #: Set once who reads the predictions has gone.
-        self.unread = False
         self._heard = time.monotonic()
         self._missed = False
 
@@ -143,7 +142,7 @@ class Job:
 
     def done(self, events: int) -> bool:
         """Whether so many events are all that was asked for, or nobody reads any more."""
-        return self.unread or (self.at.max_events is not None and events >= self.at.max_events)
+        return self.files.unread or (self.at.max_events is not None and events >= self.at.max_events)
 
     def room(self, events: int, most: int) -> int:
         """How many records may be taken after so many events, of ``most`` that could be."""

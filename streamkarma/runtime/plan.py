@@ -21,6 +21,8 @@ class Plan(NamedTuple):
         A path, or ``-``; a topic has an ``Attachment`` instead.
     model
         Path of the model, or None to keep none.
+    resume_input
+        Whether ``input`` is the one that the model has taken a part of, to be gone on with.
     learn
         False to score only.
     fields
@@ -63,6 +65,7 @@ class Plan(NamedTuple):
 
     input: str = "-"
     model: str | None = None
+    resume_input: bool = False
     learn: bool = True
     fields: Mapping[str, Any] = NOTHING
     task: str | None = None

@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from streamkarma.errors import OutputError
 from streamkarma.estimators.learners import learner_of
+from streamkarma.files import reason
 from streamkarma.regret.tracker import Tracker
 from streamkarma.runtime.comparing import Comparing
+from streamkarma.runtime.destinations import check_distinct
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.report import bound_lines, regret_table
 from streamkarma.runtime.run import Run, open_sink
+from streamkarma.sinks.jsonlines import check_writable
 
 
 class Regretting:
@@ -37,6 +41,9 @@ class Regretting:
 
     def __init__(self, plan: Plan, learners: Sequence[str], json: str | None, plot: str | None) -> None:
         self._plan, self._json, self._plot = plan, json, plot
+        check_distinct({"INPUT": plan.input, "--json": json, "--plot": plot})
+        check_writable(json)
+        check_writable(plot)
         if plot is not None:
             from streamkarma.regret.picture import check_ending
 
@@ -74,7 +81,10 @@ class Regretting:
         if self._plot is not None:
             from streamkarma.regret.picture import draw
 
-            draw(report, self._plot)
+            try:
+                draw(report, self._plot)
+            except OSError as error:
+                raise OutputError(f"cannot write {self._plot}: {reason(error)}") from error
             self._say(f"drawn: {self._plot}")
         return code
 

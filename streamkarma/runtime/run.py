@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import sys
 import time
-import zlib
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from streamkarma.errors import RunError, UsageError
+from streamkarma.errors import OutputError, RunError, UsageError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.estimators.store import load_with_run
 from streamkarma.lock import ModelLock
 from streamkarma.runtime import report
+from streamkarma.runtime.destinations import Destinations, check_distinct
 from streamkarma.runtime.fields import NOW
 from streamkarma.runtime.live import Live
 from streamkarma.runtime.loop import Loop
-from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.session import Session, resumed
 from streamkarma.runtime.signals import StopSignal
-from streamkarma.sinks.jsonlines import JsonLinesSink, leave_stdout
+from streamkarma.sinks.jsonlines import JsonLinesSink, check_writable
 from streamkarma.sources.ahead import Ahead
-from streamkarma.sources.jsonlines import BLOCK, open_input, read_lines, reader
+from streamkarma.sources.inputs import Input, check_there
+from streamkarma.sources.jsonlines import BLOCK, Lines, read_lines
+from streamkarma.sources.position import START, position_from, skip
 from streamkarma.sources.records import Records
+
+Block = tuple[Lines, Records]
 
 
 class Run:
@@ -43,6 +46,10 @@ class Run:
     """
 
     def __init__(self, plan: Plan) -> None:
+        check_distinct({"INPUT": plan.input, "--model": plan.model, "--predictions": plan.predictions,
+                        "--dead-letters": plan.dead_letters, "--summary": plan.summary})  # fmt: skip
+        check_there(plan.input)
+        check_writable(plan.summary)
         self._plan = plan
         self._progress = Progress(plan)
         self._lock = ModelLock(plan.model) if plan.learn and plan.model is not None else None
@@ -52,6 +59,7 @@ class Run:
         self._progress.begin(self.session)
         self._stop = StopSignal()
         self._next_checkpoint = plan.checkpoint_every
+        self._position = START
 
     def execute(self) -> int:
         """Run to the end of the input, a signal, or a reader that has gone.
@@ -63,67 +71,88 @@ class Run:
         Raises
         ------
         StreamkarmaError
-            If the run cannot go on. What was learned is saved first.
+            If the run cannot go on. What was learned before is saved, unless it is the model or an
+            output that cannot be written: then the model stays as it was saved last.
         """
         plan, session = self._plan, self.session
         with ExitStack() as stack:
             if self._lock is not None:
                 stack.callback(self._lock.release)
-            loop = session.new_loop(open_output(plan, stack))
             stack.enter_context(self._stop.installed())
             session.wait_until(self._stop.has_come)
-            try:
-                self._read_all(stack, loop)
-                session.save()
-                self._progress.over()
-                session.compare()
-            except BrokenPipeError:
-                leave_stdout()
-            except UsageError:
-                session.refused = True
-                raise
-            finally:
-                session.leave()
-                session.save()
-                self._progress.close(session, stack)
+            stack.callback(session.leave)
+            failure = None
+            with suppress(InterruptedError):
+                lines = self._find_place(stack.enter_context(Input(plan.input)))
+                failure = self._learn(stack, lines)
+            session.leave()
+            self._progress.close(session, stack)
+        if failure is not None:
+            raise failure
         if self._stop.number is not None:
             return 128 + self._stop.number
         return self._progress.code
 
-    def _read_all(self, stack: ExitStack, loop: Loop) -> None:
-        plan = self._plan
-        next_block = self._blocks(stack, loop)
+    def _learn(self, stack: ExitStack, lines: Iterator[Lines]) -> RunError | None:
+        """Learn the lines and save; returns what was wrong with them, if they ended with that."""
+        session, failure = self.session, None
+        destinations = Destinations(self._plan, stack)
+        session.go_on_with(destinations, self._plan.resume_input, self._progress.say)
+        loop = session.new_loop(destinations.output())
         try:
-            while (records := next_block()) is not None:
+            self._read_all(self._blocks(stack, loop, lines), loop)
+        except OutputError:
+            raise
+        except RunError as error:
+            failure = error
+        self._save()
+        if failure is None:
+            self._progress.over()
+        if session.comparing is not None:
+            if failure is None:
+                session.compare()
+            session.leave()
+            self._save()
+        return failure
+
+    def _find_place(self, file: Input) -> Iterator[Lines]:
+        """The lines to learn: all of a file, unless it is to be gone on with; a pipe always goes on."""
+        plan, read = self._plan, file.read
+        if plan.workers == 1:
+            read = self._stop.unless(read)
+        taken = position_from(self.session.kept.get("input"), str(plan.model)) if plan.learn else None
+        block, first = min(BLOCK, plan.checkpoint_every, plan.report_every or BLOCK), 1
+        if plan.resume_input and self.session.resumed:
+            if taken is None:
+                raise UsageError(f"{plan.model} does not say how much of an input it has taken; leave out "
+                                 "--resume-input to learn all of this one")  # fmt: skip
+            self._position = skip(file, self._stop.unless(file.read), taken, str(plan.model))
+            first = self._position.lines + 1
+        elif taken is not None and not file.is_file:
+            self._position = taken
+        return read_lines(read, plan.max_record_bytes, block, self._position, first)
+
+    def _read_all(self, next_block: Callable[[], Block | None], loop: Loop) -> None:
+        with suppress(InterruptedError):
+            while (block := next_block()) is not None:
+                lines, records = block
                 at = 0
                 while at < len(records):
-                    at = loop.feed(records, at, self._room(loop))
+                    # Where a line was cut, only the end of the block is known in bytes of the input.
+                    at = loop.feed(records, at, sys.maxsize if lines.overlong else self._room(loop))
+                    self._position = lines.position(at)
                     if loop.failure is not None:
                         raise RunError(loop.failure)
+                    if self.session.destinations is not None and self.session.destinations.unread:
+                        return
                     self._after_block(loop)
-        except InterruptedError:
-            return
-        except (EOFError, zlib.error) as error:
-            raise RunError(f"{plan.input} is damaged: {error}") from error
-        except OSError as error:
-            if isinstance(error, BrokenPipeError):
-                raise
-            raise RunError(f"cannot read {plan.input}: {error.strerror or error}") from error
 
-    def _blocks(self, stack: ExitStack, loop: Loop) -> Callable[[], Records | None]:
+    def _blocks(self, stack: ExitStack, loop: Loop, lines: Iterator[Lines]) -> Callable[[], Block | None]:
         """What gives one block of records after another, and None at the end of the input."""
-        plan = self._plan
-        file = open_input(plan.input)
-        if plan.input != "-":
-            stack.callback(file.close)
-        read = reader(file)
-        block = min(BLOCK, plan.checkpoint_every, plan.report_every or BLOCK)
-        if plan.workers == 1:
-            lines = read_lines(self._stop.unless(read), plan.max_record_bytes, block)
-            blocks = (each.records() for each in lines)
+        if self._plan.workers == 1:
+            blocks = ((each, each.records()) for each in lines)
             return lambda: next(blocks, None)
-        lines = read_lines(read, plan.max_record_bytes, block)
-        ahead = Ahead((loop.scan_ahead(each.records()) for each in lines), self._stop.has_come)
+        ahead = Ahead(((each, loop.scan_ahead(each.records())) for each in lines), self._stop.has_come)
         stack.callback(ahead.close)
         return ahead.next
 
@@ -135,8 +164,11 @@ class Run:
     def _after_block(self, loop: Loop) -> None:
         if loop.counters.events >= self._next_checkpoint:
             self._next_checkpoint = loop.counters.events + self._plan.checkpoint_every
-            self.session.save()
+            self._save()
         self._progress.tell(loop)
+
+    def _save(self) -> None:
+        self.session.save(input=self._position._asdict())
 
 
 class Progress:
@@ -261,20 +293,13 @@ def describe(path: str) -> dict[str, Any]:
     if "kafka" in kept:
         result["offsets"] = kept["kafka"]
         result["topic_ids"] = kept.get("topic_ids", {})
+    if (taken := position_from(kept.get("input"), path)) is not None:
+        result["input"] = {"lines": taken.lines, "bytes": taken.bytes}
     if "pending" in kept:
         result["pending"] = {name: len(kept["pending"][name]) for name in ("events", "labels")}
     if "classes" in learned:
         result["classes"] = learned["classes"]
     return result
-
-
-def open_output(plan: Plan, stack: ExitStack) -> Output:
-    """The files a plan writes predictions and dead letters to, open until the stack is closed."""
-    predictions, dead_letters = open_sink(plan.predictions, stack), open_sink(plan.dead_letters, stack)
-    return Output(
-        (lambda rows, at: predictions.write_text(rows.text())) if predictions else None,
-        (lambda letter: dead_letters.write([report.dead_letter(letter)])) if dead_letters else None,
-    )
 
 
 def open_sink(path: str | None, stack: ExitStack) -> JsonLinesSink | None:
@@ -283,4 +308,5 @@ def open_sink(path: str | None, stack: ExitStack) -> JsonLinesSink | None:
         return None
     sink = JsonLinesSink(path)
     stack.callback(sink.close)
+    sink.restart()
     return sink

@@ -13,6 +13,7 @@ from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import Model, chosen, learner_of
 from streamkarma.estimators.store import load_with_run, save
 from streamkarma.runtime.comparing import opened
+from streamkarma.runtime.destinations import Destinations
 from streamkarma.runtime.fields import Fields, chosen_fields
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Output
@@ -49,8 +50,11 @@ class Session:
         #: What was kept beside the model, by name; sections nobody asks for are kept as they are.
         self.kept: dict[str, Any] = {}
         self._arrays: Arrays = {}
-        resumes = path is not None and (not plan.learn or (Path(path).exists() and not plan.fresh))
-        if path is not None and resumes:
+        #: Where its rows go; they are safe before the model that stands for them is written.
+        self.destinations: Destinations | None = None
+        #: Whether the model was there before.
+        self.resumed = path is not None and (not plan.learn or (Path(path).exists() and not plan.fresh))
+        if path is not None and self.resumed:
             self._resume(path, say)
         else:
             learner = plan.learner or chosen(plan.options)
@@ -62,18 +66,19 @@ class Session:
         self.comparing = opened(plan, self.tasked, full, state, self._arrays, path)
         self.ignored_before = self.tasked.model.ignored
         first = (self.kept.get("events", 0) if plan.learn else 0) + 1
-        #: Whether an option turned out to have no meaning for the stream, and nothing is to be kept.
-        self.refused = False
         #: What to say of a model that is gone on with, or None.
-        self.resuming = f"resuming {path} at event {first}" if resumes and plan.learn else None
+        self.resuming = f"resuming {path} at event {first}" if self.resumed and plan.learn else None
         #: To begin with a loop that nobody listens to, and that no bad record stops.
         self.loop = self._loop_from(first, Output(), fail=False)
 
-    def new_loop(self, output: Output) -> Loop:
-        """Go on with another loop, which has counters of its own."""
+    def new_loop(self, output: Output, fail: bool | None = None) -> Loop:
+        """Go on with another loop, which has counters of its own.
+
+        ``fail`` says whether a bad record stops it; None for what the plan says.
+        """
         if self.pending is not None:
             self.pending.matched = self.pending.unmatched = self.pending.expired = 0
-        self.loop = self._loop_from(self.loop.last + 1, output, self._plan.fail)
+        self.loop = self._loop_from(self.loop.last + 1, output, self._plan.fail if fail is None else fail)
         return self.loop
 
     def _loop_from(self, first: int, output: Output, fail: bool) -> Loop:
@@ -83,8 +88,10 @@ class Session:
 
     def save(self, **more: Any) -> None:
         """Write the model and what goes with it, if it is to be kept at all."""
-        if self._path is None or not self._plan.learn or self.refused:
+        if self._path is None or not self._plan.learn:
             return
+        if self.destinations is not None and (marks := self.destinations.marks()):
+            self.kept["outputs"] = {**self.kept.get("outputs", {}), **marks}
         self.kept |= {
             "task": self.tasked.state(),
             "fields": self.fields._asdict(),
@@ -97,6 +104,17 @@ class Session:
         if self.comparing is not None:
             self.kept["regret"], arrays = self.comparing.tracker.state()
         save(self.tasked.model, self._path, self.kept, arrays)
+
+    def go_on_with(self, destinations: Destinations, again: bool, say: Callable[[str], None]) -> None:
+        """Write on where the model stands, if it was there before; else begin with empty files.
+
+        ``again`` says whether the records after that come again.
+        """
+        self.destinations = destinations
+        if self._path is None or not (self.resumed and self._plan.learn):
+            destinations.restart()
+        elif destinations.resume(self._path, self.kept.get("outputs"), again, say):
+            self.save()
 
     def wait_until(self, stopped: Callable[[], bool]) -> None:
         """Who compares waits for nothing once that is so."""

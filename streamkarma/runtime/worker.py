@@ -81,6 +81,11 @@ class Worker:
             try:
                 if job.writes:
                     self._open_sink(stack)
+                # Rows of records that come again, now or from the topic, are written again.
+                self.session.go_on_with(job.files, True, job.say)
+                if job.writes:
+                    # What was answered before is in the topics, but files may have lost it.
+                    self.session.new_loop(job.files.output(), fail=False)
                     catch_up(job, self._ledger, self._journal_home(), self._feed_again)
                 loop = self.session.new_loop(self._output())
                 if job.tally is not None:
@@ -273,7 +278,7 @@ class Worker:
 
     def _output(self) -> Output:
         """Where rows and dead letters go: topics first, as a file's reader may have left."""
-        sink, files, at = self._ledger.sink, self._job.files, self._job.at
+        sink, files, at = self._ledger.sink, self._job.files.output(), self._job.at
         to_topic = at.output_topic is not None
 
         def predictions(rows: Rows, indices: Sequence[int]) -> None:

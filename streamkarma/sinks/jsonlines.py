@@ -2,40 +2,63 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
-import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, NamedTuple
 
 import orjson
 
-from streamkarma.errors import RunError
+from streamkarma import files
+from streamkarma.errors import OutputError
+
+#: So much before a place tells one file from another.
+_TAIL = 1024
+
+
+class Mark(NamedTuple):
+    """How far a file is written: its size in bytes, and the SHA-256 of the last 1,024 of them."""
+
+    bytes: int
+    digest: str
 
 
 class JsonLinesSink:
     """Writes objects, one a line, to a file or standard output.
 
+    What a file holds stays until ``restart`` or ``resume`` says what is to become of it, one of
+    which comes before the first ``write``. Nothing is held back, and nothing tried twice.
+
     Parameters
     ----------
     path
-        A path, which is overwritten, or ``-`` for standard output.
+        A path, or ``-`` for standard output.
 
     Raises
     ------
-    RunError
-        If it cannot be opened or written.
+    OutputError
+        If it cannot be opened or written; from every method.
     BrokenPipeError
         From ``write``: the reader has gone.
+
+    Attributes
+    ----------
+    is_file
+        Whether it is a file that stays, and no pipe, device or standard output.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._tail = b""
+        self._size = 0
         try:
-            # Closed by ``close``: the sink is what has a beginning and an end.
-            self._file: BinaryIO = sys.stdout.buffer if path == "-" else Path(path).open("wb")  # noqa: SIM115  # close() closes it
+            self._file = files.standard_output() if path == "-" else files.create(path)
+            self.is_file = path != "-" and files.is_regular(self._file)
         except OSError as error:
-            raise RunError(f"cannot write {path}: {error.strerror}") from error
+            raise self._failure(error) from error
 
     def write(self, objects: Iterable[dict[str, Any]]) -> None:
         """Write the objects and hand them to the reader at once."""
@@ -43,22 +66,130 @@ class JsonLinesSink:
 
     def write_text(self, text: bytes) -> None:
         """Write lines that are JSON already."""
-        if not text:
-            return
         try:
-            self._file.write(text)
-            self._file.flush()
+            files.write(self._file, text)
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise RunError(f"cannot write {self._path}: {error.strerror}") from error
+            self._cut_torn(text)
+            raise self._failure(error) from error
+        self._size += len(text)
+        self._tail = (self._tail + text[-_TAIL:])[-_TAIL:]
+
+    def restart(self) -> None:
+        """Begin with an empty file."""
+        self._go_on(0)
+
+    def holds(self, mark: Mark) -> bool:
+        """Whether the file is the one that was marked, as far as that can be seen."""
+        try:
+            tail = self._read_tail(mark.bytes)
+        except OSError as error:
+            raise self._failure(error) from error
+        return len(tail) == min(mark.bytes, _TAIL) and _digest(tail) == mark.digest
+
+    def resume(self, mark: Mark | None, cut: bool) -> int:
+        """Write on behind what is there.
+
+        Parameters
+        ----------
+        mark
+            A mark that the file ``holds``; None if all that is in it was written by others.
+        cut
+            Whether what came after the mark is cut off; else only a torn last line is.
+
+        Returns
+        -------
+        How many whole lines there were after the mark.
+        """
+        try:
+            lines, end = self._lines_after(mark.bytes if mark else 0)
+            size = os.fstat(self._file.fileno()).st_size
+        except OSError as error:
+            raise self._failure(error) from error
+        if mark is None:
+            self._go_on(size)
+            if size > end:
+                self.write_text(b"\n")
+        else:
+            self._go_on(mark.bytes if cut else end)
+        return lines
+
+    def mark(self) -> Mark:
+        """How far it is written. From then on that outlives a power failure, too."""
+        try:
+            files.sync(self._file)
+        except OSError as error:
+            raise self._failure(error) from error
+        return Mark(self._size, _digest(self._tail))
 
     def close(self) -> None:
         """Close the file; standard output stays open."""
         if self._path != "-":
-            self._file.close()
+            try:
+                self._file.close()
+            except OSError as error:
+                raise self._failure(error) from error
+
+    def _go_on(self, size: int) -> None:
+        if not self.is_file:
+            return
+        try:
+            files.cut(self._file, size)
+            self._size, self._tail = size, self._read_tail(size) if size else b""
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def _read_tail(self, end: int) -> bytes:
+        with open(self._path, "rb") as file:
+            begin = max(0, end - _TAIL)
+            file.seek(begin)
+            return file.read(end - begin)
+
+    def _lines_after(self, begin: int) -> tuple[int, int]:
+        """How many whole lines there are from a place on, and where they end."""
+        lines, end, at = 0, begin, begin
+        with open(self._path, "rb") as file:
+            file.seek(begin)
+            while chunk := file.read(files.READ_SIZE):
+                lines += chunk.count(b"\n")
+                end = max(end, at + chunk.rfind(b"\n") + 1)
+                at += len(chunk)
+        return lines, end
+
+    def _cut_torn(self, text: bytes) -> None:
+        """Cut off the line that was not written to its end."""
+        if self.is_file:
+            with suppress(OSError):
+                written = os.fstat(self._file.fileno()).st_size - self._size
+                files.cut(self._file, self._size + text.rfind(b"\n", 0, max(written, 0)) + 1)
+
+    def _failure(self, error: OSError) -> OutputError:
+        name = "standard output" if self._path == "-" else self._path
+        return OutputError(f"cannot write {name}: {files.reason(error)}")
 
 
-def leave_stdout() -> None:
-    """Have nothing more written to a reader that has gone, not even what is still buffered."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def check_writable(path: str | None) -> None:
+    """Say early that a file cannot be written once all is done; it is neither made nor touched.
+
+    Raises
+    ------
+    OutputError
+        If it cannot.
+    """
+    if path is None or path == "-":
+        return
+    there = Path(path)
+    problem = 0
+    if there.is_dir():
+        problem = errno.EISDIR
+    elif not there.resolve().parent.is_dir():
+        problem = errno.ENOENT
+    elif not os.access(there if there.exists() else there.resolve().parent, os.W_OK):
+        problem = errno.EACCES
+    if problem:
+        raise OutputError(f"cannot write {path}: {os.strerror(problem)}")
+
+
+def _digest(tail: bytes) -> str:
+    return hashlib.sha256(tail).hexdigest()

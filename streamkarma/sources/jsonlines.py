@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import chain
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
-from streamkarma.errors import RecordError, RunError
+from streamkarma.errors import RecordError
+from streamkarma.sources.inputs import READ_SIZE
+from streamkarma.sources.position import START, Position
 from streamkarma.sources.records import Records, count_lines
 
-#: Most bytes asked for at once. A pipe gives what it has; of a file this is some thousand
-#: events, enough that the cost of a block does not show.
-READ_SIZE = 1 << 20
 #: Most lines in a row, so that with short ones, too, a checkpoint or a signal is never far.
 BLOCK = 8192
 #: Longer lines are refused unless the user says otherwise.
@@ -29,8 +24,6 @@ MAX_RECORD_BYTES = 16 << 20
 SHOWN_BYTES = 1000
 BOM = b"\xef\xbb\xbf"
 TOO_LONG = "longer than the limit; see --max-record-bytes"
-
-Input = io.RawIOBase | io.BufferedReader | gzip.GzipFile
 
 
 class Lines(NamedTuple):
@@ -45,12 +38,16 @@ class Lines(NamedTuple):
         first SHOWN_BYTES and is in ``overlong``.
     overlong
         Numbers of the lines that were cut.
+    begin, end
+        Where they stand in the input.
     """
 
     first: int
     size: int
     text: bytes
     overlong: frozenset[int] = frozenset()
+    begin: Position = START
+    end: Position = START
 
     def records(self) -> Records:
         """The lines as records."""
@@ -58,44 +55,15 @@ class Lines(NamedTuple):
         refused = {n - first: TOO_LONG for n in self.overlong}
         return Records(self.text, self.size, lambda i: {"line": first + i}, refused)
 
-
-def open_input(path: str) -> Input:
-    """Open a path for reading bytes: ``-`` is standard input, .gz and .zst are unpacked.
-
-    Plain input has no buffer: a thread that waits in one for input would hold it fast when the
-    program ends.
-
-    Raises
-    ------
-    RunError
-        If it cannot be opened.
-    """
-    if path == "-":
-        # A pipe as the system makes it holds 64 KiB. Where another size cannot be had, that will do.
-        with suppress(ImportError, AttributeError, OSError):
-            import fcntl
-
-            fcntl.fcntl(sys.stdin, fcntl.F_SETPIPE_SZ, READ_SIZE)
-        return cast(Input, getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
-    try:
-        if path.endswith(".gz"):
-            return gzip.GzipFile(path, "rb")
-        if path.endswith(".zst"):
-            import zstandard
-
-            return io.BufferedReader(zstandard.open(path, "rb"))
-        return Path(path).open("rb", buffering=0)
-    except OSError as error:
-        raise RunError(f"cannot read {path}: {error.strerror}") from error
+    def position(self, lines: int) -> Position:
+        """The place behind some of the lines, none of which was cut unless these are all."""
+        if lines == self.size:
+            return self.end
+        return self.begin.after(b"".join(line + b"\n" for line in self.text.split(b"\n")[:lines]), lines)
 
 
-def reader(file: Input) -> Callable[[int], bytes]:
-    """What reads from it as much as there is, and waits only if there is nothing."""
-    return getattr(file, "read1", file.read)
-
-
-def read_lines(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES,
-               most: int = BLOCK) -> Iterator[Lines]:  # fmt: skip
+def read_lines(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES, most: int = BLOCK,
+               begin: Position = START, first: int = 1) -> Iterator[Lines]:  # fmt: skip
     """Yield lines as soon as they are whole.
 
     Parameters
@@ -107,52 +75,76 @@ def read_lines(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES,
         Longest line kept, in bytes. Memory is bounded by this and READ_SIZE.
     most
         Most lines in a row.
+    begin, first
+        Where in the input this is, and the number of the first line.
     """
-    first = 1
+    at = reached = begin  # up to the last line that was yielded, and up to the last byte that was read
     partial: list[bytes] = []
     size = 0  # of the line that is not whole yet
     kept = 0  # of these bytes: all up to the limit, and enough to show of a longer line
-    for chunk in chain([_without_bom(read)], iter(lambda: read(READ_SIZE), b"")):
+    chunks = iter(lambda: read(READ_SIZE), b"")
+    if first == 1:
+        head = _head(read)
+        if head.startswith(BOM):
+            at = reached = reached.after(BOM, 0)
+        chunks = chain([head.removeprefix(BOM)], chunks)
+    for chunk in chunks:
         end = chunk.rfind(b"\n") + 1
         if end:
-            text = b"".join([*partial, chunk[:end]])
-            for lines in _in_blocks(first, text, size + chunk.index(b"\n"), limit, most):
-                yield lines
-                first += lines.size
+            longest, done = size + chunk.index(b"\n"), 0
+            whole = _limited(first, b"".join([*partial, chunk[:end]]), longest, limit)
+            for lines, behind in _in_blocks(whole, chunk[:end], most):
+                reached = reached.after(memoryview(chunk)[done:behind], lines.size)
+                yield lines._replace(begin=at, end=reached)
+                at, done = reached, behind
+            first += whole.size
             partial, size, kept = [], 0, 0
+        reached = reached.after(memoryview(chunk)[end:], 0)
         size += len(chunk) - end
         if size <= limit or kept < SHOWN_BYTES:
             partial.append(chunk[end:])
             kept += len(chunk) - end
     if size:
-        yield from _in_blocks(first, b"".join(partial) + b"\n", size, limit, most)
+        last = _limited(first, b"".join(partial) + b"\n", size, limit)
+        yield last._replace(begin=at, end=reached._replace(lines=reached.lines + 1))
 
 
-def _without_bom(read: Callable[[int], bytes]) -> bytes:
-    """The beginning of the input without its BOM, which a pipe may give in pieces."""
+def _head(read: Callable[[int], bytes]) -> bytes:
+    """The beginning of the input: enough to tell whether it is a BOM, which a pipe may give in pieces."""
     head = b""
     while len(head) < len(BOM) and BOM.startswith(head) and (more := read(READ_SIZE)):
         head += more
-    return head.removeprefix(BOM)
+    return head
 
 
-def _in_blocks(first: int, text: bytes, head: int, limit: int, most: int) -> Iterator[Lines]:
+def _limited(first: int, text: bytes, head: int, limit: int) -> Lines:
     """Whole lines, cut where they are too long; ``head`` is the full length of the first."""
     overlong: frozenset[int] = frozenset()
     if max(head, len(text)) > limit:
         text, overlong = _cut(first, text, head, limit)
-    count = count_lines(text)
-    if count <= most:
-        yield Lines(first, count, text, overlong)
+    return Lines(first, count_lines(text), text, overlong)
+
+
+def _in_blocks(whole: Lines, chunk: bytes, most: int) -> Iterator[tuple[Lines, int]]:
+    """The lines in blocks, each with the place in ``chunk``, which was read last, where it ends."""
+    if whole.size <= most:
+        yield whole, len(chunk)
         return
-    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
+    ends, behind = _ends(whole.text), _ends(chunk)
     begin = 0
-    for at in range(0, count, most):
-        size = min(most, count - at)
+    for at in range(0, whole.size, most):
+        size = min(most, whole.size - at)
         end = int(ends[at + size - 1])
-        numbers = range(first + at, first + at + size)
-        yield Lines(first + at, size, text[begin:end], overlong.intersection(numbers))
+        first = whole.first + at
+        numbers = range(first, first + size)
+        text = whole.text[begin:end]
+        yield Lines(first, size, text, whole.overlong.intersection(numbers)), int(behind[at + size - 1])
         begin = end
+
+
+def _ends(text: bytes) -> NDArray[np.intp]:
+    """Behind every newline."""
+    return np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
 
 
 def _cut(first: int, text: bytes, head: int, limit: int) -> tuple[bytes, frozenset[int]]:

@@ -1,0 +1,185 @@
+"""Where a run writes its rows, and how far a model stands for what is written there."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from streamkarma.errors import ModelFileError, UsageError
+from streamkarma.files import discard_stdout
+from streamkarma.runtime import report
+from streamkarma.runtime.output import Letter, Output
+from streamkarma.runtime.plan import Plan
+from streamkarma.sinks.jsonlines import JsonLinesSink, Mark
+from streamkarma.sinks.rows import Rows
+
+
+class Destinations:
+    """The files for predictions and dead letters of a run.
+
+    A model file says how much of them it stands for. Rows are written, and safe, before the model
+    that has learned their events is; so a crash leaves rows too many, and never too few.
+
+    Parameters
+    ----------
+    plan
+        What to run.
+    stack
+        Has them closed.
+
+    Raises
+    ------
+    OutputError
+        If one cannot be opened. Nothing that they hold is lost yet.
+
+    Attributes
+    ----------
+    unread
+        Whether a reader has gone, for whom nothing more is written.
+    """
+
+    def __init__(self, plan: Plan, stack: ExitStack) -> None:
+        self.unread = False
+        self._sinks: dict[str, JsonLinesSink] = {}
+        self._paths = {"predictions": plan.predictions, "dead_letters": plan.dead_letters}
+        for name, path in self._paths.items():
+            if path is not None:
+                self._sinks[name] = sink = JsonLinesSink(path)
+                stack.callback(sink.close)
+
+    def restart(self) -> None:
+        """Begin with empty files."""
+        for sink in self._sinks.values():
+            sink.restart()
+
+    def resume(self, model: str, kept: Any, again: bool, say: Callable[[str], None]) -> bool:
+        """Go on with the files of a model.
+
+        Parameters
+        ----------
+        model
+            Path of the model.
+        kept
+            What ``marks`` said when it was written.
+        again
+            Whether records that came after the model was written come again: their rows are cut
+            off then. Else they are all there is, and stay.
+        say
+            Takes a line for the user.
+
+        Returns
+        -------
+        Whether the model now stands for other files than it says: then it is to be written before
+        anything else is.
+
+        Raises
+        ------
+        ModelFileError
+            If ``kept`` is nothing that ``marks`` says.
+        """
+        known, changed = marks_from(kept, model), False
+        for name, sink in self._sinks.items():
+            if not sink.is_file:
+                continue
+            path, mark = self._paths[name], known.get(name)
+            if mark is not None and sink.holds(mark):
+                after = sink.resume(mark, again)
+                if after:
+                    rows = "1 row" if after == 1 else f"{after:,} rows"
+                    what = "cut off, since the input comes again" if again else "kept"
+                    say(f"{path} ends with {rows} beyond what {model} has learned: {what}")
+                continue
+            there, changed = sink.resume(None, False), True
+            if mark is not None:
+                lost = f"the rows that {model} stands for are not there"
+                say(f"{path} is begun anew: {lost}" if not there else f"{path} is written on, but {lost}")
+        return changed
+
+    def output(self) -> Output:
+        """Who takes what a loop puts out."""
+        predictions, letters = (self._sinks.get(name) for name in ("predictions", "dead_letters"))
+
+        def write_rows(rows: Rows, at: Sequence[int]) -> None:
+            if predictions is not None:
+                self._write(predictions, rows.text())
+
+        def write_letter(letter: Letter) -> None:
+            if letters is not None:
+                row = report.dead_letter(letter)
+                self._write(letters, orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+
+        return Output(write_rows if predictions else None, write_letter if letters else None)
+
+    def marks(self) -> dict[str, dict[str, Any]]:
+        """How far each file is written, for the model; all of that is safe by now.
+
+        Raises
+        ------
+        OutputError
+            If it is not, and no model may be written that stands for it.
+        """
+        return {name: sink.mark()._asdict() for name, sink in self._sinks.items() if sink.is_file}
+
+    def _write(self, sink: JsonLinesSink, text: bytes) -> None:
+        if self.unread:
+            return
+        try:
+            sink.write_text(text)
+        except BrokenPipeError:
+            discard_stdout()
+            self.unread = True
+
+
+def marks_from(kept: Any, model: str) -> dict[str, Mark]:
+    """What ``Destinations.marks`` said, read with suspicion."""
+    try:
+        marks = {name: Mark(each["bytes"], each["digest"]) for name, each in (kept or {}).items()}
+        sound = all(type(mark.bytes) is int and mark.bytes >= 0 for mark in marks.values())
+    except (AttributeError, KeyError, TypeError):
+        sound = False
+    if not sound:
+        raise ModelFileError(f"{model} does not say how far its predictions are written")
+    return marks
+
+
+def check_distinct(files: Mapping[str, str | None]) -> None:
+    """Refuse one file for two purposes, by whatever links it is named.
+
+    Parameters
+    ----------
+    files
+        Paths, or ``-``, by what they are named on the command line; None for none.
+
+    Raises
+    ------
+    UsageError
+        If two are one file. Pipes and devices may be named twice.
+    """
+    seen: dict[Any, tuple[str, str]] = {}
+    for option, path in files.items():
+        if path is None or (identity := _identity(option, path)) is None:
+            continue
+        before, there = seen.setdefault(identity, (option, path))
+        # Two that go to standard output, that is meant.
+        if before != option and ((there, path) != ("-", "-") or before == "INPUT"):
+            what = path if path != "-" else "standard output"
+            raise UsageError(f"{before} and {option} are one file, {what}; name another one")
+
+
+def _identity(option: str, path: str) -> Any:
+    """What two names of one regular file have in common, be it there already or not."""
+    try:
+        stream = sys.stdin if option == "INPUT" else sys.stdout
+        found = os.fstat(stream.fileno()) if path == "-" else os.stat(path)
+    except FileNotFoundError:
+        return str(Path(path).resolve())
+    except (OSError, ValueError, AttributeError):
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None

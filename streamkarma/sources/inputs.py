@@ -1,0 +1,211 @@
+"""Inputs, opened for reading: a file, packed or not, or standard input."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import select
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from streamkarma import files
+from streamkarma.errors import RunError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+#: Most bytes asked for at once. A pipe gives what it has; of a file this is some thousand
+#: events, enough that the cost of a block does not show.
+READ_SIZE = 1 << 20
+#: Of a .zst file, so much is read at once, and so much of that is unpacked at once: a few bytes
+#: may stand for 128 KiB, and what comes of them has to fit into memory.
+_PACKED_SIZE, _PACKED_PART = 1 << 17, 1 << 10
+
+
+class Input:
+    """What an input holds, unpacked, as it comes.
+
+    Parameters
+    ----------
+    path
+        A path, of which .gz and .zst are unpacked; or ``-`` for standard input.
+
+    Raises
+    ------
+    RunError
+        If it cannot be opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = folder + "/two.jsonl.gz"
+    ...     _ = Path(path).write_bytes(gzip.compress(b"{}") + gzip.compress(b"{}"))
+    ...     with Input(path) as file:
+    ...         file.read(1), file.read(9), file.read(9), file.read(9)
+    (b'{', b'}', b'{}', b'')
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.name = "standard input" if path == "-" else path
+        self._unread = b""
+        try:
+            self._file = _opened(path)
+        except EOFError as error:
+            raise self._damaged(error) from error
+        except OSError as error:
+            raise _unreadable(self.name, error) from error
+        self._read: Callable[[int], bytes | None] = getattr(self._file, "read1", self._file.read)
+
+    def read(self, size: int = READ_SIZE) -> bytes:
+        """Up to so many bytes: as much as there is, waited for only if there is nothing.
+
+        Raises
+        ------
+        RunError
+            If it cannot be read, or is damaged; what came before the damage was returned before.
+        InterruptedError
+            From a handler of signals.
+        """
+        if self._unread:
+            unread, self._unread = self._unread, b""
+            return unread
+        try:
+            while (read := self._read(size)) is None:
+                # Whoever made this descriptor does not have reads wait.
+                select.select([cast(io.RawIOBase, self._file)], [], [])
+            return read
+        except InterruptedError:
+            raise
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise self._damaged(error) from error
+        except OSError as error:
+            raise _unreadable(self.name, error) from error
+
+    def unread(self, read: bytes) -> None:
+        """Have bytes that were read last read again."""
+        self._unread = read
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it has a beginning that can be read again: a pipe goes on where it was left."""
+        return stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+        if self.path != "-":
+            self._file.close()
+
+    def __enter__(self) -> Input:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:  # fmt: skip
+        self.close()
+
+    def _damaged(self, error: Exception) -> RunError:
+        return RunError(f"{self.name} is damaged: {error}")
+
+
+def check_there(path: str) -> None:
+    """Say early what opening an input would say, without taking anything from a pipe.
+
+    Raises
+    ------
+    RunError
+        If it is not there, or cannot be read.
+    """
+    try:
+        if path == "-":
+            with suppress(io.UnsupportedOperation):
+                os.read(sys.stdin.fileno(), 0)
+        elif not stat.S_ISFIFO(os.stat(path).st_mode):
+            Path(path).open("rb", buffering=0).close()
+    except OSError as error:
+        raise _unreadable("standard input" if path == "-" else path, error) from error
+
+
+def _unreadable(name: str, error: OSError) -> RunError:
+    return RunError(f"cannot read {name}: {files.reason(error)}")
+
+
+class _Zst:
+    """A .zst file, unpacked frame after frame."""
+
+    def __init__(self, path: str) -> None:
+        self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115  # close() closes it
+        self._pieces = _unpacked(self._file)
+        self._rest = b""
+
+    def read(self, size: int) -> bytes:
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return b""
+            self._rest = piece
+        given, self._rest = self._rest[:size], self._rest[size:]
+        return given
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _unpacked(file: io.FileIO) -> Iterator[bytes]:
+    """The frames of a .zst file. Its own reader does not tell a cut one from a whole one."""
+    from zstandard import ZstdDecompressor, ZstdError
+
+    decompressor = ZstdDecompressor()
+    frame = None
+    while chunk := file.read(_PACKED_SIZE):
+        at, parts, size = 0, [], 0
+        while at < len(chunk):
+            frame = frame or decompressor.decompressobj()
+            part = chunk[at : at + _PACKED_PART]
+            at += len(part)
+            try:
+                parts.append(frame.decompress(part))
+            except ZstdError as error:
+                yield b"".join(parts)
+                reason = str(error).removeprefix("zstd decompress error: ")
+                raise EOFError(f"not zstd data from some point on ({reason})") from error
+            if frame.eof:
+                at -= len(frame.unused_data)
+                frame = None
+            size += len(parts[-1])
+            if size >= READ_SIZE:
+                yield b"".join(parts)
+                parts, size = [], 0
+        yield b"".join(parts)
+    if frame is not None:
+        raise EOFError("its end is missing")
+
+
+def _opened(path: str) -> io.RawIOBase | io.BufferedReader | gzip.GzipFile | _Zst:
+    """A file to read bytes from.
+
+    Plain input has no buffer: a thread that waits in one for input would hold it fast when the
+    program ends.
+    """
+    if path == "-":
+        # A pipe as the system makes it holds 64 KiB. Where another size cannot be had, that will do.
+        with suppress(ImportError, AttributeError, OSError):
+            import fcntl
+
+            fcntl.fcntl(sys.stdin, fcntl.F_SETPIPE_SZ, READ_SIZE)
+        return cast(io.RawIOBase, getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
+    if not path.endswith((".gz", ".zst")):
+        return Path(path).open("rb", buffering=0)
+    found = os.stat(path)
+    if stat.S_ISREG(found.st_mode) and found.st_size == 0:
+        raise EOFError("it is empty")
+    return gzip.GzipFile(path, "rb") if path.endswith(".gz") else _Zst(path)

@@ -1,0 +1,95 @@
+"""How far an input was taken, and finding that place again."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from streamkarma.errors import ModelFileError, RunError
+from streamkarma.sources.inputs import READ_SIZE, Input
+
+Text = bytes | memoryview
+
+
+class Position(NamedTuple):
+    """A place between two lines of an input.
+
+    Attributes
+    ----------
+    lines, bytes
+        How many come before it, blank and rejected ones included, unpacked.
+    crc32
+        The checksum of these bytes, by which the same input is known again.
+    """
+
+    lines: int = 0
+    bytes: int = 0
+    crc32: int = 0
+
+    def after(self, text: Text, lines: int) -> Position:
+        """The place behind some more lines."""
+        return Position(self.lines + lines, self.bytes + len(text), zlib.crc32(text, self.crc32))
+
+
+#: Before the first byte.
+START = Position()
+
+
+def position_from(kept: Any, model: str) -> Position | None:
+    """A position that was kept as ``Position._asdict`` in a model file; None for None.
+
+    Raises
+    ------
+    ModelFileError
+        If it is none.
+    """
+    if kept is None:
+        return None
+    try:
+        position = Position(kept["lines"], kept["bytes"], kept["crc32"])
+    except (KeyError, TypeError):
+        position = Position(-1)
+    if any(type(number) is not int or number < 0 for number in position):
+        raise ModelFileError(f"{model} does not say how much of its input it has taken")
+    return position
+
+
+def skip(file: Input, read: Callable[[int], bytes], taken: Position, model: str) -> Position:
+    """Read what was taken of an input, to go on behind it.
+
+    Parameters
+    ----------
+    file
+        The input, at its beginning.
+    read
+        Reads it.
+    taken
+        How much of it was taken.
+    model
+        Path of the model that has taken it.
+
+    Returns
+    -------
+    Where to go on: a newline that was missing at the end has been taken as well.
+
+    Raises
+    ------
+    RunError
+        If it is another input.
+    """
+    at, ended = Position(lines=taken.lines), True
+    while at.bytes < taken.bytes and (chunk := read(min(READ_SIZE, taken.bytes - at.bytes))):
+        at, ended = at.after(chunk, 0), chunk.endswith(b"\n")
+    if at != taken:
+        raise RunError(
+            f"{file.name} does not begin with the {taken.lines:,} lines ({taken.bytes:,} bytes) that {model} "
+            "has taken of its input; give it that, or leave out --resume-input to learn all of this"
+        )
+    if ended:
+        return at
+    ahead = read(1)
+    if ahead == b"\n":
+        return at.after(ahead, 0)
+    file.unread(ahead)
+    return at
