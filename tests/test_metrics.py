@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score, log_loss, r2_score, roc_auc_score
 
-from streamkarma.estimators.judged import probabilities
+from streamkarma.estimators.judged import finite, probabilities
 from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.run import Run
@@ -70,9 +70,9 @@ def test_new_classes_and_labels_that_are_none() -> None:
 def test_what_overflowed_is_left_out_and_says_nothing_on_stderr() -> None:
     """Warnings are errors here."""
     scores = np.array([np.inf, -np.inf, np.nan, 1e308, 0.0])
-    chances = probabilities(scores[:, None], 2)
+    chances = probabilities(finite(scores[:, None]), 2)
     assert chances[:, 1].tolist() == [1.0, 0.0, 0.5, 1.0, 0.5]
-    several = probabilities(np.array([[np.inf, 0.0, -np.inf], [np.nan, 0.0, -np.inf]]), 3)
+    several = probabilities(finite(np.array([[np.inf, 0.0, -np.inf], [np.nan, 0.0, -np.inf]])), 3)
     assert several.tolist() == [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]
     metrics = ClassificationMetrics()
     metrics.update(np.array([1, 0, 1, 1, 0]), np.array([1, 0, 0, 1, 0]))

@@ -80,8 +80,12 @@ def test_going_on_with_a_model_is_said_and_fresh_begins_anew(run: Runs) -> None:
 def test_a_run_of_no_use_says_why(run: Runs, strict: bool, records: Any, plan: Any, warning: str) -> None:
     fields = {name: value for name, value in plan.items() if name == "target"}
     rest = {name: value for name, value in plan.items() if name != "target"}
-    code, said = run(records, fields=fields, strict=strict, **rest)
-    assert (code, lines_with("warning", said)) == (int(strict), [f"warning: {warning}"])
+    if strict:
+        with pytest.raises(RunError, match=f"^{warning.replace('?', '.')}$"):
+            run(records, fields=fields, strict=True, **rest)
+        return
+    code, said = run(records, fields=fields, **rest)
+    assert (code, lines_with("warning", said)) == (0, [f"warning: {warning}"])
     assert not lines_with("warning", run(records, fields=fields, quiet=True, **rest)[1])
 
 
@@ -104,7 +108,8 @@ def test_to_score_needs_no_target(run: Runs) -> None:
     run(EVENTS, model=True)
     unlabelled = [{"a": 1.0}] * 5
     assert run(unlabelled, model=True, learn=False, learner=None, strict=True)[0] == 0
-    assert run([b"no"], model=True, learn=False, learner=None, strict=True)[0] == 1
+    with pytest.raises(RunError, match="none of 1 records could be used"):
+        run([b"no"], model=True, learn=False, learner=None, strict=True)
 
 
 @pytest.mark.parametrize(
@@ -254,3 +259,23 @@ def test_a_label_of_another_kind_is_a_bad_record_once_something_was_learned(run:
 def test_a_record_that_stops_the_run_is_no_warning_beside_it(run: Runs) -> None:
     with pytest.raises(RunError, match="line 1: not JSON"):
         run([b"no"], fail=True)
+
+
+def test_weights_of_a_mixture_are_shown_by_what_they_are(
+    run: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = run(EVENTS, model=True, learner="auto", report_every=50)[1]
+    report, table = lines_with("mean weight of the last 1,000 events: ", said), said.split("events:\n")
+    assert len(report) == 1
+    shown = [line.split()[-1] for line in table[1].splitlines()[:11]]
+    assert sum(map(float, shown)) == pytest.approx(1.0, abs=0.01)
+    cli.main(["inspect", str(run.model)], standalone_mode=False)
+    line = lines_with("experts (mean weight of the last 1,000 events)", capsys.readouterr().out)[0]
+    assert all(weight in line for weight in shown)
+
+
+def test_offsets_are_shown_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "m")
+    save(ExplicitKARMAClassifier(), path, {"kafka": {"clicks": {"0": 502, "1": 10**7}}})
+    cli.main(["inspect", path], standalone_mode=False)
+    assert lines_with("clicks", capsys.readouterr().out) == ["  clicks             0 502, 1 10000000"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from streamkarma.errors import RecordError, RunError
+from streamkarma.errors import RecordError, RunError, UsageError
 from streamkarma.estimators.regressor import KARMARegressor
 from streamkarma.runtime.task import Tasked
 from tests.loops import kept
@@ -110,7 +110,7 @@ def test_multiclass_scores_are_by_class() -> None:
 def test_a_loss_says_what_the_task_is() -> None:
     _, _, _, tasked = learn([0, 1, 0], loss="absolute")
     assert isinstance(tasked.model, KARMARegressor)
-    with pytest.raises(RunError, match="the labels mean regression, --loss hinge classification"):
+    with pytest.raises(UsageError, match="the labels mean regression, --loss hinge classification"):
         learn([2.5], loss="hinge")
 
 

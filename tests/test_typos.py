@@ -40,6 +40,7 @@ def test_what_is_known_is_no_matter(said) -> None:  # type: ignore[no-untyped-de
     environment = {
         "STREAMKARMA_GENERATE_RANK": "3", "STREAMKARMA_LEARN_GAMMA": "2", "STREAMKARMA_ATTACH_GROUP": "g",
         "STREAMKARMA_KAFKA_SASL_PLAIN_PASSWORD": "p", "STREAMKARMA_TEST_KAFKA": "b", "STREAMKARMA_HOME": "/",
+        "STREAMKARMA_LEARN_SEED": "not ours to say",
     }  # fmt: skip
     assert said(config, **environment) == []
 

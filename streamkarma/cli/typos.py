@@ -30,8 +30,7 @@ def note_unknown_keys(ctx: click.Context, path: str, content: Mapping[str, Any])
 
     An option outside of any table is for every command that has it.
     """
-    group = ctx.parent.command if ctx.parent is not None else None
-    commands = group.commands if isinstance(group, click.Group) else {}
+    commands = _commands(ctx)
     options = {name for command in commands.values() for name in options_of(command)}
     found = ctx.meta.setdefault(_FOUND, [])
     for name, value in content.items():
@@ -59,14 +58,20 @@ def nearest(name: str, known: Iterable[str], least: float = 0.6) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
+def _commands(ctx: click.Context) -> Mapping[str, click.Command]:
+    group = ctx.parent.command if ctx.parent is not None else None
+    return group.commands if isinstance(group, click.Group) else {}
+
+
 def _in_environment(command: click.Command, ctx: click.Context, names: Iterable[str]) -> Iterator[str]:
     prefix = ctx.auto_envvar_prefix
     if prefix is None:
         return
     known = {f"{prefix}_{str(parameter.name).upper()}" for parameter in command.params}
     program = prefix.removesuffix(str(ctx.info_name).upper())
+    others = tuple(f"{program}{other.upper()}_" for other in _commands(ctx) if other != ctx.info_name)
     for name in sorted(names):
-        if name.startswith(program) and name not in known:
+        if name.startswith(program) and not name.startswith(others) and name not in known:
             least = 0.6 if name.startswith(f"{prefix}_") else _NEAR
             hint = nearest(name, known, least)
             if hint or name.startswith(f"{prefix}_"):

@@ -120,5 +120,9 @@ class KARMABase:
         return self._learner.batch()
 
     def summary(self) -> dict[str, Any]:
-        """Sizes and counters of the model."""
+        """Sizes and counters of the model.
+
+        ``bytes`` is the memory that its arrays take, with the spare room by which they grow, and without
+        the names themselves; a model takes as much after it was written to a file and read again.
+        """
         return self._learner.summary()

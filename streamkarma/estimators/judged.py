@@ -32,22 +32,27 @@ class Judged(NamedTuple):
     losses: NDArray[np.float64]
 
 
-#: Of this size are scores that overflowed.
-LARGEST_SCORE = 1e300
-
-
 def probabilities(scores: NDArray[np.float64], known: int) -> NDArray[np.float64]:
     """Logistic function of one score, or softmax of several: shape (T, known)."""
     if known < 2:
         return np.ones((len(scores), known))
-    # A score that overflowed is as large as can be, and one that is no number says nothing.
-    scores = np.nan_to_num(scores, nan=0.0, posinf=LARGEST_SCORE, neginf=-np.inf)
     if scores.shape[1] == 1:
         second = logistics(scores[:, 0])
         return np.column_stack([1.0 - second, second])
     shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
     result: NDArray[np.float64] = shifted / shifted.sum(axis=1, keepdims=True)
     return result
+
+
+def finite(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The scores, for comparisons: one that overflowed is as large as can be, one that is no number is 0.
+
+    Examples
+    --------
+    >>> finite(np.array([2.0, np.inf, np.nan])).tolist()
+    [2.0, 1e+300, 0.0]
+    """
+    return np.nan_to_num(scores, nan=0.0, posinf=1e300, neginf=-1e300)
 
 
 def joined(pieces: list[tuple[int, NDArray[np.float64]]], events: int, classes: int) -> NDArray[np.float64]:

@@ -105,7 +105,10 @@ class Attach:
                 session.ignored_before = ignored_before
                 session.leave()
                 job.progress.close(session, stack, **self._more(job))
-        return job.progress.code if self._stop.number is None else 128 + self._stop.number
+        if self._stop.number is not None:
+            return 128 + self._stop.number
+        job.progress.check_use()
+        return 0
 
     def _work(self, job: Job) -> None:
         """Work, and after each setback begin again from what is safe."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.common import Weights
-from streamkarma.estimators.judged import Judged, joined, loss_of, probabilities
+from streamkarma.estimators.judged import Judged, finite, joined, loss_of, probabilities
 from streamkarma.estimators.regression import CoreRegressor
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import NEW, numbers
@@ -151,7 +151,7 @@ class Judge:
         """Probability of each class at each event; only the logistic loss has them."""
         if model.loss != "logistic" or len(model.classes) < 2:
             return None
-        scores = judged.scores
+        scores = finite(judged.scores)
         if scores.shape[1] > 1:
             unknown = np.arange(scores.shape[1])[None, :] >= judged.known[:, None]
             scores = np.where(unknown & (judged.known[:, None] > 0), -np.inf, scores)

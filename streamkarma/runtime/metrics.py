@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.estimators.judged import LARGEST_SCORE
+from streamkarma.estimators.judged import finite
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -50,7 +50,7 @@ class ClassificationMetrics:
 
     def update_scores(self, scores: Floats, positive: NDArray[np.bool_]) -> None:
         """Count binary scores."""
-        scores = np.nan_to_num(scores, nan=0.0, posinf=LARGEST_SCORE, neginf=-LARGEST_SCORE)
+        scores = finite(scores)
         place = (scores / (1.0 + np.abs(scores)) + 1.0) * (SCORE_BINS / 2)
         bins = np.clip(place.astype(np.int64), 0, SCORE_BINS - 1)
         for row in (0, 1):

@@ -14,8 +14,8 @@ from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Letter
 from streamkarma.sources.jsonlines import parse
 
-#: As many of the first records as are looked into for a hint.
-_FIRST = 100
+#: As many of the first records as are looked into for a hint, until there are so many names, and none longer.
+_FIRST, _LONGEST_NAME = 100, 60
 #: As many names as are shown, where none is near.
 _NAMES = 8
 
@@ -97,7 +97,9 @@ def _first_names(loop: Loop) -> set[str]:
     names: set[str] = set()
     for value in loop.first_records.values[:_FIRST] if loop.first_records is not None else ():
         with suppress(RecordError):
-            names |= set(flatten(parse(value)))
+            names |= {name for name in flatten(parse(value)) if len(name) <= _LONGEST_NAME}
+        if len(names) > _FIRST:
+            break
     return names
 
 

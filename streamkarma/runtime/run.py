@@ -91,7 +91,8 @@ class Run:
             raise failure
         if self._stop.number is not None:
             return 128 + self._stop.number
-        return self._progress.code
+        self._progress.check_use()
+        return 0
 
     def _learn(self, stack: ExitStack, lines: Iterator[Lines]) -> RunError | None:
         """Learn the lines and save; returns what was wrong with them, if they ended with that."""
@@ -188,8 +189,7 @@ class Progress:
         self._begin = time.perf_counter()
         self._end: float | None = None
         self._next_report = plan.report_every
-        #: Once closed: why the whole run was of no use, or None.
-        self.useless: str | None = None
+        self._useless: str | None = None
         # Rows and a table on one terminal would write over each other.
         apart = plan.predictions != "-" or not sys.stdout.isatty()
         self._live = Live.of(sys.stderr) if apart and not plan.quiet else None
@@ -228,10 +228,10 @@ class Progress:
         """The stream has ended; what still comes is not counted in its time."""
         self._end = time.perf_counter()
 
-    @property
-    def code(self) -> int:
-        """The exit code of a run that has come to its end."""
-        return 1 if self._plan.strict and self.useless is not None else 0
+    def check_use(self) -> None:
+        """After ``close``: RunError if nothing came of the run, and that is to count as a failure."""
+        if self._plan.strict and self._useless is not None:
+            raise RunError(self._useless)
 
     def close(self, session: Session, stack: ExitStack, **more: Any) -> None:
         """Write the summary, and what stands in ``more`` beside it."""
@@ -246,9 +246,9 @@ class Progress:
         self.say(report.table(summary))
         if loop.first_rejected and not loop.failure and self._plan.dead_letters is None:
             self.say(f"first rejected: {loop.first_rejected} ({self._rejected_kept})")
-        self.useless = report.useless(loop, session.fields.target)
-        if self.useless is not None:
-            self.say(f"warning: {self.useless}")
+        self._useless = report.useless(loop, session.fields.target)
+        if self._useless is not None and not self._plan.strict:
+            self.say(f"warning: {self._useless}")
 
 
 def check_time(session: Session) -> None:
