@@ -3,50 +3,93 @@
 A file is, in this order: MAGIC; the length of the header, 8 bytes, little-endian; the
 header, JSON, which names every array with its type and shape; the arrays, one after another;
 and the SHA-256 of all of that. Equal contents make equal bytes. Nothing in it is executed
-or unpickled.
+or unpickled, and nothing is allocated that the file itself has not the size for.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
 import os
-import tempfile
+import reprlib
+import stat
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.errors import ModelFileError, UsageError
+from streamkarma.replacing import replace
 
 MAGIC = b"streamkarma model\n"
 #: Raised whenever older programs could no longer read what is written.
-FORMAT = 1
+FORMAT = 2
 #: What an array may hold: plain numbers, little-endian.
 TYPES = ("<f8", "<i8", "<i4", "<u8", "|b1")
+#: A header longer than this is none: its JSON takes ten times as much memory.
+LONGEST_HEADER = 1 << 28
+#: A number of more digits than this is none.
+_MOST_DIGITS = 300
 _DIGEST_SIZE = hashlib.sha256().digest_size
 
 Arrays = dict[str, NDArray[Any]]
 
 
-def write(path: Path, header: dict[str, Any], arrays: Arrays) -> None:
+class Layout(NamedTuple):
+    """An array as a header names it."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Its length in bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def natural(value: Any, most: int = 2**53) -> int:
+    """``value`` if it is an integer from 0 to ``most``, as what is counted is; else ValueError."""
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError(f"{reprlib.repr(value)} is no number of things")
+    return value
+
+
+def finite(value: Any) -> float:
+    """``value`` as a float if it is a finite number, else ValueError."""
+    if type(value) not in (int, float) or not abs(value) < math.inf:
+        raise ValueError(f"{reprlib.repr(value)} is no number")
+    return float(value)
+
+
+def write(path: Path, header: dict[str, Any], arrays: Arrays,
+          check: Callable[[Path], object] | None = None) -> None:  # fmt: skip
     """Replace the file at ``path``; whoever reads it sees all of the old or all of the new.
+
+    Parameters
+    ----------
+    path
+        Where to; the file before is kept as ``NAME.bak``.
+    header, arrays
+        What to write.
+    check
+        Reads the new file back before it is in its place; ``read`` by default.
 
     Raises
     ------
     UsageError
         If the header holds what JSON cannot.
     ModelFileError
-        If the file cannot be written.
+        If the file cannot be written, or not be read back. The file before stays in its place.
     """
     laid_out = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     shapes = [[name, array.dtype.str, list(array.shape)] for name, array in laid_out.items()]
     try:
         text = json.dumps({"format": FORMAT, **header, "arrays": shapes}, allow_nan=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
             f"cannot save this model: {error}; attribute names and labels must be "
             "strings, numbers or booleans"
@@ -57,38 +100,20 @@ def write(path: Path, header: dict[str, Any], arrays: Arrays) -> None:
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
+
+    def read_back(temporary: Path) -> None:
+        try:
+            (check or read)(temporary)
+        except ModelFileError as error:
+            # The name of a file that nobody will see says nothing.
+            reason = str(error).replace(str(temporary), "what was written")
+            raise ModelFileError(f"the model was not saved to {path}, since it could not be read back: "
+                                 f"{reason}") from error  # fmt: skip
+
     try:
-        _replace(path, [*parts, digest.digest()])
+        replace(path, [*parts, digest.digest()], read_back)
     except OSError as error:
         raise ModelFileError(f"cannot write the model to {path}: {error.strerror}") from error
-
-
-def _replace(path: Path, parts: list[bytes]) -> None:
-    folder = path.resolve().parent
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes files private; a model is as readable as any other file.
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    entry = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(entry)
-    finally:
-        os.close(entry)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def read(path: Path) -> tuple[dict[str, Any], Arrays]:
@@ -100,54 +125,112 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
         If it is missing, truncated, altered, of a newer format, or something else.
     """
     try:
-        content = path.read_bytes()
+        with _opened(path) as file:
+            return _read(path, file)
     except OSError as error:
         raise ModelFileError(f"cannot read the model {path}: {error.strerror}") from error
-    if not content.startswith(MAGIC):
+    except MemoryError as error:
+        raise ModelFileError(f"the model {path} does not fit into memory") from error
+
+
+def _opened(path: Path) -> BinaryIO:
+    """The file, if it is a regular one; not waited for, as a pipe would have it."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise ModelFileError(f"{path} is not a file, and so no streamkarma model")
+    return os.fdopen(handle, "rb")
+
+
+def _read(path: Path, file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
+    left = os.fstat(file.fileno()).st_size - len(MAGIC) - 8 - _DIGEST_SIZE
+    begin = file.read(len(MAGIC) + 8)
+    if not begin.startswith(MAGIC):
         raise ModelFileError(f"{path} is not a streamkarma model")
-    begin = len(MAGIC) + 8
-    end = begin + int.from_bytes(content[len(MAGIC) : begin], "little")
-    if end > len(content) - _DIGEST_SIZE:
+    length = int.from_bytes(begin[len(MAGIC) :], "little")
+    if length > left:
         raise ModelFileError(f"{path} is truncated; restore it from a copy")
-    header = _header(path, content[begin:end])
-    version = header.get("format")
-    if isinstance(version, int) and version > FORMAT:
-        raise ModelFileError(
-            f"{path} has format {version}, this program reads up to {FORMAT}; upgrade streamkarma"
-        )
-    if hashlib.sha256(content[:-_DIGEST_SIZE]).digest() != content[-_DIGEST_SIZE:]:
+    if length > LONGEST_HEADER:
+        raise ModelFileError(f"{path} has a header of {length:,} bytes, {LONGEST_HEADER:,} is the most")
+    text = file.read(length)
+    header = _header(path, text)
+    layouts = _layouts(path, header.pop("arrays", None))
+    if sum(layout.size for layout in layouts) != left - length:
         raise ModelFileError(f"{path} is truncated or altered; restore it from a copy")
-    try:
-        return header, _arrays(header["arrays"], content[end:-_DIGEST_SIZE])
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{path} is not a model: its arrays are not as it says") from error
+    content = file.read(left - length)
+    digest = hashlib.sha256(begin)
+    digest.update(text)
+    digest.update(content)
+    if digest.digest() != file.read():
+        raise ModelFileError(f"{path} is truncated or altered; restore it from a copy")
+    return header, _arrays(path, layouts, content)
 
 
 def _header(path: Path, text: bytes) -> dict[str, Any]:
     try:
-        header = json.loads(text)
+        header = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number,
+                            parse_float=_finite, parse_int=_integer)  # fmt: skip
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict):
         raise ModelFileError(f"{path} is altered; restore it from a copy")
+    version = header.get("format")
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"{path} is altered; restore it from a copy")
+    if version > FORMAT:
+        raise ModelFileError(
+            f"{path} has format {version}, this program reads up to {FORMAT}; upgrade streamkarma"
+        )
     return header
 
 
-def _arrays(shapes: list[list[Any]], content: bytes) -> Arrays:
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return found
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is beyond what a number holds")
+    return number
+
+
+def _integer(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError("too many digits")
+    return int(text)
+
+
+def _layouts(path: Path, shapes: Any) -> list[Layout]:
+    """The arrays that a header names, in their order."""
+    try:
+        layouts = [Layout(name, np.dtype(TYPES[TYPES.index(kind)]), tuple(shape))
+                   for name, kind, shape in shapes]  # fmt: skip
+    except (TypeError, ValueError):
+        layouts = [Layout("", np.dtype(np.bool_), (-1,))]
+    sound = all(
+        isinstance(name, str) and len(shape) <= 4 and all(type(n) is int and n >= 0 for n in shape)
+        for name, _, shape in layouts
+    )
+    if not sound or len({layout.name for layout in layouts}) < len(layouts):
+        raise ModelFileError(f"{path} is not a model: its arrays are not as it says")
+    return layouts
+
+
+def _arrays(path: Path, layouts: list[Layout], content: bytes) -> Arrays:
     arrays: Arrays = {}
     begin = 0
-    for name, kind, shape in shapes:
-        if kind not in TYPES or any(not isinstance(size, int) or size < 0 for size in shape):
-            raise ValueError(name)
-        dtype = np.dtype(kind)
-        size = math.prod(shape)
-        end = begin + size * dtype.itemsize
-        if end > len(content):
-            raise ValueError(name)
-        arrays[name] = np.frombuffer(content, dtype, size, begin).reshape(shape)
-        if dtype == np.bool_ and any(byte > 1 for byte in content[begin:end]):
-            raise ValueError(name)
-        begin = end
-    if begin != len(content):
-        raise ValueError("more bytes than arrays")
+    for layout in layouts:
+        count = math.prod(layout.shape)
+        arrays[layout.name] = np.frombuffer(content, layout.dtype, count, begin).reshape(layout.shape)
+        if layout.dtype == np.bool_ and np.frombuffer(content, np.uint8, count, begin).max(initial=0) > 1:
+            raise ModelFileError(f"{path} is not a model: its arrays are not as it says")
+        begin += layout.size
     return arrays

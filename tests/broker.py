@@ -1,7 +1,8 @@
 """A real Apache Kafka for the tests: one node, KRaft, loopback only.
 
 Its jars come from Maven Central by the ordinary Maven client (``pom.xml`` beside this file)
-and are kept in the user's cache folder. Two doors: one open, one with a password.
+and are kept in the user's cache folder. Two doors: one open, one with a password,
+which is asked for by PLAIN or by SCRAM.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ advertised.listeners=PLAIN://127.0.0.1:{plain},LOCKED://127.0.0.1:{locked}
 listener.security.protocol.map=PLAIN:PLAINTEXT,LOCKED:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAIN
-listener.name.locked.sasl.enabled.mechanisms=PLAIN
+listener.name.locked.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256
 listener.name.locked.plain.sasl.jaas.config=\
 org.apache.kafka.common.security.plain.PlainLoginModule required user_{user}="{password}";
+listener.name.locked.scram-sha-256.sasl.jaas.config=\
+org.apache.kafka.common.security.scram.ScramLoginModule required;
 log.dirs={folder}/data
 auto.create.topics.enable=false
 offsets.topic.replication.factor=1
@@ -81,6 +84,7 @@ class Broker:
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         # One in 64 of these names begins with a dash: as a word of its own it would be an option.
         tool = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(self._settings)]
+        tool.append(f"--add-scram=SCRAM-SHA-256=[name={USER},password={PASSWORD}]")
         subprocess.run([*self._java, *tool], check=True, capture_output=True, timeout=PATIENCE)
         self._process: subprocess.Popen[bytes] | None = None
 

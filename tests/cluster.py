@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -61,6 +62,16 @@ class Cluster:
         admin.close()
         return name
 
+    def recreate(self, topic: str, partitions: int = 1, pause: float = 0.0) -> None:
+        """Delete a topic, and make another of that name."""
+        admin = KafkaAdminClient(bootstrap_servers=self.address)
+        admin.delete_topics([topic])
+        while topic in admin.list_topics():
+            time.sleep(0.01)
+        time.sleep(pause)
+        admin.create_topics([NewTopic(topic, partitions, 1)])
+        admin.close()
+
     def put(self, topic: str, records: Iterable[Record | dict[str, Any]]) -> None:
         """Append records; dictionaries go as JSON to partition 0."""
         producer = KafkaProducer(bootstrap_servers=self.address, linger_ms=20)
@@ -98,7 +109,7 @@ class Cluster:
 
     def arguments(self, *given: str, group: str = "group") -> list[str]:
         """The command line of an attachment, which keeps its peace on stdout."""
-        quiet = [] if "--predictions" in given else ["--no-predictions"]
+        quiet = [] if {"--predictions", "--output-topic"}.intersection(given) else ["--no-predictions"]
         return ["attach", "--brokers", self.address, "--group", self.name(group), *given, *quiet]
 
     def attach(self, *given: str, group: str = "group", code: int = 0, env: dict[str, str] | None = None,
@@ -111,6 +122,7 @@ class Cluster:
         said = done.stderr.decode()
         assert done.returncode == code, said
         assert "Traceback" not in said
+        assert stdout or not done.stdout
         return done.stdout.decode() if stdout else said
 
     def start(self, *given: str, group: str = "group", script: str | None = None) -> Running:
@@ -176,3 +188,8 @@ def spread(records: list[dict[str, Any]], partitions: int) -> list[Record]:
     """Records over partitions, at random."""
     rng = random.Random(1)
     return [Record(json.dumps(r).encode(), rng.randrange(partitions)) for r in records]
+
+
+def last(said: str) -> str:
+    """The last line of what was said."""
+    return said.splitlines()[-1]

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from kafka import TopicPartition
 
-from tests.cluster import Cluster, Record, events, lines, spread, until
+from streamkarma.cli import cli
+from streamkarma.runtime.plan import Plan
+from streamkarma.sinks.kafka import BulkProducer, TopicSink
+from tests.cluster import Cluster, Record, events, last, lines, spread, until
 
 
 def test_a_topic_is_learned_as_a_pipe_is(cluster: Cluster) -> None:
@@ -41,6 +48,39 @@ def test_predictions_on_stdout(cluster: Cluster) -> None:
     cluster.put(source, given)
     printed = cluster.attach(source, "--until-end", "--predictions", "-", stdout=True)
     assert [json.loads(line) for line in printed.splitlines()] == cluster.learn(lines(given))
+
+
+@pytest.mark.parametrize(
+    ("given", "printed"),
+    [
+        ([], "-"),
+        (["--output-topic", "o"], None),
+        (["--output-topic", "o", "--predictions", "-"], "-"),
+        (["--output-topic", "o", "--predictions", "f"], "f"),
+        (["--output-topic", "o", "--no-predictions"], None),
+        (["--no-predictions"], None),
+        (["--dead-letter-topic", "d"], "-"),
+    ],
+)
+def test_predictions_go_to_a_topic_or_to_stdout_and_to_both_only_if_asked(
+    monkeypatch: pytest.MonkeyPatch, given: list[str], printed: str | None
+) -> None:
+    plans: list[Plan] = []
+    made = SimpleNamespace(execute=lambda: 0)
+    monkeypatch.setattr("streamkarma.runtime.attach.Attach", lambda plan, at: plans.append(plan) or made)
+    with pytest.raises(SystemExit):
+        cli.main(["attach", "t", "--brokers", "b", "--group", "g", *given], standalone_mode=False)
+    assert plans[0].predictions == printed
+
+
+def test_what_is_not_kept_is_said(cluster: Cluster) -> None:
+    source, output = cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, [Record(b"no json"), Record(b'{"a": 1, "y": 1}')])
+    said = cluster.attach(source, "--until-end", "--output-topic", output)
+    assert said.startswith("no --model: what is learned is lost at the end")
+    assert "offset 0: not JSON" in last(said)
+    assert last(said).endswith("(--dead-letter-topic keeps them all)")
+    assert len(cluster.get(output)) == 1
 
 
 def test_regret_on_a_topic_goes_on_where_it_was(cluster: Cluster) -> None:
@@ -136,35 +176,91 @@ def test_key_headers_and_time_can_be_attributes(cluster: Cluster) -> None:
 
 def test_bad_records_go_to_a_topic_as_they_were(cluster: Cluster) -> None:
     source, output, dead = cluster.topic("in"), cluster.topic("out"), cluster.topic("dead")
-    bad = [b"no json", None, b"", b"\xff\xfe", b"[1]", b'{"a": 1e999}', b'{"a": "%s"}' % (b"x" * 2000)]
+    bad = [b"no json", b"", b"\xff\xfe", b"[1]", b'{"a": 1e999}', b'{"a": "%s"}' % (b"x" * 2000)]
     good = [b'{"a": 1, "y": 0}', b'{"a": 2, "y": 1}']
-    cluster.put(source, [Record(v, key=b"k") for v in [good[0], *bad, good[1]]])
+    own = [("trace", b"\x00\xff"), ("reason", b"theirs"), ("empty", b""), ("trace", b"again")]
+    cluster.put(source, [Record(v, key=b"k\xff", headers=own) for v in [good[0], *bad, good[1]]])
     said = cluster.attach(
         source, "--until-end", "--output-topic", output, "--dead-letter-topic", dead, "--model", "m",
         "--max-record-bytes", "1000",
     )  # fmt: skip
     assert [row["n"] for row in cluster.rows(output)] == [1, 2]
     letters = cluster.get(dead)
-    assert [letter.value for letter in letters] == [value or b"" for value in bad]
-    assert {letter.key for letter in letters} == {b"k"}
+    assert [letter.value for letter in letters] == bad
+    assert {letter.key for letter in letters} == {b"k\xff"}
+    assert all(list(letter.headers[:4]) == own for letter in letters)
     heads = [dict(letter.headers) for letter in letters]
-    assert [h["offset"] for h in heads] == [str(i).encode() for i in range(1, 8)]
+    assert [h["offset"] for h in heads] == [str(i).encode() for i in range(1, 7)]
     assert {(h["topic"], h["partition"]) for h in heads} == {(source.encode(), b"0")}
     assert [h["reason"].decode().partition(":")[0] for h in heads] == [
         "not JSON",
-        "null, where an object is expected",
         "empty",
         "not JSON",
         "an array, where an object is expected",
         "holds an infinite number",
         "longer than the limit; see --max-record-bytes",
     ]
-    assert f"first rejected: topic {source}, partition 0, offset 1: not JSON" in said
+    assert f"first rejected: topic {source}, partition 0, offset 1: not JSON" in last(said)
+    assert last(said).endswith(f"(all of them are in topic {dead})")
     # Once is enough: they are not sent again.
     cluster.attach(
         source, "--until-end", "--dead-letter-topic", dead, "--output-topic", output, "--model", "m"
     )
     assert len(cluster.get(dead)) == len(bad)
+
+
+@pytest.mark.parametrize("sent", ["topic", "file"])
+def test_tombstones_are_counted_and_nothing_else(cluster: Cluster, sent: str) -> None:
+    given = events(30)
+    source, output, dead = cluster.topic("in"), cluster.topic("out"), cluster.topic("dead")
+    labels = cluster.topic("labels")
+    filled = [Record(line, key=b"k") for line in lines(given)]
+    tombstone = Record(None, key=b"\xff\xfe")
+    cluster.put(source, [tombstone, *filled[:20], tombstone, tombstone, *filled[20:], tombstone])
+    cluster.put(labels, [tombstone])
+    left = 5
+    where = ["--dead-letters", "dead.jsonl"]
+    if sent == "topic":
+        where = ["--output-topic", output, "--dead-letter-topic", dead]
+    arguments = [source, "--label-topic", labels, "--id", "id", "--with-header", "h", "--model", "m", *where]
+    arguments += ["--on-error", "fail", "--summary", "s.json"]
+    counted = []
+    for more in (["--max-events", "10"], ["--until-end"]):
+        said = cluster.attach(*arguments, *more)
+        summary = json.loads((cluster.folder / "s.json").read_text())
+        counted.append((summary["events"], summary["rejected"]))
+        tombstones = summary["kafka"]["tombstones"]
+        assert re.findall(r"^tombstones +(\d+)$", said, re.MULTILINE) == [str(tombstones)]
+        left -= tombstones
+    assert (counted, left) == ([(10, 0), (20, 0)], 0)
+    assert cluster.kept("m")["kafka"] == {labels: {"0": 1}, source: {"0": 34}}
+    assert cluster.get(dead) == []
+    cluster.learn(lines(given), "--id", "id", "--pending", "10000")
+    assert cluster.state("m") == cluster.state("reference.karma")
+
+
+def test_a_dead_letter_is_the_record_with_more_headers(cluster: Cluster) -> None:
+    dead = cluster.topic("dead")
+    producer = BulkProducer(bootstrap_servers=cluster.address, transactional_id=cluster.name("sender"))
+    producer.init_transactions()
+    sink = TopicSink(producer, None, dead, cluster.name("group"), TopicPartition(dead, 0))
+    headers = [("twice", b""), ("once", b"\x00"), ("twice", b"\xff")]
+    sent = [(b"\xffk", None, headers), (None, b"", []), (None, b"v", headers)]
+    sent.append((b"k", b"v" * 2000, [("long", b"h" * 2000)]))
+    for offset, (key, value, each) in enumerate(sent):
+        sink.cut = offset == 3
+        record: Any = SimpleNamespace(
+            key=key, value=value, headers=each, topic="t", partition=1, offset=offset
+        )
+        sink.dead_letter(record, "why")
+    producer.commit_transaction()
+    producer.close()
+    letters = cluster.get(dead)
+    for offset, letter in enumerate(letters[:3]):
+        own = [("topic", b"t"), ("partition", b"1"), ("offset", b"%d" % offset), ("reason", b"why")]
+        assert (letter.key, letter.value, [*letter.headers]) == (*sent[offset][:2], [*sent[offset][2], *own])
+    assert letters[3].value == b"v" * 1000
+    assert letters[3].headers[-1] == ("cut", b"1000 of 2000 bytes, none of 1 headers")
 
 
 def test_a_dead_letter_too_large_for_its_topic_is_cut(cluster: Cluster) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
-import subprocess
 
 import pytest
 
@@ -145,40 +143,6 @@ def test_an_older_model_file_is_brought_up_to_what_was_answered(cluster: Cluster
     assert "m is older than the predictions that were sent: 300 records are learned again" in said
     assert sorted(row["id"] for row in cluster.rows(output)) == list(range(900))
     assert cluster.kept("m")["events"] == 900
-
-
-#: As many events and kills as make a long evening: a few minutes.
-LONG = os.environ.get("STREAMKARMA_TEST_LONG")
-EVENTS, KILLS, PATIENCE = (200_000, 20, 1.8) if LONG else (20_000, 5, 2.2)
-
-
-@pytest.mark.parametrize("partitions", [1, 4])
-def test_killed_again_and_again_while_the_broker_comes_and_goes(
-    cluster: Cluster, own_broker: Broker, partitions: int
-) -> None:
-    rng = random.Random(partitions)
-    given = events(EVENTS)
-    source, output = cluster.topic("in", partitions), cluster.topic("out")
-    cluster.put(source, spread(given, partitions))
-    arguments = [source, "--until-end", "--id", "id", "--checkpoint-every", "2500"]
-    kills = 0
-    while kills < KILLS:
-        with cluster.start(*arguments, "--output-topic", output, "--model", "m") as process:
-            try:
-                process.wait(rng.uniform(0.8, PATIENCE))
-                break
-            except subprocess.TimeoutExpired:
-                if kills in (KILLS // 3, 2 * KILLS // 3):
-                    own_broker.stop(hard=kills == KILLS // 3)
-                    own_broker.start()
-                process.kill()
-                kills += 1
-    print(f"{kills} kills")
-    cluster.attach(*arguments, "--output-topic", output, "--model", "m")
-    check(cluster, output, given)
-    if partitions == 1:
-        cluster.attach(*arguments, "--model", "undisturbed", group="another")
-        assert (cluster.folder / "m").read_bytes() == (cluster.folder / "undisturbed").read_bytes()
 
 
 @pytest.mark.parametrize("hard", [False, True])

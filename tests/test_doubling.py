@@ -132,7 +132,7 @@ def test_a_doubling_model_is_saved_and_goes_on(tmp_path: Path) -> None:
         ({"gamma": "auto"}, "gamma='auto' has a meaning with rho='auto' only"),
         ({"horizon": 10}, "horizon has a meaning"),
         ({"rho": "auto", "regularity": 0.5}, "regularity has a meaning with gamma='auto'"),
-        ({"rho": "auto", "gamma": "auto", "regularity": 2.0}, "at most 1, not 2.0"),
+        ({"rho": "auto", "gamma": "auto", "regularity": 2.0}, "from 1e-12 to 1, not 2.0"),
         ({"rho": "auto", "horizon": 0}, "horizon must be"),
         ({"rho": "auto", "eta": 0.1}, "contradict"),
         ({"rho": "auto", "normalize": False}, "needs normalize"),

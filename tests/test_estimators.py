@@ -256,13 +256,13 @@ def test_support_vectors_are_what_is_scored_with() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"gamma": 0}, "gamma must be an integer of 1 or more, not 0"),
+        ({"gamma": 0}, "gamma must be an integer from 1 to"),
         ({"gamma": 1.5}, "gamma must be an integer"),
-        ({"rho": 0}, "rho must be a number above 0, not 0"),
-        ({"eta": -1.0}, "eta must be a number above 0"),
+        ({"rho": 0}, "rho must be a number from 1e-12 to"),
+        ({"eta": -1.0}, "eta must be a number from 1e-12 to"),
         ({"rho": 2.0, "eta": 0.5}, "eta \\* rho must be below 1"),
         ({"loss": "squared"}, "loss must be one of hinge"),
-        ({"budget": 0}, "budget must be an integer of 1 or more, not 0"),
+        ({"budget": 0}, "budget must be an integer from 1 to"),
         ({"pruning": "some"}, "pruning must be one of merge, remove, oldest, not 'some'"),
     ],
 )
@@ -281,7 +281,7 @@ def test_a_refused_event_is_not_half_learned() -> None:
     model = KARMAClassifier()
     model.learn_one({"a": 1.0}, True)
     before = pickle.dumps(model)
-    for x, y in [({"a": float("inf"), "b": 1}, True), ({"a": 1.0, "c": 2.0}, None), ({"d": [1]}, True)]:
+    for x, y in [({"a": float("inf"), "b": 1}, True), ({"a": 1.0, "c": 2.0}, None), ({"d": {1}}, True)]:
         with pytest.raises(ValueError):  # noqa: PT011  # whichever of the two it is
             model.learn_one(x, y)
     assert pickle.dumps(model) == before

@@ -7,6 +7,8 @@ import signal
 from typing import Any
 
 import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import NewPartitions
 
 from tests.cluster import Cluster, Record, Running, events, lines, spread, until
 
@@ -123,3 +125,19 @@ def test_a_busy_model_does_not_starve_the_heartbeat(cluster: Cluster) -> None:
     assert "setback" not in said
     cluster.learn(lines(given), "--gamma", "3", "--budget", "0")
     assert cluster.state("m") == cluster.state("reference.karma")
+
+
+def test_partitions_that_are_added_under_a_running_process(cluster: Cluster) -> None:
+    given, source, output = events(80), cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, spread(given[:40], 1))
+    arguments = [source, "--output-topic", output, "--model", "m", "--id", "id"]
+    with cluster.start(*arguments, "-X", "metadata_max_age_ms=200") as process:
+        until(lambda: len(cluster.rows(output)) == 40, process)
+        admin = KafkaAdminClient(bootstrap_servers=cluster.address)
+        admin.create_partitions({source: NewPartitions(3)})
+        admin.close()
+        cluster.put(source, [Record(line, 2) for line in lines(given[40:])])
+        until(lambda: len(cluster.rows(output)) == 80, process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 143
+    assert cluster.rows(output) == cluster.learn(lines(given), "--id", "id")

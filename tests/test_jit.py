@@ -19,9 +19,13 @@ def test_that_all_is_to_be_compiled_is_said_once(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(jit, "_CACHE_FOLDER", str(tmp_path / "cache"))
     Session(Plan(), None, said.append)
     assert [line.split(",")[0] for line in said] == ["compiling the inner loops"]
-    (tmp_path / "cache" / "something").mkdir(parents=True)
+    # The folder is there as soon as a function is defined, and holds something once one is compiled.
+    (tmp_path / "cache" / "core").mkdir(parents=True)
     Session(Plan(), None, said.append)
-    assert len(said) == 1
+    assert len(said) == 2
+    (tmp_path / "cache" / "core" / "loop.nbi").touch()
+    Session(Plan(), None, said.append)
+    assert len(said) == 2
 
 
 def test_the_compile_cache_knows_every_file_that_compiled_code_takes_constants_from(

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kafka import TopicPartition
-from kafka.structs import OffsetAndMetadata
 
 from streamkarma.errors import UsageError
 from streamkarma.runtime.catchup import owed
@@ -62,28 +61,23 @@ def test_what_is_no_journal(text: str) -> None:
 
 
 def test_what_is_owed() -> None:
-    a, b, mine = TopicPartition("t", 0), TopicPartition("t", 1), "streamkarma:m"
+    a, b = TopicPartition("t", 0), TopicPartition("t", 1)
     journal = Journal()
     for partition, begin, end in ((a, 5, 8), (b, 2, 4), (a, 8, 9)):
         journal.add(partition, begin, end)
     runs = [Stretch(a, 5, 8), Stretch(b, 2, 4), Stretch(a, 8, 9)]
-    there = {a: OffsetAndMetadata(9, mine, -1), b: OffsetAndMetadata(4, mine, -1)}
     # The model is where the journal begins.
-    assert owed({a: 5, b: 2}, journal.text(), there, mine) == (runs, True)
+    assert owed({a: 5, b: 2}, journal.text(), {a: 9, b: 4}) == (runs, True)
     # It is where it ends: saved in time.
-    assert owed({a: 9, b: 4}, journal.text(), there, mine) == ([], True)
+    assert owed({a: 9, b: 4}, journal.text(), {a: 9, b: 4}) == ([], True)
     # It is older than both: no order but that of the partitions.
-    assert owed({a: 3, b: 2}, journal.text(), there, mine) == ([Stretch(a, 3, 9), Stretch(b, 2, 4)], False)
+    assert owed({a: 3, b: 2}, journal.text(), {a: 9, b: 4}) == ([Stretch(a, 3, 9), Stretch(b, 2, 4)], False)
     # The journal goes on from there, but not in every partition: an older copy again.
-    assert owed({a: 5, b: 2}, journal.text(), there | {b: OffsetAndMetadata(7, mine, -1)}, mine) == (
-        [Stretch(b, 4, 7), *runs],
-        False,
-    )
+    assert owed({a: 5, b: 2}, journal.text(), {a: 9, b: 7}) == ([Stretch(b, 4, 7), *runs], False)
     # It is new: nothing of it was answered.
-    assert owed({}, journal.text(), there, mine) == ([], True)
+    assert owed({}, journal.text(), {a: 9, b: 4}) == ([], True)
     # What another process has committed is not for this one to learn.
-    other = {a: OffsetAndMetadata(99, "streamkarma:other", -1), b: OffsetAndMetadata(9, "", -1)}
-    assert owed({a: 3, b: 2}, "", other, mine) == ([], True)
+    assert owed({a: 3, b: 2}, "", {}) == ([], True)
 
 
 def java_hash(text: str) -> int:

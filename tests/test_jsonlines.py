@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streamkarma.errors import RecordError, RunError
 from streamkarma.sinks.jsonlines import JsonLinesSink
-from streamkarma.sources.jsonlines import SHOWN_BYTES, parse, read_lines
+from streamkarma.sources.jsonlines import BOM, SHOWN_BYTES, parse, read_lines
 
 
 def chunked(content: bytes, cuts: list[int]) -> list[tuple[int, bytes, bool]]:
@@ -24,17 +24,16 @@ def chunked(content: bytes, cuts: list[int]) -> list[tuple[int, bytes, bool]]:
     return result
 
 
-@given(st.text(alphabet="ab\n", max_size=150).map(str.encode), st.lists(st.integers(0, 1000), max_size=8))
+@given(
+    st.text(alphabet="ab\n\ufeff", max_size=150).map(str.encode), st.lists(st.integers(0, 1000), max_size=8)
+)
 def test_how_the_input_is_chunked_never_shows(content: bytes, cuts: list[int]) -> None:
     whole = chunked(content, [])
-    assert [(n, long) for n, _, long in chunked(content, cuts)] == [(n, long) for n, _, long in whole]
-    kept = [(n, line) for n, line, long in chunked(content, cuts) if not long]
-    assert kept == [(n, line) for n, line, long in whole if not long]
-    expected = content.split(b"\n")
+    assert chunked(content, cuts) == whole
+    expected = content.removeprefix(BOM).split(b"\n")
     if not expected[-1]:
         expected.pop()
-    assert [long for _, _, long in whole] == [len(line) > 20 for line in expected]
-    assert kept == [(i + 1, line) for i, line in enumerate(expected) if len(line) <= 20]
+    assert whole == [(i + 1, line, len(line) > 20) for i, line in enumerate(expected)]
 
 
 def test_a_line_without_end_takes_no_more_memory_than_the_limit() -> None:
@@ -46,9 +45,20 @@ def test_a_line_without_end_takes_no_more_memory_than_the_limit() -> None:
     assert second == b'{"a":1}'
 
 
-def test_a_byte_order_mark_is_tolerated() -> None:
-    (lines,) = read_lines(io.BytesIO(b'\xef\xbb\xbf{"a":1}\n').read1)
-    assert lines.records().values == [b'{"a":1}']
+@pytest.mark.parametrize("size", [1, 7, 900, 1100, 5000])
+def test_of_a_line_that_is_too_long_its_beginning_is_shown(size: int) -> None:
+    text = b"".join(b"%d," % i for i in range(1000))
+    file = io.BytesIO(text)
+    (lines,) = read_lines(lambda _: file.read(size), limit=50)
+    assert lines.records().values == [text[:SHOWN_BYTES]]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 100])
+def test_a_byte_order_mark_is_tolerated_in_whatever_pieces_it_comes(size: int) -> None:
+    for line in (b'{"a":1}', b"", b"\xef"):
+        file = io.BytesIO(b"\xef\xbb\xbf" + line + b"\n")
+        (lines,) = read_lines(lambda _, file=file: file.read(size))
+        assert lines.records().values == [line]
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,18 @@ def test_long_and_mostly_plain(seed: int) -> None:
         assert fed(lines, cuts, printed=False)[1:] == whole[1:]
 
 
+def test_a_third_class_does_not_show_how_much_room_was_reserved() -> None:
+    """Zeros have the same sign, whether or not their room was there when the class came."""
+    names = ["", "abcdef", "acefj", "abdghik", "cdfghikmqr", "adfhkloprstqv"]
+    ones = ["", "bd", "acef", "ghik", "cdghik", "adlost"]
+    lines = [
+        json.dumps({**{name: int(name in there) for name in seen}, "y": label}).encode()
+        for seen, there, label in zip(names, ones, "yxxxzx", strict=True)
+    ]
+    whole = fed(lines, [], scale=False)
+    assert fed(lines, list(range(10)), scale=False) == whole
+
+
 def test_a_newline_inside_of_a_record_does_not_make_two_of_it() -> None:
     loop = kept(Tasked("binary", {}, None, lambda _: None, "karma"))
     usual = [b'{"a":%d,"y":%d}' % (i % 7, i % 2) for i in range(100)]

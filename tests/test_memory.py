@@ -1,4 +1,4 @@
-"""Models take the memory that the README says, however long they learn."""
+"""Models take the memory that docs/speed-and-memory.md says, however long they learn."""
 
 from __future__ import annotations
 

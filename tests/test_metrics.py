@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import json
+import re
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score, log_loss, r2_score, roc_auc_score
 
+from streamkarma.estimators.judged import probabilities
 from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
+from streamkarma.runtime.plan import Plan
+from streamkarma.runtime.run import Run
 
 
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 200), max_size=4))
@@ -58,3 +65,48 @@ def test_new_classes_and_labels_that_are_none() -> None:
     metrics.update(np.array([5, 5]), np.array([5, 0]))
     metrics.update_strangers(1)
     assert metrics.result() == {"error_rate": 0.75, "balanced_accuracy": 0.25}
+
+
+def test_what_overflowed_is_left_out_and_says_nothing_on_stderr() -> None:
+    """Warnings are errors here."""
+    scores = np.array([np.inf, -np.inf, np.nan, 1e308, 0.0])
+    chances = probabilities(scores[:, None], 2)
+    assert chances[:, 1].tolist() == [1.0, 0.0, 0.5, 1.0, 0.5]
+    several = probabilities(np.array([[np.inf, 0.0, -np.inf], [np.nan, 0.0, -np.inf]]), 3)
+    assert several.tolist() == [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]
+    metrics = ClassificationMetrics()
+    metrics.update(np.array([1, 0, 1, 1, 0]), np.array([1, 0, 0, 1, 0]))
+    metrics.update_scores(scores, np.array([True, False, True, True, False]))
+    metrics.update_log_loss(np.array([0.5, np.nan]))
+    assert set(metrics.result()) == {"error_rate", "balanced_accuracy", "auc"}
+    numbers = RegressionMetrics()
+    with np.errstate(all="ignore"):
+        numbers.update(np.array([1.0, 2.0]), np.array([1e300, -1e300]))
+    assert set(numbers.result()) == {"mae"}
+
+
+@pytest.mark.parametrize("task", [(True, False), ("a", "b", "c"), (1.5, -2.0, 1e100)])
+@pytest.mark.parametrize("options", [{"eta": 500.0}, {"gamma": 200}, {"rho": 1e-300}, {"normalize": False}])
+def test_no_stream_makes_a_table_say_nan(task: Any, options: Any, tmp_path: Path,
+                                         capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    """Extreme values and extreme parameters; warnings of numpy are errors here, too."""
+    rng = np.random.default_rng(0)
+    values = [1.7e308, -1.7e308, 5e-324, 0.0, 1e155, 1.0]
+    events = [
+        {"a": values[rng.integers(6)], "b": values[rng.integers(6)], "c": t % 3,
+         "w": [1, 1e300, 0, 5e-324][t % 4], "y": task[t % len(task)]} for t in range(80)
+    ]  # fmt: skip
+    path, summary = tmp_path / "input", tmp_path / "s"
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    for scale in (True, False):
+        given = {"scale": scale, "rho": 0.001, **options} if "eta" in options else {"scale": scale, **options}
+        Run(Plan(input=str(path), learner="karma", options=given, predictions=str(tmp_path / "rows"),
+                 summary=str(summary), fields={"weight": "w"})).execute()  # fmt: skip
+        said = capsys.readouterr().err
+        assert "Warning" not in said
+        assert not re.search(r"\b(nan|inf)\b", said)
+        assert None not in json.loads(summary.read_text())["metrics"].values()
+        rows = (tmp_path / "rows").read_text().splitlines()
+        assert len(rows) == 80
+        for row in rows:
+            assert all(value is not None for name, value in json.loads(row).items() if name != "prediction")

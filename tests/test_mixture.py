@@ -200,22 +200,40 @@ def test_the_shares_lose_little_to_the_best_member_of_each_stretch(
     best = rng.integers(0, members, switches + 1)[np.arange(400) * (switches + 1) // 400]
     chances[np.arange(400), best] = rng.uniform(0.8, 1.0, 400)
     shares, expected, loss = np.full(members, 1 / members), np.full(members, 1 / members), 0.0
-    for each in chances:
+    means = shares.copy()
+    for t, each in enumerate(chances, 1):
         loss -= np.log(shares @ each)
         expected = share(expected, each)
-        reweigh(shares, each.copy(), 1.0)
+        reweigh(shares, means, each.copy(), 1.0, t)
         np.testing.assert_allclose(shares, expected, rtol=1e-9)
     regret = loss + np.log(chances[np.arange(400), best]).sum()
     bound = np.log(members) + switches * np.log(members / SHARE) - 400 * np.log1p(-SHARE)
     assert regret <= bound + 1e-9
 
 
+def test_the_mean_weights_are_those_of_the_last_thousand_events() -> None:
+    shares, means = np.full(3, 1 / 3), np.full(3, 1 / 3)
+    seen: list[Array] = []
+    for t in range(1, 4001):
+        # The best of them is another one after 1,500 events, and nobody knows what single events say.
+        best = np.array([0.9, 0.5, 0.5] if t <= 1500 else [0.5, 0.5, 0.9])
+        reweigh(shares, means, best if t % 10 else best[::-1].copy(), 1.0, t)
+        seen.append(shares.copy())
+        if t in (1, 2, 1000):
+            np.testing.assert_allclose(means, np.mean(seen, axis=0))
+    decay = 0.999 ** np.arange(3000)[::-1]
+    expected = 0.999**3000 * np.mean(seen[:1000], axis=0) + (decay[:, None] * seen[1000:]).sum(axis=0) / 1000
+    np.testing.assert_allclose(means, expected)
+    assert means[2] > 0.8 > shares[2] - 0.2
+    assert means.sum() == pytest.approx(1.0)
+
+
 def test_a_weight_is_so_many_times_bayes_rule() -> None:
     chances, once = np.array([0.9, 0.5, 0.1]), np.array([0.2, 0.3, 0.5])
     expected = share(once, chances, 2.5)
-    reweigh(once, chances, 2.5)
+    reweigh(once, once.copy(), chances, 2.5, 1)
     np.testing.assert_allclose(once, expected)
-    reweigh(once, np.array([0.9, 0.5, 0.1]), 1e100)
+    reweigh(once, once.copy(), np.array([0.9, 0.5, 0.1]), 1e100, 2)
     np.testing.assert_allclose(once, [1 - SHARE + SHARE / 3, SHARE / 3, SHARE / 3])
 
 

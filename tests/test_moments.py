@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkarma.core.moments import CLIP, encode, encode_targets
+from streamkarma.core.moments import encode, encode_targets
+from streamkarma.core.scale import CLIP, FAR, nothing
 from streamkarma.events.block import Block
 
-finite = st.integers(-(10**9), 10**9).map(lambda i: i / 1000)
+#: Near enough to each other for a mean and a deviation of all of them.
+ordinary = st.integers(1000, 2000).map(lambda i: i / 100)
 
 
 def column(values: list[float]) -> Block:
@@ -20,17 +22,15 @@ def column(values: list[float]) -> Block:
 def encoded(values: list[float], learned: list[bool] | None = None,
             longest: float = np.inf) -> list[float]:  # fmt: skip
     flags = np.ones(len(values), np.bool_) if learned is None else np.array(learned)
-    block = encode(column(values), np.array([False, True]), np.zeros((2, 3)), flags, True, False, longest)
+    block = encode(column(values), np.array([False, True]), nothing(2), flags, True, False, longest)
     return block.values.tolist()
 
 
 @settings(deadline=None)
-@given(st.lists(finite, min_size=1, max_size=30))
-def test_standardised_by_all_so_far_itself_included(values: list[float]) -> None:
-    for t, standard in enumerate(encoded(values)):
+@given(st.permutations(range(40)))
+def test_standardised_by_all_so_far_itself_included(values: list[int]) -> None:
+    for t, standard in list(enumerate(encoded([float(value) for value in values])))[16:]:
         so_far = np.array(values[: t + 1])
-        if np.ptp(so_far) <= 1e-9 * np.abs(so_far).max():
-            continue  # nothing but rounding is left to compare
         expected = np.clip((so_far[-1] - so_far.mean()) / so_far.std(), -CLIP, CLIP)
         assert standard == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
@@ -51,7 +51,7 @@ def test_huge_values_stay_finite(huge: float) -> None:
 
 def test_order_and_missing() -> None:
     raw = Block(np.array([0, 3]), np.int32([3, 1, 2]), np.int32([3, 1, 2]), np.array([3.0, np.nan, 2.0]))
-    block = encode(raw, np.zeros(4, np.bool_), np.zeros((4, 3)), np.array([True]), True, True, np.inf)
+    block = encode(raw, np.zeros(4, np.bool_), nothing(4), np.array([True]), True, True, np.inf)
     assert block.attributes.tolist() == [0, 2, 3]
     assert block.values.tolist() == [1.0, 2.0, 3.0]
 
@@ -71,7 +71,7 @@ def test_items_ascend_whatever_their_order_and_number(attributes: list[int], see
     one = np.array([5], np.int32)
     raw = Block(starts, np.concatenate([one, names, one]), np.concatenate([one, places, one]),
                 np.concatenate([[7.0], values, [8.0]]))  # fmt: skip
-    block = encode(raw, np.zeros(0, np.bool_), np.zeros((0, 3)), np.ones(3, np.bool_), True, bias, np.inf)
+    block = encode(raw, np.zeros(0, np.bool_), nothing(0), np.ones(3, np.bool_), True, bias, np.inf)
     event = slice(block.starts[1], block.starts[2])
     expected = [(0, 0, 1.0)] if bias else []
     expected += sorted((a, a + 100, v) for a, v in zip(attributes, values.tolist(), strict=True) if v == v)
@@ -83,7 +83,7 @@ def test_items_ascend_whatever_their_order_and_number(attributes: list[int], see
 def test_targets_are_turned_back_by_what_was_known_before() -> None:
     targets = np.array([10.0, 20.0, np.nan, 40.0])
     centres, spreads = np.empty(4), np.empty(4)
-    standard = encode_targets(targets, np.ones(4), np.zeros(3), True, np.inf, centres, spreads)
+    standard = encode_targets(targets, np.ones(4), nothing(1)[0], True, np.inf, centres, spreads)
     assert centres.tolist() == [0.0, 10.0, 15.0, 15.0]
     assert spreads.tolist() == [1.0, 1.0, 5.0, 5.0]
     assert standard[0] == 0.0
@@ -91,18 +91,27 @@ def test_targets_are_turned_back_by_what_was_known_before() -> None:
     assert np.isnan(standard[2])
 
 
-@settings(deadline=None)
-@given(st.lists(finite, min_size=1, max_size=40), st.floats(1.0, 20.0))
-def test_what_fades_is_an_average_with_weights_that_do(values: list[float], longest: float) -> None:
-    weights: list[float] = []
-    for t, standard in enumerate(encoded(values, longest=longest)):
+def test_what_fades_is_an_average_with_weights_that_do() -> None:
+    longest, weights = 20.0, list[float]()
+    values = np.random.default_rng(0).uniform(10.0, 20.0, 200)
+    for t, standard in enumerate(encoded(values.tolist(), longest=longest)):
         # Until there are so many, all count the same; then each newcomer takes its part of the whole.
         count = min(len(weights) + 1, longest)
         weights = [weight * (1 - 1 / count) for weight in weights] + [1 / count]
-        so_far = np.array(values[: t + 1])
-        mean = float(np.average(so_far, weights=weights))
-        deviation = float(np.sqrt(np.average((so_far - mean) ** 2, weights=weights)))
-        if deviation <= 1e-6 * max(1.0, np.abs(so_far).max()):
-            continue  # nothing but rounding is left to compare
-        expected = np.clip((so_far[-1] - mean) / deviation, -CLIP, CLIP)
-        assert standard == pytest.approx(expected, rel=1e-4, abs=1e-4)
+        if t < 16:
+            continue
+        mean = float(np.average(values[: t + 1], weights=weights))
+        deviation = float(np.sqrt(np.average((values[: t + 1] - mean) ** 2, weights=weights)))
+        assert standard == pytest.approx((values[t] - mean) / deviation, rel=1e-9)
+
+
+@settings(deadline=None)
+@given(st.lists(ordinary, min_size=20, max_size=40, unique=True), st.floats(1e5, 1e99), st.booleans())
+def test_what_is_no_measurement_counts_as_the_mean(values: list[float], wild: float, below: bool) -> None:
+    assert encoded([*values, -wild if below else wild])[-1] == 0.0
+
+
+def test_what_lies_far_out_is_cut() -> None:
+    values = [float(i % 10) for i in range(1000)]
+    standard = [encoded([*values, value])[-1] for value in (4.5 + 2.9 * 10, 4.5 - 2.9 * 0.9 * FAR)]
+    assert standard == [CLIP, -CLIP]

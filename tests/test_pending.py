@@ -13,8 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamkarma.errors import UsageError
+from streamkarma.estimators.store import load_with_run
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.pending import Pending
+from streamkarma.runtime.plan import Plan
+from streamkarma.runtime.run import Run
 from streamkarma.runtime.task import Tasked
 from streamkarma.sources.records import Records
 from tests.cluster import Cluster, events, lines
@@ -125,6 +129,17 @@ def test_how_records_are_cut_never_shows_however_tight_the_bounds(
     assert after(cuts) == after([]) == after(list(range(200)))
 
 
+def test_labels_turn_out_to_be_numbers_while_events_wait() -> None:
+    loop = a_loop(Pending(10))
+    loop.feed(lines([{"id": 1, "a": 1}, {"id": 2, "a": 2}, {"id": 2, "y": 0}, {"id": 1, "y": 3.5}]))
+    loop.feed(lines([{"id": 3, "a": 3}, {"id": 3, "y": 2}]))
+    assert [row["target"] for row in loop.rows if "target" in row] == [0, 3.5, 2]
+    # As a class no number had been predicted: it is predicted now, before the label is learned.
+    assert loop.rows[3]["prediction"] == 0.0
+    assert loop.rows[3]["loss"] == 3.5**2
+    assert loop.rows[5]["prediction"] == loop.rows[4]["prediction"]
+
+
 def test_resuming_with_events_that_wait(streamkarma: Program, tmp_path: Path) -> None:
     stream, _ = late(made([0, 1], 120), random.Random(3))
     arguments = ("learn", "--id", "id", "--pending", "50")
@@ -172,6 +187,71 @@ def test_time_is_a_bound_too() -> None:
 
 def _at(times: list[float], records: list[dict[str, Any]]) -> Records:
     return Records(lines(records), len(records), lambda i: {"line": i}, {}, time=times.__getitem__)
+
+
+STAMPS = [f"2026-03-01T00:{t // 60:02}:{t % 60:02}Z" for t in range(200)]
+
+
+def _timed(form: str) -> list[dict[str, Any]]:
+    """A stream whose records say when they were, in one of the forms, now and then not at all."""
+    stream, _ = late(made([0, 1], 80, 1), random.Random(1))
+    stream += [{"id": -i, "a": 1.0} for i in range(1, 6)]
+    forms = {"number": lambda t: 1.5e9 + t, "text": STAMPS.__getitem__}
+    return [{**record, "at": forms[form](t) if t % 9 else None} for t, record in enumerate(stream)]
+
+
+@pytest.mark.parametrize("form", ["number", "text"])
+def test_time_may_be_an_attribute_and_equal_runs_are_equal(tmp_path: Path, form: str) -> None:
+    stream = _timed(form)
+    found = []
+    for name, cut in (("one", 160), ("two", 160), ("parts", 61)):
+        for part in (stream[:cut], stream[cut:]):
+            path = tmp_path / "input"
+            path.write_bytes(b"".join(line + b"\n" for line in lines(part)))
+            Run(Plan(input=str(path), model=str(tmp_path / name), learner="explicit", quiet=True,
+                     predictions=str(tmp_path / f"{name}.rows"), pending=50, pending_seconds=3.0,
+                     fields={"id": "id", "time": "at"})).execute()  # fmt: skip
+        found.append((tmp_path / name).read_bytes())
+    assert found[0] == found[1] == found[2]
+    model, kept, _ = load_with_run(tmp_path / "one")
+    assert "at" not in model.vocabulary.attributes
+    # Some had waited too long, and nothing that waits is older than that.
+    assert 0 < model.steps < 70
+    waits = [time for _, time, *_ in kept["pending"]["events"]]
+    assert waits
+    assert min(waits) >= kept["pending"]["clock"] - 3.0
+
+
+def test_without_a_time_equal_runs_are_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.time", lambda: pytest.fail("the clock was asked"))
+    stream, _ = late(made([0, 1], 40, 1), random.Random(1))
+    path = tmp_path / "input"
+    path.write_bytes(b"".join(line + b"\n" for line in lines(stream)))
+    plan = Plan(input=str(path), learner="explicit", quiet=True, predictions=None, pending=50,
+                fields={"id": "id"})  # fmt: skip
+    for name in ("one", "two"):
+        Run(plan._replace(model=str(tmp_path / name))).execute()
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_a_bound_in_time_needs_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "input"
+    path.write_bytes(b'{"id": 1, "a": 2.0}\n')
+    plan = Plan(input=str(path), learner="explicit", predictions=None, pending=5, pending_seconds=3.0,
+                fields={"id": "id"})  # fmt: skip
+    with pytest.raises(UsageError, match="--pending-seconds needs --time NAME"):
+        Run(plan)
+    Run(plan._replace(fields={"id": "id", "time": "now"})).execute()
+    assert "the clock of this machine, by which equal runs may differ" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("time", ["soon", True, -1, [1], "0001-01-01", {"a": 1}])
+def test_a_time_that_is_none_is_a_bad_record(time: Any) -> None:
+    loop = kept(Tasked("auto", {}, None, lambda _: None, "explicit"), fields=Fields(time="at"))
+    loop.feed(lines([{"a": 1.0, "at": time}, {"a": 1.0, "at": None}]))
+    reason = f"the time must be seconds since 1970 or ISO 8601, not {time!r}"
+    assert [row["error"] for row in loop.dead] == [reason]
+    assert len(loop.rows) == 1
 
 
 def test_a_label_that_cannot_be_leaves_the_event_waiting(streamkarma: Program) -> None:

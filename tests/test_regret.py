@@ -331,14 +331,16 @@ class TestSums:
         again = Sums.restored(*sums.state())
         assert again.best(name) == sums.best(name)
 
-    def test_they_agree_with_the_stored_events(self) -> None:
-        # Means over what is observed, categories and their siblings included.
+    @pytest.mark.parametrize("size", [1, 3, 20])
+    def test_they_agree_with_the_stored_events(self, size: int) -> None:
+        # Means over what is observed, categories and their siblings included, those that come later too.
         block = Block(np.arange(0, 41, 2), np.int32([1, 2] * 20), np.int32([1, 3, 2, 3] * 10),
                       np.random.default_rng(0).standard_normal(40))  # fmt: skip
         y = np.random.default_rng(1).standard_normal(20)
         sums, memory = Sums(), Memory(100)
         for taker in (sums, memory):
-            taker.take(block, np.arange(20), facts_of(y))
+            for rows in np.split(np.arange(20), range(size, 20, size)):
+                taker.take(block, rows, facts_of(y[rows]))
         table = Table.of(memory.snapshot())
         for name in ("zero", "mean"):
             row = judged(name, table, "regression", "squared")

@@ -10,18 +10,13 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
 from tests.broker import PASSWORD, USER, Broker, free_port
-from tests.cluster import Cluster, Record, events, until
+from tests.cluster import Cluster, Record, events, last, until
 
 SASL = {
     "STREAMKARMA_KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
     "STREAMKARMA_KAFKA_SASL_MECHANISM": "PLAIN",
     "STREAMKARMA_KAFKA_SASL_PLAIN_USERNAME": USER,
 }
-
-
-def last(said: str) -> str:
-    """The last line of what was said."""
-    return said.splitlines()[-1]
 
 
 def test_no_broker(cluster: Cluster) -> None:
@@ -87,26 +82,40 @@ def test_no_such_output_topic(cluster: Cluster) -> None:
     assert last(said) == f"streamkarma: there is no topic {name}; create it, or check --brokers"
 
 
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
 def test_the_password_comes_from_the_environment_and_is_never_said(
-    cluster: Cluster, own_broker: Broker
+    cluster: Cluster, own_broker: Broker, mechanism: str
 ) -> None:
     source = cluster.topic("in")
     cluster.put(source, events(20))
     arguments = [source, "--brokers", own_broker.locked_address, "--until-end", "--model", "m"]
+    env = {**SASL, "STREAMKARMA_KAFKA_SASL_MECHANISM": mechanism}
     wrong = "not the password"
-    env = {**SASL, "STREAMKARMA_KAFKA_SASL_PLAIN_PASSWORD": wrong}
-    said = cluster.attach(*arguments, code=1, env=env)
-    assert "refused to let us in" in last(said)
+    said = cluster.attach(*arguments, code=1, env={**env, "STREAMKARMA_KAFKA_SASL_PLAIN_PASSWORD": wrong})
+    assert f"{own_broker.locked_address} refused to let us in: " in last(said)
+    assert last(said).endswith("; check user, password, sasl_mechanism and certificates")
     assert wrong not in said
-    said = cluster.attach(*arguments, env={**SASL, "STREAMKARMA_KAFKA_SASL_PLAIN_PASSWORD": PASSWORD})
+    said = cluster.attach(*arguments, env={**env, "STREAMKARMA_KAFKA_SASL_PLAIN_PASSWORD": PASSWORD})
     assert PASSWORD not in said
     assert cluster.kept("m")["events"] == 20
     # The same from a file, where a table holds the settings.
     (cluster.folder / "c.toml").write_text(
-        f'[attach.kafka]\nsecurity_protocol = "SASL_PLAINTEXT"\nsasl_mechanism = "PLAIN"\n'
+        f'[attach.kafka]\nsecurity_protocol = "SASL_PLAINTEXT"\nsasl_mechanism = "{mechanism}"\n'
         f'sasl_plain_username = "{USER}"\nsasl_plain_password = "{PASSWORD}"\n'
     )
     cluster.attach(*arguments, "--config", "c.toml", group="another")
+
+
+def test_a_mechanism_the_broker_does_not_know(cluster: Cluster, own_broker: Broker) -> None:
+    env = {**SASL, "STREAMKARMA_KAFKA_SASL_MECHANISM": "SCRAM-SHA-512"}
+    env["STREAMKARMA_KAFKA_SASL_PLAIN_PASSWORD"] = PASSWORD
+    said = cluster.attach("t", "--brokers", own_broker.locked_address, code=1, env=env)
+    assert f"{own_broker.locked_address} refused to let us in: " in last(said)
+
+
+def test_no_login_where_one_is_asked_for(cluster: Cluster, own_broker: Broker) -> None:
+    said = cluster.attach("t", "--brokers", own_broker.locked_address, "--connect-timeout", "2", code=1)
+    assert last(said).endswith("; if they ask for a password or TLS, set -X security_protocol")
 
 
 @pytest.mark.parametrize("start", ["earliest", "latest"])
@@ -129,22 +138,6 @@ def test_records_that_were_gone_before_they_were_read(cluster: Cluster, start: s
     assert cluster.kept("m")["events"] == (0 if start == "latest" else 70)
 
 
-def test_a_topic_that_was_made_anew(cluster: Cluster) -> None:
-    source = cluster.topic("in")
-    cluster.put(source, events(100))
-    cluster.attach(source, "--until-end", "--model", "m")
-    admin = KafkaAdminClient(bootstrap_servers=cluster.address)
-    admin.delete_topics([source])
-    while source in admin.list_topics():
-        time.sleep(0.01)
-    admin.close()
-    cluster.topic("in")
-    cluster.put(source, events(30))
-    said = cluster.attach(source, "--until-end", "--model", "m")
-    assert "offset 100 is past its end, 30; was the topic made anew?" in said
-    assert cluster.kept("m")["events"] == 130
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -159,6 +152,11 @@ def test_a_topic_that_was_made_anew(cluster: Cluster) -> None:
         (["[a"], "a pattern stands alone"),
         (["--label-topic", "l"], "labels that come later need --id NAME"),
         (["--label-topic", "l", "--pending", "0"], "--label-topic has no meaning with --pending 0"),
+        (["--output-topic", ""], "the name of a topic cannot be empty"),
+        (["--dead-letter-topic", ""], "the name of a topic cannot be empty"),
+        ([""], "the name of a topic cannot be empty"),
+        (["--group", ""], "--group cannot be empty"),
+        (["--brokers", ""], "--brokers names no broker; expected HOST:PORT"),
         (["--brokers", "localhost:x"], "--brokers: localhost:x has no port; expected HOST:PORT"),
         (["--regret", "nought"], "no such baseline"),
     ],

@@ -49,6 +49,10 @@ _HOMES = {
 __all__ = ["REGISTRY", "Entry", "named", *sorted(_HOMES)]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -34,6 +34,10 @@ class MCARTest(NamedTuple):
     p_value: float
     permuted: Floats
 
+    def __repr__(self) -> str:
+        found = f"statistic={self.statistic:.4g}, p_value={self.p_value:.4g}"
+        return f"MCARTest({found}, permuted=<{len(self.permuted)} permutations>)"
+
 
 def mcar_test(X: ArrayLike, y: ArrayLike | None = None, *, attribute: int | None = None,
               permutations: int = 999, random_state: Any = 0) -> MCARTest:  # fmt: skip

@@ -9,13 +9,14 @@ import click
 
 from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
+from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
 
 #: Events that wait for their labels, where a topic of labels is given and nothing else is said.
 PENDING = 10_000
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
 @config_option
 @click.option(
@@ -33,7 +34,7 @@ PENDING = 10_000
     type=click.Choice(["earliest", "latest"]),
     default="earliest",
     show_default=True,
-    help="Where a partition begins that neither the model nor the group knows.",
+    help="Where a partition begins that neither the model nor the group knows, or whose topic was recreated.",
 )
 @click.option("--output-topic", metavar="TOPIC", help="Where predictions go, each exactly once.")
 @click.option(
@@ -70,6 +71,7 @@ PENDING = 10_000
 )
 @shared.fields
 @shared.keeping
+@shared.predictions("-, or none with --output-topic")
 @shared.output
 def attach(**said: Any) -> None:
     """Predict and learn the events of Kafka topics, each once.
@@ -77,7 +79,8 @@ def attach(**said: Any) -> None:
     TOPIC is a name, or several, or one regular expression for whole names. The model file
     holds the offsets it has learned up to; with --output-topic the predictions, and these
     offsets, are committed in transactions, so that a reader of committed records sees each
-    prediction once, whatever happens to this process.
+    prediction once, whatever happens to this process. Records without a value (tombstones)
+    are skipped.
     """
     from streamkarma.runtime.attach import Attach
     from streamkarma.runtime.job import Attachment
@@ -103,6 +106,7 @@ def attach(**said: Any) -> None:
             said["with_key"], said["with_timestamp"], {header: name or header for header, _, name in headers}
         ),
     )
-    default = 0 if said["label_topic"] is None else PENDING
-    plan = Plan(**shared.outputs(said), **shared.learning(said), pending_default=default)
+    pending = 0 if said["label_topic"] is None else PENDING
+    printed = "-" if said["output_topic"] is None else None
+    plan = Plan(**shared.outputs(said, printed), **shared.learning(said), pending_default=pending)
     sys.exit(Attach(plan, at).execute())

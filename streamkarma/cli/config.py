@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from streamkarma.cli.typos import nearest, note_unknown_keys, options_of
+
 
 def _load(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     """Make the file's values the defaults of the command."""
@@ -23,10 +25,12 @@ def _load(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     # A table named like the command wins over what stands outside of any table.
     own = content.get(str(ctx.info_name), {})
     general = {k: v for k, v in content.items() if not isinstance(v, dict)}
-    known = _names(ctx.command)
+    known = options_of(ctx.command)
     unknown = sorted(k for k in own if k.replace("-", "_") not in known)
     if unknown:
-        raise click.UsageError(f"--config {value}: {ctx.info_name} has no option {unknown[0]!r}")
+        hint = nearest(unknown[0].replace("-", "_"), known)
+        raise click.UsageError(f"--config {value}: {ctx.info_name} has no option {unknown[0]!r}{hint}")
+    note_unknown_keys(ctx, value, content)
     values = {k.replace("-", "_"): _pairs(v) for k, v in {**general, **own}.items()}
     ctx.default_map = {known[n][0]: not v if known[n][1] else v for n, v in values.items() if n in known}
 
@@ -36,16 +40,6 @@ def _pairs(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return [f"{k}={str(v).lower() if isinstance(v, bool) else v}" for k, v in value.items()]
-
-
-def _names(command: click.Command) -> dict[str, tuple[str, bool]]:
-    """By long option, dashes as underscores: its parameter, and whether it says the opposite."""
-    return {
-        option.lstrip("-").replace("-", "_"): (str(parameter.name), option in parameter.secondary_opts)
-        for parameter in command.params
-        for option in (*parameter.opts, *parameter.secondary_opts)
-        if option.startswith("--")
-    }
 
 
 config_option: Callable[[Any], Any] = click.option(

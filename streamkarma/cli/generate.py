@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from streamkarma.cli.config import config_option
+from streamkarma.cli.typos import Command
 
 #: Records written at once.
 CHUNK = 256
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("kind", type=click.Choice(["lowrank", "blocks"]))
 @config_option
 @click.option("--events", type=click.IntRange(min=0), default=10_000, show_default=True, help="How many.")

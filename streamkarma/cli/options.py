@@ -16,7 +16,7 @@ MAX_RECORD_BYTES = 16 << 20
 #: Those that are parameters of an estimator under the same name.
 OPTIONS = (
     "gamma", "rho", "eta", "horizon", "regularity", "forget", "loss", "pruning", "normalize", "scale",
-    "update", "r", "table_bits", "indicators",
+    "update", "r", "table_bits", "indicators", "max_attributes", "max_coordinates", "max_name_bytes",
 )  # fmt: skip
 
 #: As ``estimators.learners`` has them, which is not imported before a command runs.
@@ -35,6 +35,10 @@ def together(*decorators: Decorator) -> Decorator:
 
 
 above_zero = click.FloatRange(min=0, min_open=True)
+#: As ``estimators.settings`` has them: integers up to the first, numbers between the others.
+_MOST, _LEAST, _LARGEST = 1 << 20, 1e-12, 1e12
+_strength = click.FloatRange(_LEAST, _LARGEST)
+_count = click.IntRange(1, _MOST)
 
 
 def or_auto(kind: click.IntRange | click.FloatRange) -> Callable[[Any], Any]:
@@ -60,35 +64,35 @@ parameters = together(
     click.option(
         "--gamma",
         metavar="INT|auto",
-        type=or_auto(click.IntRange(min=1)),
-        help="karma, explicit: order of the kernel; 1 is 0-imputation.  [default: 2]",
+        type=or_auto(click.IntRange(1, 32)),
+        help="karma, explicit: order of the kernel, up to 32 and 3; 1 is 0-imputation.  [default: 2]",
     ),
     click.option(
         "--rho",
         metavar="FLOAT|auto",
-        type=or_auto(above_zero),
+        type=or_auto(_strength),
         help="karma: regularisation, with steps of exactly 1/(rho t); auto: by the regret bound.  "
         "[default: 0.001, and no long first steps]",
     ),
     click.option(
         "--horizon",
         metavar="T",
-        type=click.IntRange(min=1),
+        type=click.IntRange(1, 10**15),
         help="With --rho auto: events to come.  [default: unknown, start afresh after 1, 3, 7, … events]",
     ),
     click.option(
         "--regularity",
         metavar="LAMBDA",
-        type=click.FloatRange(min=0, min_open=True, max=1),
+        type=click.FloatRange(_LEAST, 1),
         help="With --gamma auto: the regularity to reckon with.  [default: 0.5]",
     ),
     click.option(
         "--forget",
         metavar="H",
-        type=click.FloatRange(min=1),
+        type=click.FloatRange(1, 1e15),
         help="Half-life, in events, of what was learned, for streams that drift.  [default: none]",
     ),
-    click.option("--eta", type=above_zero, help="karma: constant step instead of a decreasing one."),
+    click.option("--eta", type=_strength, help="karma: constant step instead of a decreasing one."),
     click.option(
         "--update",
         type=click.Choice(["arow", "adagrad", "sgd"]),
@@ -96,7 +100,7 @@ parameters = together(
     ),
     click.option(
         "--r",
-        type=above_zero,
+        type=_strength,
         help="explicit, subspace: caution of the steps.  [default: 1 and 10]",
     ),
     click.option(
@@ -118,7 +122,7 @@ parameters = together(
     ),
     click.option(
         "--budget",
-        type=click.IntRange(min=0),
+        type=click.IntRange(0, _MOST),
         help="karma: most support vectors; 0 for no limit.  [default: 512]",
     ),
     click.option(
@@ -136,13 +140,40 @@ parameters = together(
         default=None,
         help="Standardise numbers (and a numeric target) online.  [default: scale]",
     ),
+    click.option(
+        "--max-attributes",
+        metavar="N",
+        type=_count,
+        help="Most attributes that get a place; values of others are ignored.  [default: 16384]",
+    ),
+    click.option(
+        "--max-coordinates",
+        metavar="N",
+        type=_count,
+        help="Most numbers and categories that get a place; others are ignored.  [default: 16384]",
+    ),
+    click.option(
+        "--max-name-bytes",
+        metavar="N",
+        type=click.IntRange(1, 1 << 16),
+        help="Longest name and longest category; longer ones are ignored.  [default: 1024]",
+    ),
 )
 
+
+def predictions(default: str) -> Decorator:
+    """Where predictions go besides a topic; the default, in words, is settled by ``outputs``."""
+    return together(
+        click.option(
+            "--predictions",
+            metavar="PATH",
+            help=f"Where predictions go; - is standard output.  [default: {default}]",
+        ),
+        click.option("--no-predictions", is_flag=True, help="Write none to standard output or a file."),
+    )
+
+
 output = together(
-    click.option(
-        "--predictions", metavar="PATH", default="-", show_default=True, help="Where predictions go."
-    ),
-    click.option("--no-predictions", is_flag=True, help="Print no predictions."),
     click.option("--dead-letters", metavar="PATH", help="Where records that cannot be used go."),
     click.option(
         "--on-error",
@@ -164,6 +195,11 @@ output = together(
         type=click.IntRange(min=0),
         default=0,
         help="Events between two lines of progress.",
+    ),
+    click.option(
+        "--strict",
+        is_flag=True,
+        help="Exit with 1 if no record could be used, or none had the target to learn from.",
     ),
     click.option("--quiet", is_flag=True, help="Nothing on stderr but errors."),
 )
@@ -219,7 +255,10 @@ keeping = together(
         help="Most events kept for a label that comes later, under the same --id.  [default: none]",
     ),
     click.option(
-        "--pending-seconds", metavar="S", type=above_zero, help="Longest wait for a label.  [default: any]"
+        "--pending-seconds",
+        metavar="S",
+        type=above_zero,
+        help="Longest wait for a label; for learn by --time.  [default: any]",
     ),
     click.option(
         "--regret",
@@ -241,23 +280,26 @@ workers = click.option(
 
 def field_names(said: dict[str, Any]) -> dict[str, Any]:
     """The names in a record that are no attributes, those that were said."""
-    given = {name: said[name] for name in ("target", "id", "weight", "full")}
+    given = {name: said.get(name) for name in ("target", "id", "weight", "full", "time")}
     names = {name: value for name, value in given.items() if value is not None}
     if said["ignore"]:
         names["ignore"] = said["ignore"]
     return names
 
 
-def outputs(said: dict[str, Any]) -> dict[str, Any]:
-    """Where results go and how, by the names of a plan."""
-    if said["no_predictions"] and said["predictions"] != "-":
+def outputs(said: dict[str, Any], predictions: str | None = "-") -> dict[str, Any]:
+    """Where results go and how, by the names of a plan; ``predictions`` is where those go by default."""
+    if said["no_predictions"] and said["predictions"] not in (None, "-"):
         raise UsageError("--predictions and --no-predictions contradict each other")
+    if said["predictions"] is not None:
+        predictions = said["predictions"]
     return {
         "fields": field_names(said),
-        "predictions": None if said["no_predictions"] else said["predictions"],
+        "predictions": None if said["no_predictions"] else predictions,
         "dead_letters": said["dead_letters"],
         "summary": said["summary"],
         "fail": said["on_error"] == "fail",
+        "strict": said["strict"],
         "report_every": said["report_every"],
         "quiet": said["quiet"],
         "max_record_bytes": said["max_record_bytes"],

@@ -9,10 +9,11 @@ import click
 
 from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
+from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("input", default="-")
 @config_option
 @shared.fields

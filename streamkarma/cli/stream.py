@@ -10,14 +10,19 @@ import click
 
 from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
+from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
 
+#: What needs more words than its name in JSON, for reading.
+_NAMES = {"bytes": "memory in bytes", "experts": "experts (mean weight of the last 1,000 events)"}
 
-@click.command()
+
+@click.command(cls=Command)
 @click.argument("input", default="-")
 @config_option
 @shared.fields
 @shared.keeping
+@shared.predictions("-")
 @click.option(
     "--resume-input",
     is_flag=True,
@@ -26,6 +31,13 @@ from streamkarma.errors import UsageError
 )
 @shared.output
 @shared.workers
+@click.option(
+    "--time",
+    metavar="NAME",
+    help="Attribute that says when the event happened, in seconds since 1970 or ISO 8601: for "
+    "--pending-seconds. now is this machine's clock.",
+)
+@click.option("--fresh", is_flag=True, help="Begin a new model, even if there is one at --model.")
 def learn(**said: Any) -> None:
     """Predict each event, then learn from its label.
 
@@ -37,14 +49,15 @@ def learn(**said: Any) -> None:
     """
     if said["resume_input"] and said["model"] is None:
         raise UsageError("--resume-input needs --model, which knows how much of INPUT was taken")
-    _execute(said, resume_input=said["resume_input"], **shared.learning(said))
+    _execute(said, resume_input=said["resume_input"], fresh=said["fresh"], **shared.learning(said))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("model")
 @click.argument("input", default="-")
 @config_option
 @shared.fields
+@shared.predictions("-")
 @shared.output
 @shared.workers
 def predict(**said: Any) -> None:
@@ -56,7 +69,7 @@ def predict(**said: Any) -> None:
     _execute(said, model=said["model"], learn=False)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("model")
 @config_option
 @click.option("--json", is_flag=True, help="As one JSON object.")
@@ -75,7 +88,7 @@ def inspect(model: str, json: bool) -> None:
         if isinstance(value, dict):
             click.echo(f"{name}:")
             for inner, each in value.items():
-                click.echo(f"  {inner:<18} {_shown(each)}")
+                click.echo(f"  {_NAMES.get(inner, inner):<18} {_shown(each)}")
         else:
             click.echo(f"{name:<20} {_shown(value)}")
     click.echo(f"{'attributes':<20} {', '.join(names[:20])}{' …' if len(names) > 20 else ''}")
@@ -101,5 +114,6 @@ def _shown(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, dict):
-        return ", ".join(f"{name} {each:.3f}" for name, each in value.items())
+        numbers = {name: f"{each:.3f}" if isinstance(each, float) else each for name, each in value.items()}
+        return ", ".join(f"{name} {each}" for name, each in numbers.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

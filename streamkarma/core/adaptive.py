@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 
 from streamkarma.core.jit import borrowing, inlined
 from streamkarma.core.loss import SQUARED, loss_and_slope, multiclass_loss_and_slopes
-from streamkarma.core.moments import LARGEST
+from streamkarma.core.scale import LARGEST
 from streamkarma.core.sums import dot
 
 Floats = NDArray[np.float64]

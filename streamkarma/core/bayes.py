@@ -66,6 +66,9 @@ Ints = NDArray[np.int64]
 SHARE = 1e-3
 #: Variance of each v_e at the start.
 LOOSE_BLEND = 0.1
+#: The mean weights are over about so many events: each newer one counts 1 / RECENT, which is the
+#: mean of all while there are fewer.
+RECENT = 1000
 #: Events of a larger weight count as this one.
 HEAVIEST = 1e100
 #: Residuals are held within ± this many standard deviations, so that one target costs a member at
@@ -80,6 +83,9 @@ class Blend(NamedTuple):
     ----------
     shares
         Shape (E + 1,): the Bayes weights; above 0, their sum is 1.
+    mean_shares
+        Shape (E + 1,): their running mean over the last RECENT events, for people: the weights after
+        one event say much about that event.
     mix
         Shape (E,): the v_e of the blend.
     looseness
@@ -92,6 +98,7 @@ class Blend(NamedTuple):
     """
 
     shares: Floats
+    mean_shares: Floats
     mix: Floats
     looseness: Table
     variances: Floats
@@ -106,9 +113,9 @@ class Memory(NamedTuple):
 
 
 @borrowing
-def reweigh(shares: Floats, likelihoods: Floats, weight: float) -> None:
-    """Bayes' rule with fixed share."""
-    members = shares.size
+def reweigh(shares: Floats, means: Floats, likelihoods: Floats, weight: float, events: int) -> None:
+    """Bayes' rule with fixed share, and the running mean of what comes out, after so many events."""
+    members, rate = shares.size, 1.0 / min(events, RECENT)
     if weight != 1.0:
         # Against the highest, so that a great weight leaves one of them at 1.
         highest = likelihoods[0]
@@ -123,6 +130,7 @@ def reweigh(shares: Floats, likelihoods: Floats, weight: float) -> None:
     kept = (1.0 - SHARE) / total
     for m in range(members):
         shares[m] = kept * shares[m] + SHARE / members
+        means[m] += rate * (shares[m] - means[m])
 
 
 @compiled
@@ -140,7 +148,7 @@ def _mix_two(scores: Cube, labels: Floats, weights: Floats, calibration: Calibra
              memory: Memory, mixed: Table, losses: Floats, of_experts: Table, of_members: Table,
              features: Table, gains: Floats) -> None:  # fmt: skip
     squares, parameters, covariances, _, _ = calibration
-    shares, mix, looseness, _, steps = blend
+    shares, means, mix, looseness, _, steps = blend
     experts, events, _ = scores.shape
     now, neutral, logits = of_experts[0], of_experts[1], of_experts[2]
     chances, likelihoods = of_members[0], of_members[1]
@@ -167,7 +175,7 @@ def _mix_two(scores: Cube, labels: Floats, weights: Floats, calibration: Calibra
         steps[0] += 1
         for m in range(experts + 1):
             likelihoods[m] = 1.0 - abs(truth - chances[m])
-        reweigh(shares, likelihoods, weight)
+        reweigh(shares, means, likelihoods, weight, steps[0])
         slope = float(chances[experts]) - truth
         newton(experts, mix, looseness, logits, weight * slope, weight * curvature(slope), LOOSE_BLEND,
                drift, gains)  # fmt: skip
@@ -196,7 +204,7 @@ def _mix_several(scores: Cube, labels: Floats, weights: Floats, calibration: Cal
                  memory: Memory, mixed: Table, losses: Floats, of_experts: Table, likelihoods: Floats,
                  of_classes: Cube, features: Cube, of_parameters: Table) -> None:  # fmt: skip
     squares, parameters, covariances, offsets, slack = calibration
-    shares, mix, looseness, _, steps = blend
+    shares, means, mix, looseness, _, steps = blend
     experts, events, classes = scores.shape
     now, neutral = of_experts[0], of_experts[1]
     logits, chances = of_classes[0], of_classes[1]
@@ -231,7 +239,7 @@ def _mix_several(scores: Cube, labels: Floats, weights: Floats, calibration: Cal
         for m in range(experts + 1):
             likelihoods[m] = chances[m, label]
             chances[m, label] -= 1.0  # from here on the slopes of the log loss
-        reweigh(shares, likelihoods, weight)
+        reweigh(shares, means, likelihoods, weight, steps[0])
         for e in range(experts):
             direction[e] = dot(chances[experts], logits[e])
         newton(experts, mix, looseness, direction, weight, weight, LOOSE_BLEND, drift, gains)
@@ -260,7 +268,7 @@ def _mix_numbers(scores: Cube, targets: Floats, weights: Floats, calibration: Ca
                  memory: Memory, mixed: Table, losses: Floats, of_members: Table, features: Table,
                  gains: Floats) -> None:  # fmt: skip
     squares, parameters, covariances, _, _ = calibration
-    shares, mix, looseness, variances, steps = blend
+    shares, mean_shares, mix, looseness, variances, steps = blend
     experts, events, _ = scores.shape
     means, likelihoods = of_members[0], of_members[1]
     for t in range(events):
@@ -293,4 +301,4 @@ def _mix_numbers(scores: Cube, targets: Floats, weights: Floats, calibration: Ca
                 newton(2, parameters[m], covariances[m], features[m], weight * residual, weight, LOOSE_NUMBER,
                        memory.drift, gains)  # fmt: skip
                 parameters[m, SLOPE] = max(parameters[m, SLOPE], 0.0)
-        reweigh(shares, likelihoods, weight)
+        reweigh(shares, mean_shares, likelihoods, weight, steps[0])

@@ -105,7 +105,7 @@ class DoublingSupportVectors(SupportVectors):
 
     def restore(self, arrays: Arrays, attributes: int, coordinates: int) -> None:
         """As ``SupportVectors.restore``."""
-        before, steps = int(arrays["before"].item()), int(arrays["counts"][STEPS])
+        before, steps = int(arrays["before"].item()), int(arrays["counts"][STEPS].item())
         if not (0 <= before < 1 << 62 and steps >= 0 and before == horizon(before + steps + 1) - 1):
             raise ValueError(f"no epoch begins after {before} events and has {steps} more")
         self._before = before

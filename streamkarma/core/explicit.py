@@ -107,7 +107,8 @@ class Explicit:
         second, which leaves the difference of their scores; both take over the spread.
         """
         if self.classes == 1:
-            self.weights = np.concatenate([-self.weights / 2, self.weights / 2])
+            # Subtracted from 0, for a zero must not get a sign: no file keeps it.
+            self.weights = np.concatenate([0.0 - self.weights / 2, self.weights / 2])
             self.spread = np.concatenate([self.spread, self.spread])
         missing = max(classes - self.classes, 0), self.weights.shape[1]
         self.weights = np.concatenate([self.weights, np.zeros(missing)])
@@ -188,6 +189,7 @@ class Explicit:
         consistent = (
             a.keys() == kinds.keys()
             and all(a[name].dtype.kind == kind for name, kind in kinds.items())
+            and a["known"].dtype == a["index"].dtype == np.int64
             and (a["known"].shape, a["hashed"].shape, a["clock"].shape) == ((2,), (1,), (2,))
             and a["weights"].ndim == 2
             and 1 <= len(a["weights"]) <= 1 << self.table_bits
@@ -204,8 +206,9 @@ class Explicit:
             self.restart(0)
             classes = len(a["weights"])
             self.weights, self.spread = np.zeros((classes, 1)), self._spread(classes, 1)
-            self._make_room(int(a["known"][ATTRIBUTES]), int(a["known"][COORDINATES]), bool(a["hashed"][0]))
+            self._make_room(int(a["known"][ATTRIBUTES]), int(a["known"][COORDINATES]))
             index = a["index"]
+            # Once it is hashed it stays so, but then it is for what is known that there is no room.
             consistent = (self.form.hash_bits > 0) == a["hashed"][0] and _ascend_within(
                 index, self.weights.shape[1]
             )
@@ -230,13 +233,13 @@ class Explicit:
             touched |= (self.spread != first_spread(self.step.update)).any(axis=0)
         return np.flatnonzero(touched)
 
-    def _make_room(self, attributes: int, coordinates: int, hashes: bool = False) -> None:
-        """Room for so many attributes and coordinates; hashed if there is none, or if asked for."""
+    def _make_room(self, attributes: int, coordinates: int) -> None:
+        """Room for so many attributes and coordinates; hashed if there is none."""
         old, form = self.form, self.form
         hash_bits = max(self.table_bits - (self.classes - 1).bit_length(), 1)
         set_bits = (set_count(attributes, form.gamma) - 1).bit_length()
         bits = set_bits + (max(coordinates, 1) - 1).bit_length()
-        if hashes or form.hash_bits > 0 or bits > hash_bits:
+        if form.hash_bits > 0 or bits > hash_bits:
             bits = hash_bits
             form = form._replace(set_bits=0, hash_bits=hash_bits)
         else:

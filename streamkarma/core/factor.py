@@ -200,7 +200,8 @@ def learn_event(factor: Factor, attributes: Indices, coordinates: Indices, value
         share = listed[k] / factor.observed[attributes[j]]
         if share < 1.0:
             eta = min(eta, 1.0)
-            target = share * values[j] / p.deviations[j]
+            # The deviation is from before the event, as that of a value which had been forgotten may be.
+            target = min(max(share * values[j] / p.deviations[j], -FARTHEST), FARTHEST)
             for i in range(rank):
                 row[i] += eta * (target * mean[i] - row[i])
             continue

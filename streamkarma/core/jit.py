@@ -44,9 +44,11 @@ _CACHE_FOLDER = _cache_folder()
 
 
 def is_cold() -> bool:
-    """Whether nothing was compiled yet, and the first call of each function will take its time."""
-    folder = Path(_CACHE_FOLDER)
-    return not folder.is_dir() or not any(folder.iterdir())
+    """Whether nothing was compiled yet, and the first call of each function will take its time.
+
+    The folder says nothing: it is made when a function is defined, and the index when one is compiled.
+    """
+    return not any(Path(_CACHE_FOLDER).rglob("*.nbi"))
 
 
 def compiled(function: Function) -> Function:

@@ -73,6 +73,7 @@ class Mixing:
         self.calibration = fresh(experts, classes, self.regression)
         self.blend = Blend(
             shares=np.full(experts + 1, 1.0 / (experts + 1)),
+            mean_shares=np.full(experts + 1, 1.0 / (experts + 1)),
             mix=np.full(experts, 1.0 / experts),
             looseness=LOOSE_BLEND * np.eye(experts),
             variances=np.ones(experts + 1 if self.regression else 0),
@@ -93,6 +94,11 @@ class Mixing:
     def weights(self) -> Floats:
         """Bayes weights of the experts and, last, of the blend: shape (E + 1,), sum 1."""
         return self.blend.shares.copy()
+
+    @property
+    def mean_weights(self) -> Floats:
+        """The mean of ``weights`` over the last 1,000 events or so: shape (E + 1,), sum 1."""
+        return self.blend.mean_shares.copy()
 
     def run(
         self, scores: NDArray[np.float64], labels: Floats, weights: Floats
@@ -184,8 +190,8 @@ def _sound(arrays: Arrays) -> bool:
         all(bool(np.isfinite(array).all()) for array in arrays.values())
         and bool((arrays["squares"] >= SMALLEST).all())
         and bool((arrays["slack"] >= 0.0).all())
-        and bool((arrays["shares"] > 0.0).all())
-        and abs(float(arrays["shares"].sum()) - 1.0) < 1e-6
+        and all(bool((arrays[name] > 0.0).all()) for name in ("shares", "mean_shares"))
+        and all(abs(float(arrays[name].sum()) - 1.0) < 1e-6 for name in ("shares", "mean_shares"))
         and bool((arrays["variances"] >= NARROWEST).all())
         and int(arrays["steps"][0]) >= 0
         and all(bool((each == each.T).all()) for each in covariances)

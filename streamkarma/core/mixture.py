@@ -119,13 +119,14 @@ class Mixture:
         self.mixing.restart()
 
     def summary(self) -> dict[str, Any]:
-        """The weight of every expert and of the blend, the memory of all, and what support vectors hold."""
+        """The mean weight of every expert and of the blend over the last 1,000 events, the memory of all,
+        and what support vectors hold."""
         own = sum(array.nbytes for array in self.mixing.arrays().values())
         support = [expert.summary() for expert in self.experts if isinstance(expert, SupportVectors)]
         names = [*self.named, *(f"other {i}" for i in range(1, self.mixing.experts - len(self.named) + 1))]
         return {
             **(support[0] if support else {}),
-            "experts": dict(zip([*names, "blend"], self.weights.tolist(), strict=True)),
+            "experts": dict(zip([*names, "blend"], self.mixing.mean_weights.tolist(), strict=True)),
             "bytes": own + sum(expert.summary()["bytes"] for expert in self.experts),
         }
 

@@ -1,14 +1,12 @@
-"""Running mean and variance, and the numbers the learners see.
+"""From raw events to the numbers the learners see.
 
 An event arrives as raw values at coordinates. What is missing (NaN) is dropped, numeric
-values are standardised by the mean and variance up to and including the event itself, and
+values are standardised by the mean and deviation up to and including the event itself, and
 the items are put in the one canonical order, ascending attribute, in which everything is
 summed later: the order of an event's keys never shows.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,63 +14,12 @@ from numpy.typing import NDArray
 from streamkarma.core.jit import borrowing, compiled, inlined
 from streamkarma.core.lanes import bits_set
 from streamkarma.core.passes import Floats
+from streamkarma.core.scale import CLIP, LARGEST, mean_and_deviation, standardise
 from streamkarma.events.block import Block
 
-#: Standardised values beyond this are cut: one broken sensor must not outweigh the others.
-CLIP = 5.0
-#: Raw values beyond this are cut, so that their squares stay finite.
-LARGEST = 1e100
-
-COUNT, MEAN, SPREAD = range(3)
-
-
-def memory(half_life: float | None) -> float:
-    """How many things to average over, so that what was seen ``half_life`` before counts half.
-
-    Examples
-    --------
-    >>> round(memory(1000.0)), memory(None)
-    (1443, inf)
-    """
-    return float("inf") if half_life is None else max(1.0, half_life / math.log(2.0))
-
-
-@inlined
-def observe(moments: Floats, value: float, store: bool, longest: float) -> tuple[float, float]:
-    """Mean and standard deviation of what was seen so far with ``value`` added.
-
-    Welford's update; ``store`` says whether ``moments`` (count, mean, sum of squared
-    deviations) keeps the value. Once ``longest`` values have been seen the older ones fade,
-    each time by 1 / longest.
-    """
-    count, spread = moments[COUNT] + 1.0, moments[SPREAD]
-    if count > longest:
-        spread *= (longest - 1.0) / moments[COUNT]
-        count = longest
-    away = value - moments[MEAN]
-    mean = moments[MEAN] + away / count
-    spread += away * (value - mean)
-    if store:
-        moments[COUNT] = count
-        moments[MEAN] = mean
-        moments[SPREAD] = spread
-    return mean, np.sqrt(spread / count)
-
-
-@inlined
-def standardise(moments: Floats, value: float, store: bool, longest: float) -> float:
-    """``value`` in standard deviations from the running mean, within ±CLIP; 0 if constant."""
-    value = min(max(value, -LARGEST), LARGEST)
-    mean, deviation = observe(moments, value, store, longest)
-    if deviation == 0.0:
-        return 0.0
-    return min(max((value - mean) / deviation, -CLIP), CLIP)
-
-
-def spread_of(moments: Floats) -> tuple[float, float]:
-    """Mean and standard deviation of what was seen so far; 0 and 0 of nothing."""
-    count = float(moments[COUNT])
-    return float(moments[MEAN]), math.sqrt(moments[SPREAD] / count) if count else 0.0
+#: Standardised targets beyond this are cut. They may lie further out than attributes, since large ones are
+#: what the user wants to have predicted.
+TARGET_CLIP = 10.0
 
 
 @compiled
@@ -88,7 +35,7 @@ def encode(raw: Block, numeric: NDArray[np.bool_], moments: Floats, learned: NDA
         Shape (K,): whether a coordinate holds numbers, which are standardised, or marks a
         category. Coordinates of K and more are taken as they are.
     moments
-        Shape (K, 3): count, mean and sum of squared deviations per coordinate, updated.
+        Shape (K, WIDTH): what ``scale`` knows of each coordinate, updated.
     learned
         Shape (T,): whether the event will be learned; the others leave no trace in
         ``moments``.
@@ -128,7 +75,7 @@ def encode_into(block: Block, raw: Block, numeric: NDArray[np.bool_], moments: F
                 continue
             attribute, coordinate = raw.attributes[j], raw.coordinates[j]
             if scale and coordinate < numeric.size and numeric[coordinate]:
-                value = standardise(moments[coordinate], value, learned[t], longest)
+                value = standardise(moments[coordinate], value, learned[t], longest, CLIP)
             place = end
             if seen > 0:
                 below = (np.uint64(1) << np.uint64(attribute)) - np.uint64(1)
@@ -173,7 +120,7 @@ def encode_targets(targets: Floats, weights: Floats, moments: Floats, scale: boo
     weights
         Shape (T,): targets of weight 0 leave no trace.
     moments
-        Count, mean and sum of squared deviations of the targets, updated.
+        Shape (WIDTH,): what ``scale`` knows of the targets, updated.
     scale
         Standardise at all.
     longest
@@ -184,22 +131,19 @@ def encode_targets(targets: Floats, weights: Floats, moments: Floats, scale: boo
 
     Returns
     -------
-    Shape (T,): the target in standard deviations from the mean, itself included; 0 for
-    a constant.
+    Shape (T,): the target in standard deviations from the mean, itself included, within
+    ±TARGET_CLIP; 0 for a constant, and for what is no measurement (see ``scale``).
     """
     standard = targets.copy()
     for t in range(targets.size):
         centres[t], spreads[t] = 0.0, 1.0
         if not scale:
             continue
-        if moments[COUNT] > 0.0:
-            centres[t] = moments[MEAN]
-            spreads[t] = np.sqrt(moments[SPREAD] / moments[COUNT])
-            if spreads[t] == 0.0:
-                spreads[t] = 1.0
+        centres[t], deviation = mean_and_deviation(moments)
+        if deviation > 0.0:
+            spreads[t] = deviation
         if not np.isnan(targets[t]):
-            mean, deviation = observe(moments, targets[t], weights[t] > 0.0, longest)
-            standard[t] = (targets[t] - mean) / deviation if deviation > 0.0 else 0.0
+            standard[t] = standardise(moments, targets[t], weights[t] > 0.0, longest, TARGET_CLIP)
     return standard
 
 

@@ -224,6 +224,11 @@ def correlate(pairs: Pairs, owners: Indices, growth: float, shrink: float) -> fl
     shrink
         How many events without any correlation each pair starts with.
     """
+    with np.errstate(all="ignore"):
+        return _correlate(pairs, owners, growth, shrink)
+
+
+def _correlate(pairs: Pairs, owners: Indices, growth: float, shrink: float) -> float:
     seen, known = owners.size, owners >= 0
     place = np.where(known, owners, 0)
     half = pairs.sums[:seen, :seen]
@@ -240,7 +245,8 @@ def correlate(pairs: Pairs, owners: Indices, growth: float, shrink: float) -> fl
     scale = np.divide(1.0, deviations, out=np.zeros(seen), where=deviations > 0.0)
     shares = joint / (joint + growth * shrink) if shrink > 0.0 else joint > 0.0
     # By one scale after the other: their product may be beyond what a number holds.
-    correlations = np.clip(covariances * scale[:, None] * scale, -1.0, 1.0) * shares
+    # What overflowed says nothing.
+    correlations = np.clip(np.nan_to_num(covariances * scale[:, None] * scale), -1.0, 1.0) * shares
     np.fill_diagonal(correlations, 1.0)
     pairs.correlations[:seen, :seen], tau = project(correlations)
     pairs.means[:seen], pairs.deviations[:seen] = means, deviations

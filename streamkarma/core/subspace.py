@@ -283,9 +283,11 @@ class Subspace:
         if space is None or not weights_fit(a, self._places(space.owners)):
             raise ValueError("the subspace contradicts itself")
         self.restart(0)
-        self.space = space
+        # As much room as ``run`` has made by now, so that a model takes no less memory for being resumed.
+        room = capacity(0, attributes), capacity(0, coordinates)
+        self.space = resized(space, self._sizes, *room)
         self.model = self.model._replace(clock=a["steps"], weights=a["weights"], spread=a["spread"])
-        self._resize_weights(self.classes, max(len(space.known), len(space.owners)))
+        self._resize_weights(self.classes, max(room))
         self.reserve(attributes, coordinates)
 
     def _places(self, owners: NDArray[np.int32]) -> int:

@@ -134,13 +134,14 @@ class SupportVectors:
         v = self.vectors
         values, passed = v.values, v.passed
         if values.shape[1] == 1:
-            values = np.concatenate([-values / 2, values / 2], axis=1)
-            passed = np.concatenate([-passed / 2, passed / 2], axis=1) if self.average else passed
+            # Subtracted from 0, for a zero must not get a sign: no file keeps it.
+            values = np.concatenate([0.0 - values / 2, values / 2], axis=1)
+            passed = np.concatenate([0.0 - passed / 2, passed / 2], axis=1) if self.average else passed
             v.squares[:] /= 2
         shape = (values.shape[0], classes, values.shape[2])
         passed = grown(passed, shape) if self.average else passed
         values = grown(values, shape)
-        rounded = grown(values.astype(np.float32), shape)
+        rounded = grown(_single(values), shape)
         self.vectors = v._replace(values=values, rounded=rounded, passed=passed)
 
     def run(self, block: Block, labels: Floats, weights: Floats) -> tuple[NDArray[np.float64], Floats]:
@@ -179,7 +180,7 @@ class SupportVectors:
         self.vectors.clock[SCALE_SUM] = steps
 
     def summary(self) -> dict[str, int | None]:
-        """What the model holds, and what became of the examples."""
+        """What the model holds, what became of the examples, and the bytes of its arrays."""
         counts = self.vectors.counts
         return {
             "support_vectors": self.used,
@@ -234,10 +235,16 @@ class SupportVectors:
         a = {name: np.array(array) for name, array in arrays.items()}
         used, total = len(a["sizes"]), len(a["coordinates"])
         classes = a["values"].shape[1] if a["values"].ndim == 2 else 0
+        kinds = {"values": "f", "passed": "f", "squares": "f", "born": "f", "clock": "f"}
         consistent = (
             classes >= 1
+            and all(a[name].dtype.kind == kinds.get(name, "i") for name in a)
             and a["counts"].shape == (8,)
             and a["clock"].shape == (2,)
+            and bool((a["counts"] >= 0).all())
+            and int(a["counts"][STEPS]) < 2**53
+            and bool(np.isfinite(a["clock"]).all())
+            and 0.0 < a["clock"][SCALE] <= 1.0
             and int(a["counts"][USED]) == used
             and (self.rule.budget == 0 or used <= self.rule.budget)
             and all(a[name].shape == (used,) for name in ("lengths", "squares", "born"))
@@ -253,16 +260,21 @@ class SupportVectors:
             and _within(a["coordinates"], coordinates)
             and int(a["counts"][LONGEST]) == max(a["counts"][LONGEST], a["lengths"].max(initial=0))
             and int(a["counts"][LONGEST]) <= coordinates
+            and _distinct(a["sizes"], a["attributes"], attributes)
+            and _distinct(a["lengths"], a["coordinates"], coordinates)
+            and all(bool(np.isfinite(a[name]).all()) for name in ("values", "passed", "squares", "born"))
+            and bool((a["squares"] >= 0.0).all())
         )
         if not consistent:
             raise ValueError("the support vectors contradict each other")
         self.vectors = self._empty(classes)
         longest = max(int(a["counts"][LONGEST]), int(a["sizes"].max(initial=0)))
-        self.reserve(attributes, coordinates, used, longest)
+        # As much room as ``run`` has made by now, so that a model takes no less memory for being resumed.
+        self.reserve(attributes, coordinates, used, 2 * longest)
         v = self.vectors
         slots = np.repeat(np.arange(used), a["lengths"])
         v.values[a["coordinates"], :, slots] = a["values"]
-        v.rounded[a["coordinates"], :, slots] = a["values"]
+        v.rounded[a["coordinates"], :, slots] = _single(a["values"])
         if self.average:
             v.passed[a["coordinates"], :, slots] = a["passed"]
         v.owners[a["coordinates"]] = a["owners"]
@@ -287,6 +299,18 @@ def _flat(table: NDArray[np.int32], lengths: NDArray[np.int32], used: int) -> ND
 def _unflat(table: NDArray[np.int32], flat: NDArray[Any], lengths: NDArray[Any]) -> None:
     listed = np.arange(table.shape[1])[None, :] < lengths[:, None]
     table[: len(lengths)][listed] = flat
+
+
+def _distinct(lengths: NDArray[Any], flat: NDArray[Any], limit: int) -> bool:
+    """Whether no slot, of which the i-th has the next ``lengths[i]`` entries, has one of them twice."""
+    entries = np.repeat(np.arange(len(lengths)), lengths) * limit + flat
+    return len(np.unique(entries)) == len(entries)
+
+
+def _single(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """In single precision; what is too large for that is infinite, as in compiled code."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
 
 
 def _within(array: NDArray[Any], limit: int) -> bool:

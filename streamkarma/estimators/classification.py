@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,13 @@ from river import base
 
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.estimators.common import KARMABase, Weights
-from streamkarma.estimators.frames import records_of
+from streamkarma.estimators.frames import column_like, frame_like, records_of
 from streamkarma.estimators.judged import Judged, joined, probabilities
 from streamkarma.estimators.learner import check_weight
+from streamkarma.estimators.settings import check_count
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import NEW, NONE, Label, Labels
 from streamkarma.events.vocabulary import Record
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class CoreClassifier(KARMABase, base.MiniBatchClassifier):
@@ -40,7 +38,7 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
     def _begin(self, core: Core) -> None:
         """Learn with ``core``; to be called once the parameters are in place."""
         self._start(core)
-        self._labels = Labels(self.max_classes)
+        self._labels = Labels(check_count("max_classes", self.max_classes), self.max_name_bytes)
 
     @property
     def _multiclass(self) -> bool:
@@ -67,21 +65,17 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
         if index == NEW or weight == 0.0 or self._learner.one(x, label, weight) is None:
             super().learn_one(x, y, w)
 
-    def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Probability of every class seen so far, one row per row of ``X``."""
-        import pandas as pd
+    def predict_proba_many(self, X: Any) -> Any:
+        """Probability of every class seen so far, as a frame of the kind of ``X``, one row per row of it."""
+        return frame_like(X, self._probabilities(records_of(X)), self._labels.known)
 
-        return pd.DataFrame(self._probabilities(records_of(X)), index=X.index, columns=self._labels.known)
-
-    def predict_many(self, X: pd.DataFrame) -> pd.Series:
-        """The most probable class of every row; None before any was seen."""
-        import pandas as pd
-
+    def predict_many(self, X: Any) -> Any:
+        """The most probable class of every row, in a column of the kind of ``X``; None before the first."""
         known = self._labels.known
         if not known:
-            return pd.Series([None] * len(X), index=X.index, dtype=object)
+            return column_like(X, [None] * len(X))
         best = self._probabilities(records_of(X)).argmax(axis=1)
-        return pd.Series([known[i] for i in best], index=X.index)
+        return column_like(X, [known[i] for i in best])
 
     def decision_one(self, x: Record) -> float | dict[Label, float]:
         """The raw score: with up to two classes a number that is positive for the second of

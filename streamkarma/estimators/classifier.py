@@ -28,24 +28,24 @@ class KARMAClassifier(SupportVectorModel, CoreClassifier):
     Parameters
     ----------
     gamma
-        Order of the kernel, 1 or more. 1 is 0-imputation; 2 lets the weight of every
+        Order of the kernel, 1 to 32. 1 is 0-imputation; 2 lets the weight of every
         attribute depend on which others are there. ``"auto"``, with ``rho="auto"``: the best
         by the theorem, which is 8 for long streams; in practice 2 is hard to beat.
     rho
-        Strength of the regularisation, above 0. A number gives Algorithm 1 with step
+        Strength of the regularisation, 1e-12 to 1e12. A number gives Algorithm 1 with step
         1 / (rho t) at event t. None, the default, gives rho = 0.001 and steps never longer
         than 1 / k(x, x), so that the first thousand events are not learned in leaps.
         ``"auto"``: the rho of the theorem's bound for ``horizon`` events and rivals of norm 1, the
         bound of a loss with slopes of at most 1 and of the normalised kernel.
     eta
-        Constant step, above 0, with ``eta * rho < 1``. None for the decreasing step.
+        Constant step, 1e-12 to 1e12, with ``eta * rho < 1``. None for the decreasing step.
     loss
         ``"logistic"``, ``"hinge"`` or ``"squared_hinge"``; with three classes or more
         their multiclass forms, for the hinge that of Crammer and Singer. Only the logistic
         loss gives probabilities that mean what they say; for the others they are the
         logistic function (or softmax) of the score.
     budget
-        Most support vectors kept, 1 or more; None for no limit. Events with the same
+        Most support vectors kept, 1 to 1,048,576; None for no limit. Events with the same
         attributes observed share one support vector at no loss, so that a stream of few
         such patterns is learned exactly within the budget, but for rounding: with a budget
         scores are good to six or seven digits (``average`` makes them exact again).
@@ -61,21 +61,26 @@ class KARMAClassifier(SupportVectorModel, CoreClassifier):
         Standardise numbers by their running mean and variance, the event itself included,
         cut at 5 standard deviations. river's own scalers take neither None nor NaN.
     horizon
-        With ``rho="auto"``: how many events will be learned, 1 or more. None if nobody knows:
+        With ``rho="auto"``: how many events will be learned, 1 to 1e15. None if nobody knows:
         then the model starts afresh after 1, 3, 7, 15, … events, each time set for as many again
         and one more (the doubling trick), and a prediction right after such a start says nothing.
     regularity
         With ``gamma="auto"``: λ of [H, Def. 3], above 0 and at most 1. None for 0.5.
     forget
-        Half-life in events, 1 or more, of what was learned, for streams that drift: of the model,
+        Half-life in events, 1 to 1e15, of what was learned, for streams that drift: of the model,
         through a step that stops decreasing (a constant ``eta`` forgets as it is), and of means and
         variances. None to keep everything.
     max_attributes, max_coordinates
-        Most attributes, and most numbers and categories, that get a place. What is past
-        a bound is ignored as if it were missing. Memory grows with their product with the
+        Most attributes, and most numbers and categories, that get a place, each 1 to 1,048,576. What
+        is past a bound is ignored as if it were missing. Memory grows with their product with the
         budget, but only as names are seen.
+    max_name_bytes
+        Most bytes, in UTF-8, of the name of an attribute and of a category, 1 to 65,536. Longer ones
+        are ignored as well, and so is what is new once all of them have 16 MiB together: each number
+        counts its attribute's name, each category that and itself. A class that is a string and is
+        longer is refused with a ValueError.
     max_classes
-        Most classes; a label beyond is refused with a ValueError.
+        Most classes, 1 to 1,048,576; a label beyond is refused with a ValueError.
 
     Attributes
     ----------
@@ -91,7 +96,8 @@ class KARMAClassifier(SupportVectorModel, CoreClassifier):
 
     Notes
     -----
-    A weight ``w`` multiplies the loss of the event; 0 leaves the model as it is. A value
+    A weight ``w`` multiplies the loss of the event; 0 leaves the model as it is, and beyond 1e15 it
+    counts as 1e15. A value
     that is infinite, or neither a number nor a string, raises RecordError, a ValueError,
     and the event is not learned.
 
@@ -134,6 +140,7 @@ class KARMAClassifier(SupportVectorModel, CoreClassifier):
         forget: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
+        max_name_bytes: int = 1024,
         max_classes: int = 1000,
     ) -> None:
         if loss not in CLASSIFICATION:
@@ -152,5 +159,6 @@ class KARMAClassifier(SupportVectorModel, CoreClassifier):
         self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
+        self.max_name_bytes = max_name_bytes
         self.max_classes = max_classes
         self._begin(support_vectors(self, CLASSIFICATION[loss], CAUTION))

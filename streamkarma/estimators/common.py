@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.learning import Core
-from streamkarma.estimators.frames import records_of
+from streamkarma.estimators.frames import records_of, values_of
 from streamkarma.estimators.learner import Learner, check_weight
+from streamkarma.estimators.settings import check_bounds
 from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
 from streamkarma.events.vocabulary import Record, Vocabulary
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 #: One per event.
 Weights = Sequence[float] | NDArray[np.float64]
@@ -30,12 +27,13 @@ class KARMABase:
     scale: bool
     max_attributes: int
     max_coordinates: int
+    max_name_bytes: int
     forget: float | None
     _learner: Learner
 
     def _start(self, core: Core) -> None:
-        bounds = self.max_attributes, self.max_coordinates
-        self._learner = Learner(core, self.scale, *bounds, self.forget)
+        bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
+        self._learner = Learner(core, bool(self.scale), *bounds, self.forget)
 
     @abstractmethod
     def run(self, batch: Batch, labels: Sequence[Any], weights: Weights) -> Any:
@@ -61,7 +59,7 @@ class KARMABase:
         Parameters
         ----------
         x
-            Attributes by name.
+            Attributes by name; nested names are joined with dots, as on the command line.
         y
             The label: a boolean, a number or a string; for a regression a finite number.
         w
@@ -74,9 +72,20 @@ class KARMABase:
         """
         self._learn([x], [y], [w])
 
-    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: pd.Series | None = None) -> None:
-        """Learn the rows of a frame in turn; the same as ``learn_one`` on each."""
-        self._learn(records_of(X), y.tolist(), [1.0] * len(X) if w is None else w.tolist())
+    def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
+        """Learn the rows of a frame in turn; the same as ``learn_one`` on each.
+
+        Parameters
+        ----------
+        X
+            A data frame of pandas, polars or another library that narwhals knows; what is missing is null
+            or NaN.
+        y
+            A column of labels.
+        w
+            A column of weights, or None for 1.
+        """
+        self._learn(records_of(X), values_of(y), [1.0] * len(X) if w is None else values_of(w))
 
     def _learn(self, records: Sequence[Record], labels: Sequence[Any], weights: Sequence[Any]) -> None:
         checked_weights = [check_weight(w) for w in weights]

@@ -35,9 +35,9 @@ class ExplicitKARMAClassifier(CoreClassifier):
         ``"adagrad"``: steps divided by the root of the sum of squared gradients, logistic loss.
         ``"sgd"``: Algorithm 1 of [H], which equals ``KARMAClassifier`` without a budget.
     r
-        AROW: the variance of the noise, above 0. The larger, the more cautious.
+        AROW: the variance of the noise, 1e-12 to 1e12. The larger, the more cautious.
     eta
-        AdaGrad: the step, above 0; None for 0.2. SGD: as in ``KARMAClassifier``.
+        AdaGrad: the step, 1e-12 to 1e12; None for 0.2. SGD: as in ``KARMAClassifier``.
     rho, loss
         SGD: as in ``KARMAClassifier``. The other updates come with a loss and without ``rho``: None.
     normalize
@@ -45,7 +45,7 @@ class ExplicitKARMAClassifier(CoreClassifier):
     table_bits
         log2 of the most weights, 8 to 30; 22 are 64 MB. Features beyond that many are hashed, and those
         that meet share a weight: memory stays as it is.
-    scale, forget, max_attributes, max_coordinates, max_classes
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
         As in ``KARMAClassifier``; nothing but the table grows with the number of attributes.
 
     Attributes
@@ -88,8 +88,9 @@ class ExplicitKARMAClassifier(CoreClassifier):
         table_bits: int = TABLE_BITS,
         scale: bool = True,
         forget: float | None = None,
-        max_attributes: int = 131072,
-        max_coordinates: int = 131072,
+        max_attributes: int = 16384,
+        max_coordinates: int = 16384,
+        max_name_bytes: int = 1024,
         max_classes: int = 1000,
     ) -> None:
         self.gamma = gamma
@@ -103,6 +104,7 @@ class ExplicitKARMAClassifier(CoreClassifier):
         self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
+        self.max_name_bytes = max_name_bytes
         self.max_classes = max_classes
         self.loss = _loss(update, loss, {"arow": "logistic", "adagrad": "logistic"}, "logistic")
         core = _explicit(self, {"arow": CLASSIFICATION["hinge"]}.get(update, CLASSIFICATION[self.loss]), 1.0)
@@ -117,7 +119,7 @@ class ExplicitKARMARegressor(CoreRegressor):
     gamma, update, r, eta, rho, loss, normalize, table_bits
         As in ``ExplicitKARMAClassifier``. AROW is recursive least squares with a diagonal covariance
         here; it and AdaGrad have the squared loss.
-    scale, forget, max_attributes, max_coordinates
+    scale, forget, max_attributes, max_coordinates, max_name_bytes
         As in ``KARMARegressor``.
 
     Raises
@@ -145,8 +147,9 @@ class ExplicitKARMARegressor(CoreRegressor):
         table_bits: int = TABLE_BITS,
         scale: bool = True,
         forget: float | None = None,
-        max_attributes: int = 131072,
-        max_coordinates: int = 131072,
+        max_attributes: int = 16384,
+        max_coordinates: int = 16384,
+        max_name_bytes: int = 1024,
     ) -> None:
         self.gamma = gamma
         self.update = update
@@ -159,6 +162,7 @@ class ExplicitKARMARegressor(CoreRegressor):
         self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
+        self.max_name_bytes = max_name_bytes
         self.loss = _loss(update, loss, {"arow": "squared", "adagrad": "squared"}, "squared")
         self._begin(_explicit(self, REGRESSION[self.loss], 3.0))
 

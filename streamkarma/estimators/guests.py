@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from river import base
 
 from streamkarma.events.batch import Batch
+from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import NONE, Label
 from streamkarma.events.vocabulary import Record, Vocabulary, is_missing
 
@@ -28,12 +29,12 @@ class RecordingBatch(Batch):
     def append(self, record: Record, learned: bool) -> None:
         """As ``Batch.append``."""
         super().append(record, learned)
-        self.records.append(record)
+        self.records.append(record if is_flat(record) else flatten(record))
 
     def extend(self, records: Sequence[Record], learned: Sequence[bool]) -> int:
         """As ``Batch.extend``."""
         added = super().extend(records, learned)
-        self.records += records[:added]
+        self.records += [each if is_flat(each) else flatten(each) for each in records[:added]]
         return added
 
     def extend_plain(self, records: Sequence[Record]) -> bool:

@@ -32,10 +32,16 @@ class Judged(NamedTuple):
     losses: NDArray[np.float64]
 
 
+#: Of this size are scores that overflowed.
+LARGEST_SCORE = 1e300
+
+
 def probabilities(scores: NDArray[np.float64], known: int) -> NDArray[np.float64]:
     """Logistic function of one score, or softmax of several: shape (T, known)."""
     if known < 2:
         return np.ones((len(scores), known))
+    # A score that overflowed is as large as can be, and one that is no number says nothing.
+    scores = np.nan_to_num(scores, nan=0.0, posinf=LARGEST_SCORE, neginf=-np.inf)
     if scores.shape[1] == 1:
         second = logistics(scores[:, 0])
         return np.column_stack([1.0 - second, second])

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.mixture import Mixture
-from streamkarma.core.moments import encode, memory
+from streamkarma.core.moments import encode
+from streamkarma.core.scale import are_rows, memory, nothing
 from streamkarma.core.waiting import Waiting
 from streamkarma.errors import RecordError
 from streamkarma.estimators.single import Single
@@ -20,16 +21,19 @@ from streamkarma.events.vocabulary import PASSING, Record, Vocabulary
 
 Floats = NDArray[np.float64]
 
+#: An event of a larger weight counts as one of this: what it adds to a model must stay finite.
+HEAVIEST = 1e15
+
 
 def check_weight(weight: Any) -> float:
-    """``weight`` as a float of 0 or more, or RecordError."""
+    """``weight`` as a float of 0 or more and at most HEAVIEST, or RecordError."""
     try:
         number = float(weight)
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not 0.0 <= number < float("inf"):
         raise RecordError(f"the weight must be a finite number of 0 or more, not {weight!r}")
-    return number
+    return min(number, HEAVIEST)
 
 
 class Learner:
@@ -39,19 +43,19 @@ class Learner:
     ----------
     core
         What learns.
-    scale, max_attributes, max_coordinates, forget
+    scale, max_attributes, max_coordinates, max_name_bytes, forget
         As in the estimators.
     """
 
-    def __init__(self, core: Core, scale: bool, max_attributes: int,
-                 max_coordinates: int, forget: float | None) -> None:  # fmt: skip
+    def __init__(self, core: Core, scale: bool, max_attributes: int, max_coordinates: int,
+                 max_name_bytes: int, forget: float | None) -> None:  # fmt: skip
         self.scale = scale
         self.longest = memory(forget)
         self.core = core
         #: For a mixture, which has to know how late labels come.
         self.waiting = Waiting() if isinstance(core, Mixture) else None
-        self.vocabulary = Vocabulary(max_attributes, max_coordinates)
-        self.moments = np.zeros((1, 3))
+        self.vocabulary = Vocabulary(max_attributes, max_coordinates, max_name_bytes)
+        self.moments = nothing(1)
         #: The block that was encoded last, and how late its labels come.
         self.encoded: Block
         self._delays = np.zeros(0)
@@ -129,7 +133,7 @@ class Learner:
         missing = vocabulary.coordinate_count - len(self.moments)
         if missing > 0:
             # Twice what is needed, so that names coming one by one do not copy each time.
-            self.moments = np.concatenate([self.moments, np.zeros((missing + len(self.moments), 3))])
+            self.moments = np.concatenate([self.moments, nothing(missing + len(self.moments))])
 
     def run(self, part: slice, labels: Floats, weights: Floats,
             others: NDArray[np.float64] | None = None) -> tuple[NDArray[np.float64], Floats]:  # fmt: skip
@@ -145,6 +149,7 @@ class Learner:
             As of ``Mixture.run``.
         """
         block = self.encoded._replace(starts=self.encoded.starts[part.start : part.stop + 1])
+        weights = np.minimum(weights, HEAVIEST)
         if isinstance(self.core, Mixture):
             return self.core.run(block, labels, weights, self._delays[part], others)
         return self.core.run(block, labels, weights)
@@ -193,9 +198,9 @@ class Learner:
         """
         self._ready = None
         entries = [(name, category) for name, category in header["entries"]]
-        self.vocabulary.restore(entries, int(header["ignored"]))
+        self.vocabulary.restore(entries, header["ignored"])
         moments = arrays.pop("moments")
-        if moments.shape != (self.vocabulary.coordinate_count, 3):
+        if len(moments) != self.vocabulary.coordinate_count or not are_rows(moments):
             raise ValueError("the running statistics do not fit the vocabulary")
         self.moments = np.array(moments)
         if self.waiting is not None:

@@ -25,7 +25,7 @@ LEARNERS: dict[str, tuple[type[CoreClassifier], type[CoreRegressor]]] = {
 }
 
 #: Options that do not tell one learner from the others.
-COMMON = frozenset({"scale", "forget"})
+COMMON = frozenset({"scale", "forget", "max_attributes", "max_coordinates", "max_name_bytes"})
 
 KINDS: dict[str, type[Model]] = {kind.__name__: kind for pair in LEARNERS.values() for kind in pair}
 

@@ -16,9 +16,9 @@ from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.mixing import Mixing
 from streamkarma.core.mixture import Mixture
-from streamkarma.core.moments import memory
 from streamkarma.core.products import Products
 from streamkarma.core.pruning import MERGE
+from streamkarma.core.scale import memory
 from streamkarma.core.subspace import Settings, Subspace
 from streamkarma.core.support import SupportVectors
 from streamkarma.errors import UsageError
@@ -87,15 +87,15 @@ class KARMAMixtureClassifier(CoreClassifier):
     Parameters
     ----------
     budget
-        Most support vectors of the expert that has them, 1 or more.
+        Most support vectors of the expert that has them, 1 to 1,048,576.
     others
         A list of river classifiers to mix in: copies of them learn beside the experts, event by event.
         They get events without what is missing, and must take that; a model with others cannot be
         saved.
     forget
-        Half-life in events, 1 or more, of what was learned, for streams that drift. None to keep
+        Half-life in events, 1 to 1e15, of what was learned, for streams that drift. None to keep
         everything; the mixture follows a change of the best expert in any case.
-    scale, max_attributes, max_coordinates, max_classes
+    scale, max_attributes, max_coordinates, max_name_bytes, max_classes
         As in ``KARMAClassifier``.
 
     Attributes
@@ -103,7 +103,7 @@ class KARMAMixtureClassifier(CoreClassifier):
     classes : list
         The labels seen so far; False and True from the first of them on.
     weights : dict
-        The weight of each expert, and of the blend.
+        The mean weight of each expert, and of the blend, over the last 1,000 events learned.
 
     Raises
     ------
@@ -130,6 +130,7 @@ class KARMAMixtureClassifier(CoreClassifier):
         forget: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
+        max_name_bytes: int = 1024,
         max_classes: int = 1000,
     ) -> None:
         self.budget = budget
@@ -138,6 +139,7 @@ class KARMAMixtureClassifier(CoreClassifier):
         self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
+        self.max_name_bytes = max_name_bytes
         self.max_classes = max_classes
         self.loss = "logistic"
         self._guests = Guests(others or [])
@@ -184,13 +186,13 @@ class KARMAMixtureRegressor(CoreRegressor):
     ----------
     budget, forget
         As in ``KARMAMixtureClassifier``.
-    scale, max_attributes, max_coordinates
+    scale, max_attributes, max_coordinates, max_name_bytes
         As in ``KARMARegressor``.
 
     Attributes
     ----------
     weights : dict
-        The weight of each expert, and of the blend.
+        The mean weight of each expert, and of the blend, over the last 1,000 events learned.
 
     Raises
     ------
@@ -212,12 +214,14 @@ class KARMAMixtureRegressor(CoreRegressor):
         forget: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
+        max_name_bytes: int = 1024,
     ) -> None:
         self.budget = budget
         self.scale = scale
         self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
+        self.max_name_bytes = max_name_bytes
         self.loss = "squared"
         self._begin(_mixture(budget, forget, regression=True))
 
@@ -233,6 +237,6 @@ def _mixture(budget: int, forget: float | None, regression: bool, others: int = 
 
 
 def _weights(model: CoreClassifier | CoreRegressor) -> dict[str, float]:
-    """The weight of each expert by name."""
+    """The mean weight of each expert by name."""
     weights: dict[str, float] = model.summary()["experts"]
     return weights

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from math import inf, nan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +14,15 @@ from river import base
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.loss import REGRESSION, losses
 from streamkarma.core.moments import encode_target, encode_targets
+from streamkarma.core.scale import are_rows, constant, nothing
 from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.common import KARMABase, Weights
-from streamkarma.estimators.frames import records_of
+from streamkarma.estimators.frames import column_like, records_of
 from streamkarma.estimators.learner import check_weight
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import numbers
 from streamkarma.events.vocabulary import Record
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = NDArray[np.float64]
 
@@ -64,7 +63,7 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
     def _begin(self, core: Core) -> None:
         """Learn with ``core``; to be called once the parameters are in place."""
         self._start(core)
-        self._target = np.zeros(3)
+        self._target = nothing(1)[0]
 
     def predict_one(self, x: Record) -> float:
         """The predicted target; 0 before anything was learned."""
@@ -82,11 +81,9 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
         else:
             super().learn_one(x, y, w)
 
-    def predict_many(self, X: pd.DataFrame) -> pd.Series:
-        """The predicted target of every row."""
-        import pandas as pd
-
-        return pd.Series(self._predict(records_of(X)), index=X.index)
+    def predict_many(self, X: Any) -> Any:
+        """The predicted target of every row, as a column of the kind of ``X``."""
+        return column_like(X, self._predict(records_of(X)))
 
     def _predict(self, records: Sequence[Record]) -> Floats:
         nothing = np.full(len(records), np.nan)
@@ -117,13 +114,13 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
     def check_label(self, target: Any) -> float:
         """``target`` as a float, or RecordError if it is not a finite number."""
         if isinstance(target, (str, bytes, np.bool_, bool)):
-            raise RecordError(f"the target must be a number, not {target!r}")
+            raise RecordError(f"the target must be a number, not {reprlib.repr(target)}")
         try:
             number = float(target)
         except (TypeError, ValueError, OverflowError):
             number = float("nan")
         if not abs(number) <= LARGEST_TARGET:
-            raise RecordError(f"the target must be a finite number within ±1e100, not {target!r}")
+            raise RecordError(f"the target must be a finite number within ±1e100, not {reprlib.repr(target)}")
         return number
 
     def take_over(self, classifier: CoreClassifier, target: float) -> None:
@@ -135,7 +132,7 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
         """
         self._learner.take_over(classifier._learner)
         if self.scale:
-            self._target[:] = (self.steps, target, 0.0)
+            self._target = constant(target, self.steps)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""
@@ -145,8 +142,8 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Take over a ``state``; ValueError if it contradicts itself."""
         target = arrays.pop("target")
-        if target.shape != (3,):
-            raise ValueError("the statistics of the target are not three numbers")
+        if not are_rows(target[None]):
+            raise ValueError("the statistics of the target are not a row of them")
         self._target = np.array(target)
         self._learner.restore(header, arrays)
         if self._learner.core.classes != 1:

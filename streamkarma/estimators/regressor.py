@@ -35,7 +35,7 @@ class KARMARegressor(SupportVectorModel, CoreRegressor):
         on its slope: its steps are never longer than 1 / (2 k(x, x)), with any ``rho``.
     scale
         Standardise numbers and the target.
-    max_attributes, max_coordinates
+    max_attributes, max_coordinates, max_name_bytes
         As in ``KARMAClassifier``.
 
     Attributes
@@ -76,6 +76,7 @@ class KARMARegressor(SupportVectorModel, CoreRegressor):
         forget: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
+        max_name_bytes: int = 1024,
     ) -> None:
         if loss not in REGRESSION:
             raise UsageError(f"loss must be one of {', '.join(REGRESSION)}, not {loss!r}")
@@ -93,4 +94,5 @@ class KARMARegressor(SupportVectorModel, CoreRegressor):
         self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
+        self.max_name_bytes = max_name_bytes
         self._begin(support_vectors(self, REGRESSION[loss], CAUTION))

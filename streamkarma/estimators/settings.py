@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,14 +11,20 @@ from streamkarma.core.doubling import DoublingSupportVectors
 from streamkarma.core.karma import Rule
 from streamkarma.core.kernel import check_gamma
 from streamkarma.core.loss import Loss
-from streamkarma.core.moments import memory
 from streamkarma.core.pruning import PRUNING
+from streamkarma.core.scale import memory
 from streamkarma.core.support import SupportVectors
 from streamkarma.core.theory import DEFAULT_REGULARITY, Pace
 from streamkarma.errors import UsageError
 
 #: Regularisation when none is given.
 DEFAULT_RHO = 1e-3
+
+#: What parameters may be: integers up to the first, numbers from the second to the third, half-lives and
+#: horizons up to the fourth.
+MOST, LEAST, LARGEST, LONGEST = 1 << 20, 1e-12, 1e12, 1e15
+#: Two of the integers have bounds of their own.
+MOST_GAMMA, MOST_NAME_BYTES = 32, 1 << 16
 
 #: Says that the theorem is to choose.
 AUTO = "auto"
@@ -50,7 +57,7 @@ def support_vectors(said: Settings, loss: Loss, caution: float) -> SupportVector
         If a parameter is out of its range, or two contradict each other.
     """
     pace = _pace(said, loss)
-    gamma = 1 if said.gamma == AUTO else check_gamma(said.gamma)
+    gamma = 1 if said.gamma == AUTO else _checked_gamma(said.gamma)
     rho = None if said.rho == AUTO else said.rho
     for name, value in (("rho", rho), ("eta", said.eta)):
         if value is not None:
@@ -69,32 +76,43 @@ def support_vectors(said: Settings, loss: Loss, caution: float) -> SupportVector
     rule = Rule(gamma, bool(said.normalize), strength, float(said.eta or 0.0), loss.code, steepness,
                 budget or 0, PRUNING[said.pruning], memory(check_forget(said.forget)))  # fmt: skip
     if pace is None:
-        return SupportVectors(rule, said.average)
+        return SupportVectors(rule, bool(said.average))
     if pace.horizon is None:
-        return DoublingSupportVectors(rule, said.average, pace)
+        return DoublingSupportVectors(rule, bool(said.average), pace)
     gamma, strength = pace.settings(pace.horizon)
-    return SupportVectors(rule._replace(gamma=gamma, rho=strength), said.average)
+    return SupportVectors(rule._replace(gamma=gamma, rho=strength), bool(said.average))
 
 
-def check_count(name: str, value: Any) -> int:
-    """Return ``value`` if it is an integer of 1 or more, else raise UsageError."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise UsageError(f"{name} must be an integer of 1 or more, not {value!r}")
-    return value
+def check_count(name: str, value: Any, most: int = MOST) -> int:
+    """Return ``value`` if it is an integer from 1 to ``most``, else raise UsageError."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value <= most:
+        raise UsageError(f"{name} must be an integer from 1 to {most:,}, not {reprlib.repr(value)}")
+    return int(value)
 
 
 def check_positive(name: str, value: Any) -> float:
-    """Return ``value`` as a float if it is a finite number above 0, else raise UsageError."""
-    if not _is_positive(value):
-        raise UsageError(f"{name} must be a number above 0, not {value!r}")
+    """Return ``value`` as a float if it is a number from LEAST to LARGEST, else raise UsageError."""
+    if not _is_within(value, LEAST, LARGEST):
+        raise UsageError(f"{name} must be a number from {LEAST:g} to {LARGEST:g}, not {reprlib.repr(value)}")
     return float(value)
 
 
 def check_forget(half_life: Any) -> float | None:
-    """Return ``half_life`` if it is None or a number of 1 or more, else raise UsageError."""
-    if half_life is not None and not (_is_positive(half_life) and half_life >= 1.0):
-        raise UsageError(f"forget must be None or a number of 1 or more, not {half_life!r}")
+    """Return ``half_life`` if it is None or a number from 1 to LONGEST, else raise UsageError."""
+    if half_life is not None and not _is_within(half_life, 1.0, LONGEST):
+        raise UsageError(
+            f"forget must be None or a number from 1 to {LONGEST:g}, not {reprlib.repr(half_life)}"
+        )
     return None if half_life is None else float(half_life)
+
+
+def check_bounds(attributes: Any, coordinates: Any, name_bytes: Any) -> tuple[int, int, int]:
+    """The bounds of a vocabulary, if they are within their own, else raise UsageError."""
+    return (
+        check_count("max_attributes", attributes),
+        check_count("max_coordinates", coordinates),
+        check_count("max_name_bytes", name_bytes, MOST_NAME_BYTES),
+    )
 
 
 def _pace(said: Settings, loss: Loss) -> Pace | None:
@@ -115,15 +133,20 @@ def _pace(said: Settings, loss: Loss) -> Pace | None:
         raise UsageError("rho='auto' is for losses of bounded slope: hinge and logistic for classes, "
                          "absolute, huber and epsilon_insensitive for numbers")  # fmt: skip
     if said.horizon is not None:
-        check_count("horizon", said.horizon)
+        check_count("horizon", said.horizon, int(LONGEST))
     if said.regularity is not None and said.gamma != AUTO:
         raise UsageError("regularity has a meaning with gamma='auto' only")
     lam = DEFAULT_REGULARITY if said.regularity is None else said.regularity
-    if not (_is_positive(lam) and lam <= 1.0):
-        raise UsageError(f"regularity must be a number above 0 and at most 1, not {lam!r}")
-    gamma = None if said.gamma == AUTO else check_gamma(said.gamma)
+    if not _is_within(lam, LEAST, 1.0):
+        raise UsageError(f"regularity must be a number from {LEAST:g} to 1, not {reprlib.repr(lam)}")
+    gamma = None if said.gamma == AUTO else _checked_gamma(said.gamma)
     return Pace(gamma, lam, said.horizon)
 
 
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 < value < np.inf
+def _checked_gamma(gamma: Any) -> int:
+    """The order of the kernel; beyond MOST_GAMMA what a kernel says would not fit into a number."""
+    return check_gamma(check_count("gamma", gamma, MOST_GAMMA))
+
+
+def _is_within(value: Any, least: float, most: float) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= most

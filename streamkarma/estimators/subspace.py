@@ -9,12 +9,13 @@ import numpy as np
 from river import base
 
 from streamkarma.core.mixture import Calibrated
-from streamkarma.core.moments import spread_of
+from streamkarma.core.scale import mean_and_deviation
 from streamkarma.core.subspace import Settings, Subspace
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.learner import Learner
 from streamkarma.estimators.regression import CoreRegressor
-from streamkarma.estimators.settings import check_count, check_forget, check_positive
+from streamkarma.estimators.settings import check_bounds, check_count, check_forget, check_positive
+from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.vocabulary import Record, observed_in
 
 
@@ -32,17 +33,17 @@ class SubspaceClassifier(CoreClassifier):
     indicators
         Let the linear model see which attributes are there.
     r
-        Variance of the noise in AROW, the linear model's update, above 0: the larger, the more
+        Variance of the noise in AROW, the linear model's update, 1e-12 to 1e12: the larger, the more
         cautious.
     shrink
-        How many events without any correlation each pair of attributes starts with, 0 or more.
+        How many events without any correlation each pair of attributes starts with, 0 or 1e-12 to 1e12.
     max_rank_dim
-        Most coordinates (numbers and categories) of which every pair is followed, 1 or more.
+        Most coordinates (numbers and categories) of which every pair is followed, 1 to 1,024.
         Beyond it a factor of ``rank`` dimensions takes their place, and nothing costs as much as
         there are attributes.
     rank
-        Dimensions of that factor, 1 or more.
-    scale, forget, max_attributes, max_coordinates, max_classes
+        Dimensions of that factor, 1 to 256.
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
         As in ``KARMAClassifier``.
 
     Attributes
@@ -82,6 +83,7 @@ class SubspaceClassifier(CoreClassifier):
         forget: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
+        max_name_bytes: int = 1024,
         max_classes: int = 1000,
     ) -> None:
         self.indicators = indicators
@@ -93,6 +95,7 @@ class SubspaceClassifier(CoreClassifier):
         self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
+        self.max_name_bytes = max_name_bytes
         self.max_classes = max_classes
         self.loss = "logistic"
         settings = _settings(self, regression=False)
@@ -107,7 +110,7 @@ class SubspaceRegressor(CoreRegressor):
     indicators, r, shrink, max_rank_dim, rank
         As in ``SubspaceClassifier``; the update is recursive least squares with a diagonal
         covariance.
-    scale, forget, max_attributes, max_coordinates
+    scale, forget, max_attributes, max_coordinates, max_name_bytes
         As in ``KARMARegressor``.
 
     Raises
@@ -134,6 +137,7 @@ class SubspaceRegressor(CoreRegressor):
         forget: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
+        max_name_bytes: int = 1024,
     ) -> None:
         self.indicators = indicators
         self.r = r
@@ -144,6 +148,7 @@ class SubspaceRegressor(CoreRegressor):
         self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
+        self.max_name_bytes = max_name_bytes
         self.loss = "squared"
         self._begin(Subspace(_settings(self, regression=True)))
 
@@ -157,7 +162,7 @@ class SubspaceImputer(base.Transformer):
 
     Parameters
     ----------
-    shrink, max_rank_dim, rank, forget, max_attributes, max_coordinates
+    shrink, max_rank_dim, rank, forget, max_attributes, max_coordinates, max_name_bytes
         As in ``SubspaceClassifier``.
 
     Raises
@@ -185,6 +190,7 @@ class SubspaceImputer(base.Transformer):
         forget: float | None = None,
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
+        max_name_bytes: int = 1024,
     ) -> None:
         self.shrink = shrink
         self.max_rank_dim = max_rank_dim
@@ -192,8 +198,10 @@ class SubspaceImputer(base.Transformer):
         self.forget = forget
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
+        self.max_name_bytes = max_name_bytes
         self._core = Subspace(_settings(self, regression=False))
-        self._learner = Learner(self._core, True, max_attributes, max_coordinates, forget)
+        bounds = check_bounds(max_attributes, max_coordinates, max_name_bytes)
+        self._learner = Learner(self._core, True, *bounds, forget)
 
     def learn_one(self, x: Record) -> None:
         """Learn from what is observed.
@@ -212,7 +220,8 @@ class SubspaceImputer(base.Transformer):
         return self.impute_one(x)
 
     def impute_one(self, x: Record) -> dict[Any, Any]:
-        """The event with what is missing filled in, leaving no trace."""
+        """The event, flattened if it is nested, with what is missing filled in; it leaves no trace."""
+        x = x if is_flat(x) else flatten(x)
         batch = self._learner.batch()
         batch.append(x, learned=False)
         neither = np.zeros(1, np.bool_)
@@ -224,7 +233,7 @@ class SubspaceImputer(base.Transformer):
             if name in observed:
                 continue
             if category is None:
-                mean, deviation = spread_of(self._learner.moments[place])
+                mean, deviation = mean_and_deviation(self._learner.moments[place])
                 result[name] = mean + deviation * float(completed[place])
             elif completed[place] > best.get(name, 0.0):
                 best[name], result[name] = completed[place], category
@@ -237,8 +246,8 @@ def _settings(said: Any, regression: bool) -> Settings:
         regression=regression,
         shrink=0.0 if said.shrink == 0 else check_positive("shrink", said.shrink),
         forget=check_forget(said.forget) or 0.0,
-        max_rank_dim=check_count("max_rank_dim", said.max_rank_dim),
-        rank=check_count("rank", said.rank),
+        max_rank_dim=check_count("max_rank_dim", said.max_rank_dim, 1024),
+        rank=check_count("rank", said.rank, 256),
     )
     if isinstance(said, SubspaceImputer):
         return settings

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from streamkarma.errors import RecordError
 from streamkarma.events.block import Block
+from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.vocabulary import PASSING, Record, Vocabulary
 
 _PYTHON = frozenset({float, int, bool})
@@ -50,6 +51,8 @@ class Batch:
 
     def append(self, record: Record, learned: bool) -> None:
         """Add an event; see ``Vocabulary.add`` and, if it is not ``learned``, ``peek``.
+
+        What is nested in it is flattened first.
 
         Raises
         ------
@@ -94,6 +97,15 @@ class Batch:
         return True
 
     def _append_any(self, record: Record, learned: bool) -> None:
+        try:
+            self._append_flat(record, learned)
+        except RecordError:
+            # Most events are flat, and to look first would cost them.
+            if is_flat(record):
+                raise
+            self._append_flat(flatten(record), learned)
+
+    def _append_flat(self, record: Record, learned: bool) -> None:
         before = len(self._coordinates)
         if learned:
             for coordinate, value in self._vocabulary.add(record):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from streamkarma.errors import RecordError
@@ -9,40 +11,51 @@ from streamkarma.errors import RecordError
 #: Deeper records are refused: real events are flat or nearly so, and depth is how a hostile
 #: record would make a reader recurse.
 MAX_DEPTH = 32
+#: Characters of all names of a record once they are joined: a long name around a long array would be
+#: repeated for each of its elements.
+MAX_NAMES = 1 << 26
 
 
-def is_flat(record: dict[str, Any]) -> bool:
+def is_flat(record: Mapping[Any, Any]) -> bool:
     """Whether no value is an object or an array."""
     return not any(isinstance(value, (dict, list)) for value in record.values())
 
 
-def flatten(record: dict[str, Any]) -> dict[str, Any]:
-    """Join nested names with dots, and number the elements of arrays.
+def flatten(record: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Join nested names with dots, and number the elements of arrays; other names stay what they are.
 
     Raises
     ------
     RecordError
-        If two values get the same name, or the record is nested deeper than MAX_DEPTH.
+        If two values get the same name, or the record is nested deeper than MAX_DEPTH, or its names
+        have more than MAX_NAMES characters.
 
     Examples
     --------
     >>> flatten({"gps": {"lat": 1.5, "fix": [True, None]}, "id": 7})
     {'gps.lat': 1.5, 'gps.fix.0': True, 'gps.fix.1': None, 'id': 7}
     """
-    flat: dict[str, Any] = {}
-    _flatten_into(flat, "", record, 1)
+    flat: dict[Hashable, Any] = {}
+    _flatten_into(flat, "", dict(record), 1, MAX_NAMES)
     return flat
 
 
-def _flatten_into(flat: dict[str, Any], prefix: str, value: Any, depth: int) -> None:
+def _flatten_into(flat: dict[Hashable, Any], prefix: str, value: Any, depth: int, left: int) -> int:
+    """Add what is in an object or an array; returns how many characters names may still have."""
     if depth > MAX_DEPTH:
         raise RecordError(f"nested deeper than {MAX_DEPTH} levels")
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, inner in items:
-        name = f"{prefix}{key}"
+        name = f"{prefix}{key}" if prefix else key
+        left -= len(name) if isinstance(name, str) else 0
+        if left < 0:
+            raise RecordError("nested names are too long once they are joined by dots")
         if isinstance(inner, (dict, list)):
-            _flatten_into(flat, name + ".", inner, depth + 1)
+            left = _flatten_into(flat, f"{name}.", inner, depth + 1, left)
         elif name in flat:
-            raise RecordError(f"the name {name!r} occurs twice once nested names are joined by dots")
+            raise RecordError(
+                f"the name {reprlib.repr(name)} occurs twice once nested names are joined by dots"
+            )
         else:
             flat[name] = inner
+    return left

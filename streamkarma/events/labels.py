@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.errors import RecordError
+from streamkarma.events.vocabulary import LONGEST_NAME, fits
 
 #: In place of an index: no label, and a label that has none yet.
 NONE, NEW = -1, -2
@@ -112,6 +114,8 @@ class Labels:
     ----------
     most
         Most classes.
+    longest
+        Most bytes of a label that is a string.
 
     Examples
     --------
@@ -124,8 +128,9 @@ class Labels:
     streamkarma.errors.RecordError: the label 3.5 is a number, where labels so far are strings
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, longest: int = LONGEST_NAME) -> None:
         self.most = most
+        self.longest = longest
         self.known: list[Label] = []
         self._indices: dict[Label, int] = {}
 
@@ -144,17 +149,20 @@ class Labels:
             raise RecordError(f"a label must be a boolean, a number or a string, not {_article(label)}")
         if isinstance(label, float) and not math.isfinite(label):
             raise RecordError(f"the label {label!r} is not finite")
-        if label not in self._indices and self.known:
-            if _kind(label) != _kind(self.known[0]):
-                raise RecordError(
-                    f"the label {label!r} is a {_kind(label)}, "
-                    f"where labels so far are {_kind(self.known[0])}s"
-                )
-            if len(self.known) >= self.most:
-                raise RecordError(
-                    f"the label {label!r} would be class {self.most + 1} of at most {self.most}"
-                )
+        if label not in self._indices:
+            self._check_new(label)
         return label
+
+    def _check_new(self, label: Label) -> None:
+        shown = reprlib.repr(label)
+        if not fits(label, self.longest):
+            raise RecordError(f"the label {shown} is longer than {self.longest:,} bytes")
+        if self.known and _kind(label) != _kind(self.known[0]):
+            raise RecordError(
+                f"the label {shown} is a {_kind(label)}, where labels so far are {_kind(self.known[0])}s"
+            )
+        if len(self.known) >= self.most:
+            raise RecordError(f"the label {shown} would be class {self.most + 1} of at most {self.most}")
 
     def indices(self, labels: Sequence[Label | None]) -> NDArray[np.int64]:
         """Index of each checked label, NONE where there is none, NEW for one not entered."""

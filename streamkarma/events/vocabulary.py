@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -21,10 +22,27 @@ from streamkarma.errors import RecordError
 #: Indices from here on stand for names that were seen while predicting and are not stored.
 PASSING = 1 << 30
 
+#: A name or a category is no longer, in bytes of UTF-8, unless more is asked for.
+LONGEST_NAME = 1024
+#: Names and categories are together no longer: of each coordinate the attribute's name and the category.
+MOST_NAME_BYTES = 16 << 20
+#: So many attributes of which something is ignored are named to the user, cut to so many characters.
+_MOST_NAMED, _SHOWN = 5, 60
+
 Record = Mapping[Any, Any]
+
+#: What names can be that were saved.
+_NAMES = (str, int, float, bool, type(None))
 
 #: Numbers that are refused; of numpy's only complex128 is a ``complex``.
 _COMPLEX = (complex, np.complexfloating)
+
+
+#: A string that is taken for the number it spells, as JSON would write it or nearly so. With a
+#: leading zero (a postal code) or in another form (a date, "1_000", "inf") it is a category.
+_SPELLED = re.compile(r"\s*[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
+#: Longer strings are not looked at: no number is written with more characters.
+_LONGEST_SPELLED = 32
 
 
 class Vocabulary:
@@ -35,6 +53,9 @@ class Vocabulary:
     max_attributes, max_coordinates
         Most attributes and coordinates that are given an index. Values past either bound
         are ignored, as if they were missing, and counted in ``ignored``.
+    max_name_bytes
+        Longest name of an attribute, and longest category. Longer ones are ignored alike, and so is
+        what is new once all names and categories have MOST_NAME_BYTES.
 
     Examples
     --------
@@ -47,14 +68,21 @@ class Vocabulary:
     ('wind', 'S')
     """
 
-    def __init__(self, max_attributes: int, max_coordinates: int) -> None:
+    def __init__(self, max_attributes: int, max_coordinates: int,
+                 max_name_bytes: int = LONGEST_NAME) -> None:  # fmt: skip
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
+        self.max_name_bytes = max_name_bytes
         self.ignored = 0
+        #: What nobody was told yet about values that are ignored, a line each.
+        self._news: list[str] = []
+        self._named: set[str] = set()
+        self._bytes = 0
         self.attributes: dict[Hashable, int] = {}
         #: Coordinate of the numeric values of an attribute, by its name.
         self.numeric: dict[Hashable, int] = {}
         self._categories: dict[tuple[Hashable, str], int] = {}
+        self._names: list[Hashable] = []
         self._coordinates: list[tuple[Hashable, str | None]] = [(None, None)]
         self._owners = np.zeros(16, np.int32)
         self._numbers = np.zeros(16, np.bool_)
@@ -113,7 +141,7 @@ class Vocabulary:
         for name, category, value in sorted(new, key=_by_text):
             coordinate = self._enter(name, category)
             if coordinate is None:
-                self.ignored += 1
+                self._ignore(name, category)
             else:
                 items.append((coordinate, value))
         return items
@@ -133,18 +161,17 @@ class Vocabulary:
                 new.append((name, category, value))
             else:
                 items.append((int(self._owners[coordinate]), coordinate, value))
-        passing_attributes, passing_coordinates = 0, 0
+        passing_attributes, passing_coordinates, passing_bytes = 0, 0, 0
         for name, category, value in sorted(new, key=_by_text):
             attribute = self.attributes.get(name)
-            if self.coordinate_count + passing_coordinates >= self.max_coordinates:
+            if self._lack(name, category, passing_attributes, passing_coordinates, passing_bytes) is not None:
                 continue
             if attribute is None:
-                if self.attribute_count + passing_attributes >= self.max_attributes:
-                    continue
                 attribute = PASSING + passing_attributes
                 passing_attributes += 1
             coordinate = PASSING + passing_coordinates
             passing_coordinates += 1
+            passing_bytes += _size(name, category)
             items.append((attribute, coordinate, 0.0 if scale and category is None else value))
         return items
 
@@ -153,15 +180,74 @@ class Vocabulary:
             return self.numeric.get(name)
         return self._categories.get((name, category))
 
+    def _lack(self, name: Hashable, category: str | None, attributes: int = 0, coordinates: int = 0,
+              size: int = 0) -> str | None:  # fmt: skip
+        """Why a new coordinate cannot have an index, as the text of a line; None if it can.
+
+        ``attributes``, ``coordinates`` and ``size`` are what others are to have before it.
+        """
+        known = name in self.attributes
+        if not fits(name, self.max_name_bytes):
+            return (f"attribute {{name}} is ignored: its name is longer than {self.max_name_bytes:,} bytes "
+                    "(--max-name-bytes)")  # fmt: skip
+        if not fits(category, self.max_name_bytes):
+            return (f"attribute {{name}}: categories longer than {self.max_name_bytes:,} bytes are ignored "
+                    "(--max-name-bytes)")  # fmt: skip
+        what = "attribute {name}: new categories are" if known else "attribute {name} is"
+        if self.coordinate_count + coordinates >= self.max_coordinates:
+            return (f"{what} ignored: {self.max_coordinates:,} numbers and categories have a place "
+                    "(--max-coordinates)")  # fmt: skip
+        if not known and self.attribute_count + attributes >= self.max_attributes:
+            return f"{what} ignored: {self.max_attributes:,} attributes have a place (--max-attributes)"
+        if self._bytes + size + _size(name, category) > MOST_NAME_BYTES:
+            return f"{what} ignored: names and categories have {MOST_NAME_BYTES:,} bytes already"
+        return None
+
+    def _ignore(self, name: Hashable, category: str | None) -> None:
+        """Count a value that is ignored, and have the first ones of an attribute named."""
+        self.ignored += 1
+        if len(self._named) > _MOST_NAMED:
+            return
+        lack, shown = self._lack(name, category), _shown(name)
+        if lack is None or shown in self._named:
+            return
+        if len(self._named) == _MOST_NAMED:
+            self._news.append("values of more attributes are ignored; they are counted, and not named here")
+        else:
+            self._news.append(lack.format(name=shown))
+        self._named.add(shown)
+
+    def kept(self, record: dict[str, Any]) -> dict[str, Any]:
+        """What of a flat record is worth keeping until it is learned.
+
+        That is not what is missing, and not what is too long, which is counted here.
+        """
+        kept = {}
+        for name, value in record.items():
+            if is_missing(value):
+                continue
+            if fits(name, self.max_name_bytes) and fits(value, self.max_name_bytes):
+                kept[name] = value
+            else:
+                self._ignore(name, value if isinstance(value, str) else None)
+        return kept
+
+    def news(self) -> list[str]:
+        """Lines on attributes of which a value was ignored for the first time, each given out once."""
+        news, self._news = self._news, []
+        return news
+
     def _enter(self, name: Hashable, category: str | None) -> int | None:
         """Give a name, and its category if it is one, an index; None past the bounds."""
-        if self.coordinate_count >= self.max_coordinates:
+        if self._lack(name, category) is not None:
             return None
         attribute = self.attributes.get(name)
         if attribute is None:
-            if self.attribute_count >= self.max_attributes:
-                return None
             attribute = self.attributes[name] = self.attribute_count
+            self._names.append(name)
+        # One and the same object, however many categories it has.
+        name = self._names[attribute - 1]
+        self._bytes += _size(name, category)
         coordinate = self.coordinate_count
         self._coordinates.append((name, category))
         if category is None:
@@ -181,12 +267,41 @@ class Vocabulary:
         Raises
         ------
         ValueError
-            If an entry occurs twice or does not fit the bounds.
+            If an entry occurs twice, is none, or does not fit the bounds.
         """
+        if type(ignored) is not int or ignored < 0:
+            raise ValueError("values ignored are not counted")
         for name, category in entries:
+            if not isinstance(name, _NAMES) or not isinstance(category, (str, type(None))):
+                raise ValueError("a name or a category is none")
             if self._find(name, category) is not None or self._enter(name, category) is None:
-                raise ValueError(f"the vocabulary cannot hold {name!r}")
+                raise ValueError(f"the vocabulary cannot hold {_shown(name)!r}")
         self.ignored = ignored
+
+
+def fits(text: object, longest: int) -> bool:
+    """Whether a text has no more bytes of UTF-8 than that, as everything has that is no text."""
+    if not isinstance(text, (str, bytes)) or 4 * len(text) <= longest:
+        return True
+    return len(text) <= longest and _length(text) <= longest
+
+
+def _length(text: object) -> int:
+    if isinstance(text, str):
+        return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+    return len(text) if isinstance(text, bytes) else 0
+
+
+def _size(name: Hashable, category: str | None) -> int:
+    """What a coordinate has of MOST_NAME_BYTES."""
+    return _length(name) + _length(category)
+
+
+def _shown(name: Hashable) -> str:
+    """A name as it can stand in a line."""
+    text = str(name)
+    cut = text[:_SHOWN] + "…" * (len(text) > _SHOWN)
+    return "".join(c if c.isprintable() else "�" for c in cut)
 
 
 def _by_text(item: tuple[Hashable, str | None, float]) -> tuple[str, str, str]:
@@ -205,12 +320,27 @@ def observed_in(record: Record) -> list[tuple[Hashable, str | None, float]]:
     items: list[tuple[Hashable, str | None, float]] = []
     for name, value in record.items():
         if isinstance(value, str):
-            items.append((name, value, 1.0))
+            number = spelled_number(value)
+            items.append((name, value, 1.0) if number is None else (name, None, number))
         elif value is not None:
             number = as_number(name, value)
             if not math.isnan(number):
                 items.append((name, None, number))
     return items
+
+
+def spelled_number(text: str) -> float | None:
+    """The finite number that a string spells; None if it is a category.
+
+    Examples
+    --------
+    >>> spelled_number("-1.5"), spelled_number("2e3"), spelled_number("02139"), spelled_number("v1")
+    (-1.5, 2000.0, None, None)
+    """
+    if len(text) > _LONGEST_SPELLED or _SPELLED.fullmatch(text) is None:
+        return None
+    number = float(text)
+    return number if math.isfinite(number) else None
 
 
 def is_missing(value: Any) -> bool:

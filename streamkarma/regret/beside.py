@@ -1,4 +1,4 @@
-"""The tracker beside any river model, and its figure as a river metric."""
+"""The tracker beside any river model."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 from river import base
-from river.metrics.base import Metric
 
 from streamkarma.core.moments import encode
+from streamkarma.core.scale import nothing
 from streamkarma.errors import UsageError
 from streamkarma.estimators.learner import check_weight
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import Labels
 from streamkarma.events.vocabulary import Record, Vocabulary, as_number
 from streamkarma.regret.losses import LOSSES
+from streamkarma.regret.metric import RegressionRegretMetric, RegretMetric
 from streamkarma.regret.tracker import Tracker, chosen
 
 #: Events that are encoded together; nothing that is asked for ever waits for a block to fill.
@@ -86,7 +87,7 @@ class RegretTracker:
         self._tracker = Tracker(chosen(baselines), memory, seconds, seed)
         self._vocabulary = Vocabulary(1 << 20, 1 << 20)
         self._labels = Labels(1 << 20)
-        self._moments = np.zeros((1, 3))
+        self._moments = nothing(1)
         self._batch = Batch(self._vocabulary, scale)
         self._facts: list[tuple[float, float, float, float]] = []
 
@@ -161,9 +162,10 @@ class RegretTracker:
         """
         return _Watched(model, self) if self.task == "classification" else _WatchedRegressor(model, self)
 
-    def metric(self, baseline: str | None = None) -> RegretMetric:
+    def metric(self, baseline: str | None = None) -> RegretMetric | RegressionRegretMetric:
         """The regret per event as a river metric; see ``RegretMetric``."""
-        return RegretMetric(self, baseline)
+        kind = RegretMetric if self.task == "classification" else RegressionRegretMetric
+        return kind(self, baseline)
 
     @property
     def _kind(self) -> str:
@@ -194,7 +196,7 @@ class RegretTracker:
             return
         missing = self._vocabulary.coordinate_count - len(self._moments)
         if missing > 0:
-            self._moments = np.concatenate([self._moments, np.zeros((missing + len(self._moments), 3))])
+            self._moments = np.concatenate([self._moments, nothing(missing + len(self._moments))])
         learned = np.ones(len(self._facts), np.bool_)
         block = encode(
             self._batch.block(), self._vocabulary.numbers, self._moments, learned, self.scale, True, np.inf
@@ -202,66 +204,6 @@ class RegretTracker:
         facts, self._facts = np.array(self._facts), []
         self._batch = Batch(self._vocabulary, self.scale)
         self._tracker.take(block, np.arange(len(facts)), facts, self._kind, self.loss)
-
-
-class RegretMetric(Metric):
-    """Regret per event against the best baseline so far, or against one of them.
-
-    It shows what its tracker knows; the labels that it is updated with it has no use for. With
-    nothing known yet it is 0.
-
-    Parameters
-    ----------
-    tracker
-        Who knows.
-    baseline
-        A name, or None for the baseline that suffered least.
-
-    Examples
-    --------
-    >>> from river import datasets, evaluate
-    >>> from streamkarma import KARMAClassifier
-    >>> tracker = RegretTracker(baselines="zero")
-    >>> data = datasets.Phishing().take(200)
-    >>> metric = evaluate.progressive_val_score(data, tracker.beside(KARMAClassifier()), tracker.metric())
-    >>> rows = tracker.finish()
-    >>> metric.get() == rows["zero"]["regret_per_event"]
-    True
-    """
-
-    def __init__(self, tracker: RegretTracker, baseline: str | None = None) -> None:
-        self.tracker = tracker
-        self.baseline = baseline
-
-    def update(self, y_true: Any, y_pred: Any) -> None:
-        """Do nothing: the tracker is told by the model it stands beside."""
-
-    def revert(self, y_true: Any, y_pred: Any) -> None:
-        """Do nothing, as ``update``."""
-
-    @property
-    def requires_labels(self) -> bool:
-        """False: probabilities will do."""
-        return False
-
-    @property
-    def bigger_is_better(self) -> bool:
-        """False: less regret is better."""
-        return False
-
-    def works_with(self, model: base.Estimator) -> bool:
-        """Whether the model is one that the tracker stands beside."""
-        return isinstance(model, (_Watched, _WatchedRegressor)) and model.tracker is self.tracker
-
-    def get(self) -> float:
-        """Regret per event, in the tracker's loss."""
-        rows = {name: row for name, row in self.tracker.summary().items() if "problem" not in row}
-        if self.baseline is not None:
-            rows = {name: row for name, row in rows.items() if name == self.baseline}
-        if not rows:
-            return 0.0
-        best = min(rows.values(), key=lambda row: row["baseline_loss"] / row["events"])
-        return float(best["regret_per_event"])
 
 
 class _Watched(base.Classifier):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.checkpoint import finite, natural
 from streamkarma.events.block import Block
 
 Floats = NDArray[np.float64]
@@ -16,6 +17,9 @@ Arrays = dict[str, NDArray[Any]]
 
 #: Columns of what is kept of an event beside its items.
 TARGET, WEIGHT, LOSS, ERROR = range(4)
+
+#: Of the arrays that are kept: starts, facts, attributes, coordinates, values.
+_TYPES = [np.int64, np.float64, np.int32, np.int32, np.float64]
 
 #: Numbers in a dense table: 400 MB. A wider one is not made; whoever needs it hears of it.
 MOST_CELLS = 50_000_000
@@ -194,27 +198,37 @@ class Memory:
         ValueError
             If its parts contradict each other.
         """
-        memory = cls(int(header["limit"]), int(header["seed"]))
-        memory.events = int(header["events"])
+        memory = cls(natural(header["limit"]), natural(header["seed"], 2**31))
+        memory.events = natural(header["events"])
         starts, facts = arrays["starts"], arrays["facts"]
         kept = min(memory.limit, memory.events)
         items = (arrays["attributes"], arrays["coordinates"], arrays["values"])
         fits = (
             memory.limit >= 1
+            and [array.dtype for array in (starts, facts, *items)] == _TYPES
+            and all(bool(np.isfinite(array).all()) for array in (facts, *items))
+            and all(bool((array >= 0).all()) for array in items[:2])
             and facts.shape == (kept, 4)
             and starts.shape == (kept + 1,)
             and starts[0] == 0
             and bool((np.diff(starts) >= 0).all())
             and all(array.shape == (starts[-1],) for array in items)
         )
-        full = header["full"] or [None] * kept
+        full = [_vector(each) for each in header["full"] or [None] * kept]
         if not fits or len(full) != kept:
             raise ValueError("the events kept for the regret contradict each other")
         pairs = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
         memory._items = [(items[0][a:b].copy(), items[1][a:b].copy(), items[2][a:b].copy()) for a, b in pairs]
         memory._facts = np.array(facts)
-        memory._full = list(full)
+        memory._full = full
         return memory
+
+
+def _vector(kept: Any) -> dict[str, float] | None:
+    """A complete vector as it was kept; ValueError if it is none."""
+    if kept is None:
+        return None
+    return {name: finite(value) for name, value in dict(kept).items()}
 
 
 def uniform(t: Ints, seed: int) -> Floats:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.checkpoint import finite, natural
 from streamkarma.core.sums import add_products
 from streamkarma.events.block import Block
 from streamkarma.regret.losses import STRENGTH
@@ -96,7 +97,18 @@ class Sums:
             owners = np.full(needed, -1, np.int32)
             owners[:known] = self.owners
             self.matrix, self.owners = larger, owners
-        self.owners[coordinates] = attributes
+        entered = np.flatnonzero(self.owners[coordinates] < 0)
+        for coordinate, attribute in set(zip(coordinates[entered], attributes[entered], strict=True)):
+            self._enter(int(coordinate), int(attribute))
+
+    def _enter(self, coordinate: int, attribute: int) -> None:
+        """A coordinate that is new: it was observed, as 0, wherever its attribute was."""
+        siblings = np.flatnonzero(self.owners == attribute)
+        if len(siblings):
+            new, old = 3 + 2 * coordinate, 3 + 2 * int(siblings[0])
+            self.matrix[new] = self.matrix[old]
+            self.matrix[:, new] = self.matrix[:, old]
+        self.owners[coordinate] = attribute
 
     def best(self, name: str) -> float:
         """The least sum of w (y - f)² over linear f on the events as imputed.
@@ -153,10 +165,18 @@ class Sums:
     def restored(cls, header: dict[str, Any], arrays: Arrays) -> Sums:
         """From a ``state``; ValueError if its parts contradict each other."""
         sums = cls()
-        sums.learner, sums.error = float(header["learner"]), float(header["error"])
-        sums.events, sums.closed = int(header["events"]), bool(header["closed"])
+        sums.learner, sums.error = finite(header["learner"]), finite(header["error"])
+        sums.events, sums.closed = natural(header["events"]), bool(header["closed"])
         sums.matrix, sums.owners = np.array(arrays["matrix"]), np.array(arrays["owners"])
         size = 2 + 2 * len(sums.owners)
-        if sums.matrix.shape != ((2, 2) if sums.closed else (size, size)):
+        # No attribute has a higher number than its first coordinate.
+        sound = (
+            sums.matrix.dtype == np.float64
+            and (sums.owners.dtype == np.int32 and sums.owners.ndim == 1)
+            and bool(np.isfinite(sums.matrix).all())
+            and len(sums.owners) <= MOST
+            and bool(((sums.owners >= -1) & (sums.owners <= np.arange(len(sums.owners)))).all())
+        )
+        if not sound or sums.matrix.shape != ((2, 2) if sums.closed else (size, size)):
             raise ValueError("the sums kept for the regret contradict each other")
         return sums

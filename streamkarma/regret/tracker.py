@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.baselines.registry import REGISTRY
+from streamkarma.checkpoint import finite, natural
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
 from streamkarma.regret.memory import ERROR, LOSS, Arrays, Memory
@@ -252,9 +253,10 @@ class Tracker:
         tracker = cls([])
         tracker.memory = Memory.restored(header["memory"], arrays)
         tracker._numbers = bool(header["numbers"])
-        tracker._next = int(header["next"])
-        tracker.course = [(int(at), float(loss), float(error)) for at, loss, error in header["course"]]
-        tracker._totals = np.array(header["totals"], np.float64)
+        tracker._next = natural(header["next"])
+        tracker.course = [(natural(at), finite(loss), finite(error)) for at, loss, error in header["course"]]
+        loss, error = header["totals"]
+        tracker._totals = np.array([finite(loss), finite(error)])
         if tracker._next <= tracker.memory.events:
             raise ValueError("the next comparison is due before the events that were seen")
         if header["sums"] is not None:

@@ -12,8 +12,9 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
 from kafka.admin import MemberToRemove
 
-from streamkarma.broker import SetbackError, Trouble, connect, understood
+from streamkarma.broker.connection import SetbackError, Trouble, connect, understood
 from streamkarma.errors import RunError
+from streamkarma.lock import ModelLock
 from streamkarma.runtime.destinations import Destinations, check_distinct
 from streamkarma.runtime.job import Attachment, Job
 from streamkarma.runtime.journal import positions_state
@@ -28,6 +29,10 @@ from streamkarma.sinks.jsonlines import check_writable
 GRACE_SECONDS = 8.0
 #: Setbacks in a row, without a commit between them, after which there is no use in trying.
 MOST_SETBACKS = 6
+#: On a pipe the predictions may be all that is wanted; a service is started again some day.
+_NO_MODEL = (
+    "no --model: what is learned is lost at the end, and the next start goes on at the group's offsets"
+)
 #: Once the brokers were there, they are waited for until a signal comes.
 _FOREVER = float("inf")
 
@@ -68,12 +73,22 @@ class Attach:
             trouble = stack.enter_context(Trouble())
             stack.enter_context(self._stop.installed())
             path = plan.model
-            if path is None:
+            if path is not None:
+                # Of two that attach with it the older gives way; learn would not.
+                stack.callback(ModelLock(path, shared=True).release)
+            else:
                 path = str(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "model.karma")
             files = Destinations(plan, stack)
-            job = Job(plan, self._at, path, files, trouble, self._stop, Progress(plan))
+            dead = self._at.dead_letter_topic
+            kept = (
+                "--dead-letter-topic keeps them all" if dead is None else f"all of them are in topic {dead}"
+            )
+            job = Job(plan, self._at, path, files, trouble, self._stop, Progress(plan, kept))
+            if plan.model is None:
+                job.say(_NO_MODEL)
             self._worker = Worker(job)
             ignored_before = self._worker.session.ignored_before
+            job.progress.begin(self._worker.session)
             try:
                 self._look_around(job)
             except InterruptedError:
@@ -90,7 +105,7 @@ class Attach:
                 session.ignored_before = ignored_before
                 session.leave()
                 job.progress.close(session, stack, **self._more(job))
-        return 0 if self._stop.number is None else 128 + self._stop.number
+        return job.progress.code if self._stop.number is None else 128 + self._stop.number
 
     def _work(self, job: Job) -> None:
         """Work, and after each setback begin again from what is safe."""
@@ -105,6 +120,7 @@ class Attach:
                     raise RunError(f"{job.setbacks} attempts in a row failed: {setback}") from setback
                 job.say(f"setback: {setback}; going on from the last commit")
                 self._worker.session.leave()
+                job.begin_again()
                 self._pause(0.25 * 2**job.setbacks)
                 self._worker = Worker(job)
 
@@ -175,5 +191,7 @@ class Attach:
             "positions": positions_state(self._worker.positions),
             "replayed": job.replayed,
             "lost": job.lost,
+            "recreated": sorted(job.recreated),
+            "tombstones": job.tombstones,
         }
         return {"kafka": kafka}

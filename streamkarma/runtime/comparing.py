@@ -147,7 +147,7 @@ def opened(plan: Plan, tasked: Tasked, full: bool, state: Any, arrays: Arrays,
     try:
         tracker = Tracker.restored(state, arrays)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise ModelFileError(f"{path} holds no sample for the regret: {error!r}") from error
+        raise ModelFileError(f"{path} holds no sample for the regret: {error!r:.200}") from error
     if plan.regret_memory not in (None, tracker.memory.limit):
         raise UsageError(
             f"{path} keeps a sample of {tracker.memory.limit:,} events for the regret, not "

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from math import isfinite
 from typing import Any, NamedTuple
 
-from streamkarma.errors import RecordError
+from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learner import check_weight
-from streamkarma.events.vocabulary import as_number, is_missing
+from streamkarma.estimators.learners import Model
+from streamkarma.events.vocabulary import LONGEST_NAME, as_number, fits, is_missing
+from streamkarma.runtime.plan import Plan
 from streamkarma.sources.names import ID, IGNORED, TARGET, WEIGHT
+
+#: In place of the name of an attribute: the time is that of this machine's clock.
+NOW = "now"
+
+#: Most numbers of a complete vector.
+_MOST_NUMBERS = 16384
 
 
 class Taken(NamedTuple):
-    """What was in a record beside its attributes and the target: id, weight, complete vector."""
+    """What was in a record beside its attributes and the target: id, weight, complete vector, time."""
 
     id: Any
     weight: float
     full: dict[str, float] | None
+    time: float | None = None
 
 
 class Fields(NamedTuple):
@@ -33,6 +45,8 @@ class Fields(NamedTuple):
         Left out.
     full
         The complete vector, for comparisons with who saw that; None for none.
+    time
+        When the event happened; NOW for this machine's clock, None if nobody asks.
     """
 
     target: str = "y"
@@ -40,17 +54,40 @@ class Fields(NamedTuple):
     weight: str | None = None
     ignore: tuple[str, ...] = ()
     full: str | None = None
+    time: str | None = None
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Fields:
+        """From what was kept beside a model.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If that is something else.
+        """
+        fields = cls(**{**state, "ignore": tuple(state.get("ignore", ()))})
+        optional = (fields.id, fields.weight, fields.full, fields.time)
+        texts = all(isinstance(name, str) for name in (fields.target, *fields.ignore))
+        if not texts or not all(name is None or isinstance(name, str) for name in optional):
+            raise ValueError("a name is none")
+        return fields
 
     @property
     def only_target(self) -> bool:
         """Whether there is nothing but a target to take out."""
-        return self.id is None and self.weight is None and self.full is None and not self.ignore
+        others = (self.id, self.weight, self.full, self.timed)
+        return not self.ignore and all(name is None for name in others)
+
+    @property
+    def timed(self) -> str | None:
+        """The attribute that holds the time, or None."""
+        return None if self.time == NOW else self.time
 
     @property
     def roles(self) -> dict[str, int] | None:
         """What these names are to the scanner; None if they are more than it can tell apart."""
         pairs = [(self.target, TARGET), (self.id, ID), (self.weight, WEIGHT)]
-        pairs += [(name, IGNORED) for name in set(self.ignore)]
+        pairs += [(name, IGNORED) for name in {*self.ignore, self.timed}]
         roles = {name: role for name, role in pairs if name is not None}
         clear = len(roles) == sum(name is not None for name, _ in pairs)
         return roles if clear and self.full is None and not self.nested else None
@@ -58,7 +95,7 @@ class Fields(NamedTuple):
     @property
     def nested(self) -> bool:
         """Whether a name has a dot, and may lie inside of objects, which are then flattened first."""
-        special = [self.target, self.id, self.weight, *self.ignore]
+        special = [self.target, self.id, self.weight, self.timed, *self.ignore]
         return any(name is not None and "." in name for name in special)
 
     def take(self, record: dict[str, Any]) -> Taken:
@@ -67,21 +104,79 @@ class Fields(NamedTuple):
         Raises
         ------
         RecordError
-            If the weight is none, or the complete vector holds something else than numbers.
+            If weight or time are none, or the complete vector holds something else than numbers.
         """
         identity = record.pop(self.id, None) if self.id else None
         weight = record.pop(self.weight, None) if self.weight else None
+        time = record.pop(self.timed, None) if self.timed else None
         for name in self.ignore:
             record.pop(name, None)
         vector = _vector(record.pop(self.full, None)) if self.full else None
-        return Taken(identity, 1.0 if weight is None else check_weight(weight), vector)
+        seconds = None if is_missing(time) else seconds_of(time)
+        return Taken(identity, 1.0 if weight is None else check_weight(weight), vector, seconds)
 
 
 def _vector(value: Any) -> dict[str, float] | None:
     if value is None:
         return None
-    if isinstance(value, dict):
+    if isinstance(value, dict) and len(value) <= _MOST_NUMBERS and all(fits(n, LONGEST_NAME) for n in value):
         numbers = {name: as_number(name, each) for name, each in value.items() if not is_missing(each)}
         if len(numbers) == len(value):
             return numbers
-    raise RecordError("the complete vector is an object of numbers, with none missing")
+    raise RecordError(
+        f"the complete vector is an object of numbers, with none missing: {_MOST_NUMBERS:,} at most, "
+        f"with names of {LONGEST_NAME:,} bytes or less"
+    )
+
+
+def seconds_of(time: Any) -> float:
+    """A time in seconds since 1970: a number of them, or ISO 8601, in UTC unless it says otherwise.
+
+    Raises
+    ------
+    RecordError
+        If it is neither, or before 1970.
+
+    Examples
+    --------
+    >>> seconds_of(1.5), seconds_of("1970-01-01T00:01:00Z"), seconds_of("1970-01-02")
+    (1.5, 60.0, 86400.0)
+    """
+    seconds = -1.0
+    try:
+        if isinstance(time, str):
+            moment = datetime.fromisoformat(time)
+            seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        elif isinstance(time, (int, float)) and not isinstance(time, bool):
+            seconds = float(time)
+    except (ValueError, OverflowError):
+        pass
+    if not (isfinite(seconds) and seconds >= 0.0):
+        raise RecordError(f"the time must be seconds since 1970 or ISO 8601, not {time!r:.60}")
+    return seconds
+
+
+def chosen_fields(plan: Plan, kept: Mapping[str, Any], model: Model, path: str | None) -> Fields:
+    """The names that a plan gives, and those that were kept with its model.
+
+    Raises
+    ------
+    UsageError
+        If the model is to learn on with names that make other attributes of the same records.
+    """
+    if plan.learn and model.steps:
+        for name, value in plan.fields.items():
+            # A model made in Python has none of them.
+            made = kept.get(name)
+            old, new = (set(each or ()) if name == "ignore" else {each} - {None} for each in (made, value))
+            # A name that is no longer left out would be an attribute, and one that is now may be one.
+            if old - new or any(each in model.vocabulary.attributes for each in new - old):
+                raise UsageError(
+                    f"{path} was made with {name} {_listed(old)}, not {_listed(new)}; "
+                    "leave the option out or begin another model"
+                )
+    return Fields.restored(dict(kept))._replace(**plan.fields)
+
+
+def _listed(names: set[Any]) -> str:
+    return ", ".join(sorted(names)) or "none"

@@ -86,7 +86,7 @@ class Gathered:
         if taken is None:
             weights, identities, full = [1.0] * len(given), [None] * len(given), []
         else:
-            identities, weights, full = (list(column) for column in zip(*taken, strict=True))
+            identities, weights, full, _ = (list(column) for column in zip(*taken, strict=True))
         added = len(records)
         if not self.batch.extend_plain(records):
             learned = [learn and y is not None and w > 0.0 for y, w in zip(given, weights, strict=True)]

@@ -7,13 +7,15 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka import TopicPartition
 
-from streamkarma.broker import Settings, Trouble
+from streamkarma.broker.connection import Client, Trouble, connect
+from streamkarma.broker.settings import Settings
+from streamkarma.errors import UsageError
 from streamkarma.runtime.destinations import Destinations
 from streamkarma.runtime.output import Tally
 from streamkarma.runtime.plan import Plan
@@ -98,12 +100,18 @@ class Job:
         Events that were learned again after a crash.
     lost
         Records a topic no longer had, by ``topic/partition``.
+    recreated
+        Topics whose id has changed: deleted and recreated.
+    tombstones
+        Records without a value, which are neither learned nor rejected.
     setbacks
         Setbacks since the last commit.
     """
 
     def __init__(self, plan: Plan, at: Attachment, path: str, files: Destinations, trouble: Trouble,
                  stop: StopSignal, progress: Progress) -> None:  # fmt: skip
+        if not at.group.strip():
+            raise UsageError("--group cannot be empty")
         self.plan = plan
         self.at = at
         self.path = path
@@ -119,6 +127,8 @@ class Job:
         self.tally: Tally | None = None
         self.replayed = 0
         self.lost: dict[str, int] = {}
+        self.recreated: set[str] = set()
+        self.tombstones = self._tombstones_committed = 0
         self.setbacks = 0
         #: Whether a signal has come.
         self.stopped = stop.has_come
@@ -141,7 +151,20 @@ class Job:
     def committed(self, tally: Tally) -> None:
         """A commit has come about: this was counted, and whatever went wrong is over."""
         self.tally = tally
+        self._tombstones_committed = self.tombstones
         self.setbacks = 0
+
+    def begin_again(self) -> None:
+        """What was counted since the last commit is counted again."""
+        self.tombstones = self._tombstones_committed
+
+    def connect(self, kind: Callable[..., Client], **arguments: Any) -> Client:
+        """Make a client of kafka-python, waiting for the brokers as long as this job does."""
+
+        def make(milliseconds: int) -> Client:
+            return kind(**{**arguments, "bootstrap_timeout_ms": milliseconds})
+
+        return connect(make, self.settings, self.trouble, self.patience, self.say, self.stopped)
 
     def watch(self, heard: bool) -> None:
         """Say once that the brokers have gone, and that they are back."""

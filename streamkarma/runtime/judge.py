@@ -88,9 +88,14 @@ class Judge:
         """
         model = self._tasked.model
         if isinstance(model, CoreRegressor):
-            verdict, losses = self._run_regression(model, batch, labels, weights, rows, made, full)
-        else:
-            verdict, losses = self._run_classification(model, batch, labels, weights, rows, made, full)
+            # What was said of an event before its stream turned out to be a regression is no number.
+            made = {t: before for t, before in made.items() if len(before.scores) == 2}
+        # Values may be as large as they like: what comes of it is seen, and numpy need not say it as well.
+        with np.errstate(all="ignore"):
+            if isinstance(model, CoreRegressor):
+                verdict, losses = self._run_regression(model, batch, labels, weights, rows, made, full)
+            else:
+                verdict, losses = self._run_classification(model, batch, labels, weights, rows, made, full)
         if rows and made:
             for name, column in verdict.columns.items():
                 values = plain(column)
@@ -127,9 +132,9 @@ class Judge:
 
     @property
     def mean_loss(self) -> float | None:
-        """Mean loss of the labelled events so far, None before the first."""
+        """Mean loss of the labelled events so far, None before the first and if it is no number."""
         c = self.counted
-        return c.loss_total / c.loss_events if c.loss_events else None
+        return c.loss_total / c.loss_events if c.loss_events and math.isfinite(c.loss_total) else None
 
     def result(self) -> dict[str, float]:
         """The metrics so far."""
@@ -185,6 +190,8 @@ class Judge:
                         full: Full) -> tuple[Verdict, NDArray[np.float64]]:  # fmt: skip
         predictions, losses, spreads = model.run(batch, labels, weights)
         for t, before in made.items():
+            if len(before.scores) < 2:
+                continue  # it was made before the labels turned out to be numbers
             predictions[t], spreads[t] = before.scores
             losses[t] = model.suffered(predictions[t], labels[t], spreads[t])
         self._suffer(losses)

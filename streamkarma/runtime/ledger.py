@@ -12,6 +12,7 @@ from streamkarma.errors import ModelFileError
 from streamkarma.runtime.job import Job
 from streamkarma.runtime.journal import Journal, positions_from, positions_state
 from streamkarma.runtime.session import Session
+from streamkarma.runtime.tags import Tag
 from streamkarma.sinks.kafka import TopicSink
 
 #: A reader of the output waits at most so long for predictions that are made, in a busy
@@ -50,8 +51,8 @@ class Ledger:
     ----------
     positions
         Next offset of every partition the model has learned from.
-    tag
-        Marks the group's offsets as committed by this instance.
+    topic_ids
+        Ids of the topics of these partitions, as far as they are known.
     sink
         Who sends, or None.
     consumer
@@ -63,9 +64,10 @@ class Ledger:
         self._session = session
         try:
             self.positions = positions_from(session.kept.get("kafka", {}))
+            ids = session.kept.get("topic_ids", {})
+            self.topic_ids = {str(topic): str(each) for topic, each in ids.items()}
         except (AttributeError, TypeError, ValueError) as error:
             raise ModelFileError(f"{job.path} holds no list of offsets: {error!r}") from error
-        self.tag = f"streamkarma:{job.instance}"
         self.sink: TopicSink | None = None
         self.consumer: KafkaConsumer
         self._journal = Journal()
@@ -93,6 +95,23 @@ class Ledger:
             self.commit(checkpoint=True)
         if self._uncommitted_since is None:
             self._uncommitted_since = time.monotonic()
+
+    def is_another(self, topic: str, topic_id: str | None) -> bool:
+        """Whether this is not the id of the topic that was learned from."""
+        return topic_id is not None and self.topic_ids.get(topic, topic_id) != topic_id
+
+    def is_mine(self, topic: str, committed: OffsetAndMetadata) -> bool:
+        """Whether an offset was committed by this instance, and for the topic that it learned from."""
+        tag = Tag.read(committed.metadata)
+        return tag.instance == self._job.instance and not self.is_another(topic, tag.topic_id)
+
+    def forget(self, topic: str) -> None:
+        """Drop the offsets of a topic that was deleted; what was learned of it is in the file by now."""
+        for offsets in (self.positions, self._untold):
+            for partition in [tp for tp in offsets if tp.topic == topic]:
+                del offsets[partition]
+        self.topic_ids.pop(topic, None)
+        self._placed = True
 
     def place(self, partition: TopicPartition, offset: int) -> None:
         """A partition begins there. It is written with the next ``settle``: a crash skips nothing then."""
@@ -136,7 +155,7 @@ class Ledger:
         """
         if self.sink is not None and self._uncommitted_since is not None and self._journal:
             member, events = self.consumer.group_metadata(), self._session.loop.last
-            self.sink.commit(self._journal.ends, self.tag, member, events, self._journal.text())
+            self.sink.commit(self._tagged(self._journal.ends), member, events, self._journal.text())
             self._uncommitted_since = None
             self._confirmed = time.monotonic()
             self._job.committed(self._session.loop.tally())
@@ -150,7 +169,8 @@ class Ledger:
     def save(self) -> None:
         """Write the model with its positions; the journal begins anew."""
         loop = self._session.loop
-        self._session.save(kafka=positions_state(self.positions))
+        ids = {"topic_ids": dict(sorted(self.topic_ids.items()))} if self.topic_ids else {}
+        self._session.save(kafka=positions_state(self.positions), **ids)
         if self.sink is None:
             self._uncommitted_since = None
             self._job.committed(loop.tally())
@@ -199,7 +219,8 @@ class Ledger:
             _mind(error)
 
     def _tagged(self, ends: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetAndMetadata]:
-        return {tp: OffsetAndMetadata(end, self.tag, -1) for tp, end in ends.items()}
+        tags = {tp.topic: Tag(self._job.instance, self.topic_ids.get(tp.topic)).text() for tp in ends}
+        return {tp: OffsetAndMetadata(end, tags[tp.topic], -1) for tp, end in ends.items()}
 
 
 def _mind(error: errors.KafkaError) -> None:

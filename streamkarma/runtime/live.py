@@ -13,14 +13,17 @@ _HUGE = 1e300  # values are drawn as if not beyond it, so that their differences
 _PAUSE = 0.2  # seconds between two redraws
 _WINDOW = 5.0  # seconds the rate is taken over
 _POINTS = 240  # most a history has; even, since they are merged in pairs
+#: What the weights of experts are that are shown.
+MEAN_WEIGHTS = "mean weight of the last 1,000 events"
+
 _MARGIN = 30  # columns of a line's name, value and gaps, without its sparkline and note
 
 
 class Standing(NamedTuple):
     """How a run stands.
 
-    Loss and errors are means so far, experts have the weights of a mixture (none of another learner), and
-    the regret is per event, by baseline.
+    Loss and errors are means so far, experts have the mean weights of a mixture over the last 1,000 events
+    (none of another learner), and the regret is per event, by baseline.
     """
 
     events: int
@@ -137,7 +140,7 @@ class Live:
             rows.append(("vectors", f"{standing.support_vectors:,}{limit}", ""))
         lines = [f"{name:<10}  {value:>12}   {more}" for name, value, more in rows]
         if standing.experts:
-            lines.append(f"{'experts':<10}  {heaviest(standing.experts)}")
+            lines.append(f"{'experts':<10}  {heaviest(standing.experts)}   ({MEAN_WEIGHTS})")
         if standing.regret:
             lines.append(f"{'regret':<10}  {_regret(standing.regret)}")
         return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 import time
 from typing import Any
 
@@ -15,7 +16,7 @@ from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import Label, labelled
 from streamkarma.events.vocabulary import is_missing, observed_in
 from streamkarma.runtime.comparing import Comparing
-from streamkarma.runtime.fields import Fields, Taken
+from streamkarma.runtime.fields import NOW, Fields, Taken
 from streamkarma.runtime.gathered import Gathered, Ready
 from streamkarma.runtime.judge import Judge, Verdict
 from streamkarma.runtime.output import Counters, Letter, Output, Tally
@@ -29,6 +30,8 @@ from streamkarma.sources.records import Records, said
 #: Records that are read in the general way before the scanner is tried again; twice as many each
 #: time it finds nothing it can read.
 _PIECE = 32
+#: Most bytes of an id that is kept, as JSON, and most characters of what is said of a bad record.
+LONGEST_ID, _LONGEST_REASON = 1024, 500
 
 
 class Loop:
@@ -65,10 +68,12 @@ class Loop:
         self.first_rejected: str | None = None
         #: Why ``feed`` stopped before the last record, if it did.
         self.failure: str | None = None
+        #: Those that were fed first, to look for a hint in.
+        self.first_records: Records | None = None
+        self.learns = learn
         self._fields = fields
         self._nested = fields.nested
         self._only_target = fields.only_target
-        self._learn = learn
         self._output = output
         self._fail = fail
         self._next = first
@@ -97,21 +102,23 @@ class Loop:
         p = self.pending
         return (p.matched, p.unmatched, p.expired) if p is not None else (0, 0, 0)
 
-    def feed(self, records: Records) -> int:
-        """Process some records; returns how many that were.
+    def feed(self, records: Records, begin: int = 0, most: int = sys.maxsize) -> int:
+        """Process records from one on, until there have been so many events; returns where that is.
 
-        These are all, unless one of them is bad and is to stop the run: then ``failure``
+        It is behind the last of them, unless one is bad and is to stop the run: then ``failure``
         says so, and what came before it is learned.
         """
         self._records = records
-        at, piece = 0, _PIECE
-        while at < len(records):
-            scanned = self._scan(at)
+        if self.first_records is None:
+            self.first_records = records
+        at, piece, goal = begin, _PIECE, self.counters.events + most
+        while at < len(records) and (room := goal - self.counters.events - len(self._gathered.labels)) > 0:
+            scanned = self._scan(at, room)
             at += scanned
-            if at == len(records):
+            if at == len(records) or scanned == room:
                 break
             piece = _PIECE if scanned else 2 * piece
-            end = min(at + piece, len(records))
+            end = min(at + piece, len(records), at + room - scanned)
             if not records.refused and not records.labels_only and self.pending is None:
                 at += self._take_plain(at, end)
             for each in range(at, end):
@@ -120,7 +127,7 @@ class Loop:
                     return each
             at = end
         self._flush()
-        return len(records)
+        return at
 
     def scan_ahead(self, records: Records) -> Records:
         """Scan records that will be fed later; another thread may do so."""
@@ -128,9 +135,9 @@ class Loop:
             self._scanning.ahead(records)
         return records
 
-    def _scan(self, at: int) -> int:
-        """Process the common records from one on, and return how many these were."""
-        ready = None if self._scanning is None else self._scanning.ready(self._records, at)
+    def _scan(self, at: int, most: int) -> int:
+        """Process the common records from one on, up to so many, and return how many these were."""
+        ready = None if self._scanning is None else self._scanning.ready(self._records, at, most)
         if ready is None:
             return 0
         self._flush()
@@ -158,7 +165,7 @@ class Loop:
             taken = None if self._only_target else list(map(self._fields.take, records))
         except (orjson.JSONDecodeError, AttributeError, TypeError, RecordError):
             return 0
-        return self._gathered.extend(records, given, taken, begin, self._learn)
+        return self._gathered.extend(records, given, taken, begin, self.learns)
 
     def _numeric(self, given: list[Any]) -> bool:
         """Whether these are numbers to be predicted, and none too large."""
@@ -200,7 +207,9 @@ class Loop:
         pending, labels_only = self.pending, self._records.labels_only
         assert pending is not None
         key = orjson.dumps(taken.id)
-        now = self._records.time(at) if self._records.time else time.time()
+        if len(key) > LONGEST_ID:
+            raise RecordError(f"an id that a label is to find has at most {LONGEST_ID:,} bytes")
+        now = self._time(taken, at)
         waiting = self._gathered.waiting
         if waiting and (key in waiting or not is_missing(given) or pending.seconds is not None):
             # What waits is in its place before anything is looked up, or has had its time:
@@ -214,7 +223,7 @@ class Loop:
             self._add(record, early, self._label(record, early), taken, at)
             if is_missing(early):
                 observed = record if is_flat(record) else flatten(record)
-                kept = {name: value for name, value in observed.items() if not is_missing(value)}
+                kept = self.tasked.model.vocabulary.kept(observed)
                 self._gathered.waiting[key] = (len(self._gathered.labels) - 1, kept, now)
             else:
                 pending.settle_label(key)
@@ -230,15 +239,17 @@ class Loop:
         else:
             self._add(record, given, self._label(record, given), taken, at)
 
+    def _time(self, taken: Taken, at: int) -> float:
+        """When a record happened."""
+        assert self.pending is not None
+        if self._records.time is not None:
+            return self._records.time(at)
+        return time.time() if self._fields.time == NOW else self.pending.tick(taken.time)
+
     def _add(self, record: dict[str, Any], given: Any, label: Label | None, taken: Taken, at: int,
              made: Made | None = None) -> None:  # fmt: skip
-        learned = self._learn and label is not None and taken.weight > 0.0
-        try:
-            self._gathered.batch.append(record, learned)
-        except RecordError:
-            if is_flat(record):
-                raise
-            self._gathered.batch.append(flatten(record), learned)
+        learned = self.learns and label is not None and taken.weight > 0.0
+        self._gathered.batch.append(record, learned)
         self._gathered.append(given, label, taken, at, made)
 
     def _put_beside(self, record: dict[str, Any], at: int) -> None:
@@ -275,7 +286,7 @@ class Loop:
 
     def _run(self, ready: Ready) -> None:
         """Predict and learn events, and hand out the rows."""
-        weights = ready.weights if self._learn else np.zeros_like(ready.weights)
+        weights = ready.weights if self.learns else np.zeros_like(ready.weights)
         printed = self._output.predictions is not None
         columns = printed or bool(ready.waiting)
         judged = self.judge.run(ready.batch, ready.labels, weights, columns, ready.made, ready.full)
@@ -289,8 +300,10 @@ class Loop:
             events=c.events + events,
             learned=c.learned + int((there & (weights > 0.0)).sum()),
             unlabelled=c.unlabelled + events - int(there.sum()),
+            zero_weight=c.zero_weight + int((there & (ready.weights == 0.0)).sum()),
         )
         self._refresh()
+        self.tasked.announce_ignored()
         # Last, for whoever takes them may be gone, and what was learned is counted by now.
         if self._output.predictions is not None and rows is not None:
             self._output.predictions(rows, ready.at)
@@ -303,7 +316,7 @@ class Loop:
             pending.keep(key, Event(record, float(ready.weights[t]), made), then)
 
     def _refresh(self) -> None:
-        self._accepted = _accepted(self.tasked)
+        self._accepted = self.tasked.accepted()
         self._new_batch()
 
     def _new_batch(self) -> None:
@@ -323,23 +336,14 @@ class Loop:
 
     def _set_aside(self, at: int, value: bytes, error: RecordError) -> None:
         self.counters = self.counters._replace(rejected=self.counters.rejected + 1)
-        place = self._records.place(at)
-        reason = f"{said(place)}: {error}"
+        place, told = self._records.place(at), str(error)[:_LONGEST_REASON]
+        reason = f"{said(place)}: {told}"
         self.first_rejected = self.first_rejected or reason
         if self._fail:
             self.failure = reason
         if self._output.dead_letters is not None:
-            self._output.dead_letters(Letter(at, place, str(error), value))
+            self._output.dead_letters(Letter(at, place, told, value))
 
 
 #: What a row may have.
 _ORDER = ("n", "id", "prediction", "score", "probability", "target", "loss", "observed")
-
-
-def _accepted(tasked: Tasked) -> set[tuple[type, Any]]:
-    """Labels that need no second look, by type: True is not 1."""
-    accepted: set[tuple[type, Any]] = {(type(None), None)}
-    for label in getattr(tasked.model, "classes", ()):
-        kinds = (int, float) if type(label) in (int, float) else (type(label),)
-        accepted |= {(kind, label) for kind in kinds}
-    return accepted

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
+
+from streamkarma.estimators.judged import LARGEST_SCORE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -14,7 +18,7 @@ SCORE_BINS = 1 << 14
 
 
 class ClassificationMetrics:
-    """Errors, recalls, log loss and AUC of a run.
+    """Errors, recalls, log loss and AUC of a run; those that are no numbers are left out.
 
     An event for which no class was known yet, and so nothing predicted, is an error. The
     log loss is over the events whose class had been seen before; the AUC is that of binary
@@ -46,6 +50,7 @@ class ClassificationMetrics:
 
     def update_scores(self, scores: Floats, positive: NDArray[np.bool_]) -> None:
         """Count binary scores."""
+        scores = np.nan_to_num(scores, nan=0.0, posinf=LARGEST_SCORE, neginf=-LARGEST_SCORE)
         place = (scores / (1.0 + np.abs(scores)) + 1.0) * (SCORE_BINS / 2)
         bins = np.clip(place.astype(np.int64), 0, SCORE_BINS - 1)
         for row in (0, 1):
@@ -66,7 +71,7 @@ class ClassificationMetrics:
             result["auc"] = float((positives * below).sum() / negatives.sum() / positives.sum())
         if self._log_events:
             result["log_loss"] = self._log_loss / self._log_events
-        return result
+        return _finite(result)
 
 
 class RegressionMetrics:
@@ -94,7 +99,7 @@ class RegressionMetrics:
         self._count = total
 
     def result(self) -> dict[str, float]:
-        """The metrics of what was counted; r2 only where targets differed."""
+        """The metrics of what was counted that are numbers; r2 only where targets differed."""
         if not self._count:
             return {}
         result = {
@@ -103,7 +108,12 @@ class RegressionMetrics:
         }
         if self._spread > 0.0:
             result["r2"] = 1.0 - self._squared / self._spread
-        return result
+        return _finite(result)
+
+
+def _finite(metrics: dict[str, float]) -> dict[str, float]:
+    """Those that are numbers: of a model that overflowed the others say nothing."""
+    return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
 
 def _add(old: Ints, more: Ints) -> Ints:

@@ -11,11 +11,12 @@ from streamkarma.sources.records import Place
 
 
 class Counters(NamedTuple):
-    """What became of the records of a run."""
+    """What became of the records of a run; events of weight 0 have a label that is not learned."""
 
     events: int = 0
     learned: int = 0
     unlabelled: int = 0
+    zero_weight: int = 0
     rejected: int = 0
 
 

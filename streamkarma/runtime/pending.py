@@ -6,6 +6,10 @@ import math
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
+from streamkarma.checkpoint import finite, natural
+from streamkarma.estimators.classification import CoreClassifier
+from streamkarma.estimators.learner import check_weight
+from streamkarma.estimators.learners import Model
 from streamkarma.events.labels import Label
 
 
@@ -51,6 +55,11 @@ class Pending:
         Longest wait, or None for any. Time is that of the records, so a stream that is
         read again is remembered alike.
 
+    Attributes
+    ----------
+    clock
+        The latest time that a record said.
+
     Examples
     --------
     >>> pending = Pending(limit=1)
@@ -63,6 +72,7 @@ class Pending:
     def __init__(self, limit: int, seconds: float | None = None) -> None:
         self.limit = limit
         self.seconds = seconds
+        self.clock = 0.0
         #: Labels that found their event, labels that did not, and events that left without.
         self.matched = self.unmatched = self.expired = 0
         self._events: OrderedDict[bytes, tuple[float, Event]] = OrderedDict()
@@ -104,6 +114,12 @@ class Pending:
         del self._labels[key]
         self.matched += 1
 
+    def tick(self, time: float | None) -> float:
+        """The time, which never goes back, after a record that says it or does not."""
+        if time is not None:
+            self.clock = max(self.clock, time)
+        return self.clock
+
     def expire(self, now: float) -> None:
         """Drop what has waited too long."""
         if self.seconds is None:
@@ -132,23 +148,33 @@ class Pending:
             for key, (time, e) in self._events.items()
         ]
         labels = [[key.decode(), time, label] for key, (time, label) in self._labels.items()]
-        return {"limit": self.limit, "seconds": self.seconds, "events": events, "labels": labels}
+        bounds = {"limit": self.limit, "seconds": self.seconds, "clock": self.clock}
+        return {**bounds, "events": events, "labels": labels}
 
     @classmethod
-    def resumed(cls, state: dict[str, Any]) -> Pending:
-        """Go on with a ``state``.
+    def resumed(cls, state: dict[str, Any], model: Model) -> Pending:
+        """Go on with a ``state``, for a model.
 
         Raises
         ------
         KeyError, TypeError, ValueError
             If it is none.
         """
-        pending = cls(int(state["limit"]), None if state["seconds"] is None else float(state["seconds"]))
+        seconds = None if state["seconds"] is None else finite(state["seconds"])
+        pending = cls(natural(state["limit"]), seconds)
+        pending.clock = finite(state["clock"])
+        classes = len(model.classes) if isinstance(model, CoreClassifier) else 0
+        # Of two classes there is one score; of a regression, a prediction and a deviation.
+        widths = {1, *range(3, classes + 1)} if isinstance(model, CoreClassifier) else {1, 2}
         for key, time, record, weight, row, scores, known in state["events"]:
-            made = Made(dict(row), [math.nan if s is None else float(s) for s in scores], int(known))
-            pending._events[key.encode()] = (float(time), Event(dict(record), float(weight), made))
+            numbers = [math.nan if s is None else finite(s) for s in scores]
+            if len(numbers) not in widths:
+                raise ValueError("a prediction of other classes than there are")
+            made = Made(dict(row), numbers, natural(known))
+            event = Event(dict(record), check_weight(weight), made)
+            pending._events[key.encode()] = (finite(time), event)
         for key, time, label in state["labels"]:
-            pending._labels[key.encode()] = (float(time), label)
+            pending._labels[key.encode()] = (finite(time), label)
         return pending
 
 

@@ -37,6 +37,10 @@ class Plan(NamedTuple):
         Paths, ``-`` for standard output, None for none.
     fail
         Stop at the first bad record.
+    fresh
+        Begin a new model, whatever there is in the file.
+    strict
+        Fail if nothing could be learned, or no record be used.
     report_every
         Events between two lines of progress, 0 for none.
     quiet
@@ -73,6 +77,8 @@ class Plan(NamedTuple):
     dead_letters: str | None = None
     summary: str | None = None
     fail: bool = False
+    fresh: bool = False
+    strict: bool = False
     report_every: int = 0
     quiet: bool = False
     max_record_bytes: int = MAX_RECORD_BYTES

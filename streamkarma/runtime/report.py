@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
+from contextlib import suppress
 from typing import Any
 
+from streamkarma.errors import RecordError
 from streamkarma.estimators.learners import learner_of
-from streamkarma.runtime.live import Standing, heaviest
+from streamkarma.events.flatten import flatten
+from streamkarma.runtime.live import MEAN_WEIGHTS, Standing, heaviest
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Letter
+from streamkarma.sources.jsonlines import parse
+
+#: As many of the first records as are looked into for a hint.
+_FIRST = 100
+#: As many names as are shown, where none is near.
+_NAMES = 8
 
 
 def standing(loop: Loop, seconds: float) -> Standing:
@@ -34,7 +44,7 @@ def progress(now: Standing) -> str:
     if now.support_vectors is not None:
         parts.append(f"{now.support_vectors} support vectors")
     if now.experts:
-        parts.append(heaviest(now.experts))
+        parts.append(f"{MEAN_WEIGHTS}: {heaviest(now.experts)}")
     if now.regret:
         # Hardest to beat is the one that would have suffered least.
         best, worst = max(now.regret, key=now.regret.__getitem__), min(now.regret, key=now.regret.__getitem__)
@@ -65,6 +75,32 @@ def summarise(loop: Loop, ignored_before: int, seconds: float) -> dict[str, Any]
     return summary
 
 
+def useless(loop: Loop, target: str) -> str | None:
+    """Why nothing came of a whole run, if nothing did: a person will have meant something else."""
+    c = loop.counters
+    if not c.events and c.rejected and loop.failure is None:
+        return f"none of {c.rejected:,} records could be used"
+    labels = loop.pending is not None and any(
+        loop.pending.summary()[name] for name in ("matched", "unmatched")
+    )
+    if not (loop.learns and c.events and c.unlabelled == c.events) or labels:
+        return None
+    names = sorted(_first_names(loop) - {target})
+    near = difflib.get_close_matches(target.lower(), [name.lower() for name in names], 1)
+    meant = next((name for name in names if [name.lower()] == near), None)
+    hint = f"did you mean {meant}?" if meant else f"see --target, and the names {', '.join(names[:_NAMES])}"
+    return f"no event had the target {target}, so nothing was learned; {hint}"
+
+
+def _first_names(loop: Loop) -> set[str]:
+    """Names in the first records."""
+    names: set[str] = set()
+    for value in loop.first_records.values[:_FIRST] if loop.first_records is not None else ():
+        with suppress(RecordError):
+            names |= set(flatten(parse(value)))
+    return names
+
+
 def dead_letter(letter: Letter) -> dict[str, Any]:
     """A record that was set aside, as JSON."""
     return {**letter.place, "error": letter.error, "record": letter.value.decode(errors="replace")}
@@ -78,6 +114,8 @@ def table(summary: dict[str, Any]) -> str:
         ("learned", f"{summary['learned']:,}"),
         ("unlabelled", f"{summary['unlabelled']:,}"),
         ("rejected", f"{summary['rejected']:,}"),
+        *([("weight 0", f"{summary['zero_weight']:,}")] if summary["zero_weight"] else []),
+        *(("tombstones", f"{n:,}") for n in (summary.get("kafka", {}).get("tombstones"),) if n),
         *((f"labels {name}", f"{n:,}") for name, n in summary.get("pending", {}).items()),
         ("ignored values", f"{summary['ignored_attributes']:,}"),
         ("events per second", f"{summary['events_per_second']:,.0f}"),
@@ -88,13 +126,15 @@ def table(summary: dict[str, Any]) -> str:
     rows += [(name.replace("_", " "), f"{value:.4f}") for name, value in summary["metrics"].items()]
     rows.append(("attributes", f"{model['attributes']:,}"))
     if "experts" in model:
+        rows.append((f"{MEAN_WEIGHTS}:", ""))
         rows += [(f"  {name}", f"{weight:.3f}") for name, weight in model["experts"].items()]
     elif "support_vectors" in model:
         rows.append(("support vectors", f"{model['support_vectors']:,} of {model['budget'] or 'any number'}"))
     elif "weights" in model:
         rows.append(("weights", f"{model['weights']:,}{' hashed' if model['hashed'] else ''}"))
-    width = max(len(name) for name, _ in rows)
-    lines = [f"{name:<{width}}  {value:>12}" for name, value in rows]
+    rows.append(("memory", f"{model['bytes']:,} bytes"))
+    width = max(len(name) for name, value in rows if value)
+    lines = [f"{name:<{width}}  {value:>12}".rstrip() for name, value in rows]
     return "\n".join([*lines, *regret_table(summary["regret"]), *bound_lines(summary.get("bound"))])
 
 

@@ -12,8 +12,10 @@ from typing import Any
 from streamkarma.errors import OutputError, RunError, UsageError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.estimators.store import load_with_run
+from streamkarma.lock import ModelLock
 from streamkarma.runtime import report
 from streamkarma.runtime.destinations import Destinations, check_distinct
+from streamkarma.runtime.fields import NOW
 from streamkarma.runtime.live import Live
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.plan import Plan
@@ -50,8 +52,11 @@ class Run:
         check_writable(plan.summary)
         self._plan = plan
         self._progress = Progress(plan)
+        self._lock = ModelLock(plan.model) if plan.learn and plan.model is not None else None
         #: The model and what goes with it.
         self.session = Session(plan, plan.model, self._progress.say)
+        check_time(self.session)
+        self._progress.begin(self.session)
         self._stop = StopSignal()
         self._next_checkpoint = plan.checkpoint_every
         self._position = START
@@ -71,6 +76,8 @@ class Run:
         """
         plan, session = self._plan, self.session
         with ExitStack() as stack:
+            if self._lock is not None:
+                stack.callback(self._lock.release)
             stack.enter_context(self._stop.installed())
             session.wait_until(self._stop.has_come)
             stack.callback(session.leave)
@@ -82,7 +89,9 @@ class Run:
             self._progress.close(session, stack)
         if failure is not None:
             raise failure
-        return 0 if self._stop.number is None else 128 + self._stop.number
+        if self._stop.number is not None:
+            return 128 + self._stop.number
+        return self._progress.code
 
     def _learn(self, stack: ExitStack, lines: Iterator[Lines]) -> RunError | None:
         """Learn the lines and save; returns what was wrong with them, if they ended with that."""
@@ -127,12 +136,16 @@ class Run:
         with suppress(InterruptedError):
             while (block := next_block()) is not None:
                 lines, records = block
-                self._position = lines.position(loop.feed(records))
-                if loop.failure is not None:
-                    raise RunError(loop.failure)
-                if self.session.destinations is not None and self.session.destinations.unread:
-                    return
-                self._after_block(loop)
+                at = 0
+                while at < len(records):
+                    # Where a line was cut, only the end of the block is known in bytes of the input.
+                    at = loop.feed(records, at, sys.maxsize if lines.overlong else self._room(loop))
+                    self._position = lines.position(at)
+                    if loop.failure is not None:
+                        raise RunError(loop.failure)
+                    if self.session.destinations is not None and self.session.destinations.unread:
+                        return
+                    self._after_block(loop)
 
     def _blocks(self, stack: ExitStack, loop: Loop, lines: Iterator[Lines]) -> Callable[[], Block | None]:
         """What gives one block of records after another, and None at the end of the input."""
@@ -142,6 +155,11 @@ class Run:
         ahead = Ahead(((each, loop.scan_ahead(each.records())) for each in lines), self._stop.has_come)
         stack.callback(ahead.close)
         return ahead.next
+
+    def _room(self, loop: Loop) -> int:
+        """Events until the next checkpoint or report, which come when they were asked for."""
+        events = loop.counters.events
+        return min(self._next_checkpoint - events, self._progress.room(events))
 
     def _after_block(self, loop: Loop) -> None:
         if loop.counters.events >= self._next_checkpoint:
@@ -160,16 +178,25 @@ class Progress:
     ----------
     plan
         How much of that is wanted.
+    rejected_kept
+        What is said of the records set aside: where they are, or what would keep them.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, rejected_kept: str = "--dead-letters keeps them all") -> None:
         self._plan = plan
+        self._rejected_kept = rejected_kept
         self._begin = time.perf_counter()
         self._end: float | None = None
         self._next_report = plan.report_every
+        #: Once closed: why the whole run was of no use, or None.
+        self.useless: str | None = None
         # Rows and a table on one terminal would write over each other.
         apart = plan.predictions != "-" or not sys.stdout.isatty()
         self._live = Live.of(sys.stderr) if apart and not plan.quiet else None
+
+    def room(self, events: int) -> int:
+        """How many events more, after so many, until it is time to say something."""
+        return self._next_report - events if self._next_report else sys.maxsize
 
     def tell(self, loop: Loop) -> None:
         """Say how far the run is, if it is time to."""
@@ -190,9 +217,21 @@ class Progress:
         if not self._plan.quiet:
             print(line, file=sys.stderr, flush=True)
 
+    def begin(self, session: Session) -> None:
+        """Say what there is to know before the first event."""
+        if session.resuming is not None:
+            self.say(session.resuming)
+        if session.pending is not None and session.fields.time == NOW:
+            self.say("time: the clock of this machine, by which equal runs may differ")
+
     def over(self) -> None:
         """The stream has ended; what still comes is not counted in its time."""
         self._end = time.perf_counter()
+
+    @property
+    def code(self) -> int:
+        """The exit code of a run that has come to its end."""
+        return 1 if self._plan.strict and self.useless is not None else 0
 
     def close(self, session: Session, stack: ExitStack, **more: Any) -> None:
         """Write the summary, and what stands in ``more`` beside it."""
@@ -206,7 +245,26 @@ class Progress:
             sink.write([summary])
         self.say(report.table(summary))
         if loop.first_rejected and not loop.failure and self._plan.dead_letters is None:
-            self.say(f"first rejected: {loop.first_rejected} (--dead-letters keeps them all)")
+            self.say(f"first rejected: {loop.first_rejected} ({self._rejected_kept})")
+        self.useless = report.useless(loop, session.fields.target)
+        if self.useless is not None:
+            self.say(f"warning: {self.useless}")
+
+
+def check_time(session: Session) -> None:
+    """See that there is a time to wait by, if waiting is bounded in time.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    pending = session.pending
+    if pending is not None and pending.seconds is not None and session.fields.time is None:
+        raise UsageError(
+            "--pending-seconds needs --time NAME, the attribute that says when an event happened "
+            "(or --time now, by this machine's clock)"
+        )
 
 
 def describe(path: str) -> dict[str, Any]:
@@ -234,6 +292,7 @@ def describe(path: str) -> dict[str, Any]:
     }
     if "kafka" in kept:
         result["offsets"] = kept["kafka"]
+        result["topic_ids"] = kept.get("topic_ids", {})
     if (taken := position_from(kept.get("input"), path)) is not None:
         result["input"] = {"lines": taken.lines, "bytes": taken.bytes}
     if "pending" in kept:

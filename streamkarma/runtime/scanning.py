@@ -41,8 +41,9 @@ class Scanning:
         if records.plain:
             records.scan_ahead(self._names.table)
 
-    def ready(self, records: Records, at: int) -> Ready | None:
-        """The events from a record on, up to the first that needs a closer look; None if it is the first."""
+    def ready(self, records: Records, at: int, most: int) -> Ready | None:
+        """The events from a record on, up to the first that needs a closer look, and up to so many; None
+        if it is the first."""
         if not records.plain:
             return None
         model = self._tasked.model
@@ -53,7 +54,7 @@ class Scanning:
         self._coordinates = count
         scanned = records.scan(at, self._names.table)
         labels = LabelColumn(scanned.labels, scanned.kinds, classes)
-        fit = self._fitting(labels)
+        fit = min(self._fitting(labels), most)
         if not fit:
             return None
         some, labels = scanned.head(fit), labels[:fit]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from streamkarma.checkpoint import natural
 from streamkarma.core.jit import is_cold
 from streamkarma.core.learning import Arrays
 from streamkarma.errors import ModelFileError, UsageError
@@ -13,7 +14,7 @@ from streamkarma.estimators.learners import Model, chosen, learner_of
 from streamkarma.estimators.store import load_with_run, save
 from streamkarma.runtime.comparing import opened
 from streamkarma.runtime.destinations import Destinations
-from streamkarma.runtime.fields import Fields
+from streamkarma.runtime.fields import Fields, chosen_fields
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.pending import Pending
@@ -52,21 +53,21 @@ class Session:
         #: Where its rows go; they are safe before the model that stands for them is written.
         self.destinations: Destinations | None = None
         #: Whether the model was there before.
-        self.resumed = path is not None and (not plan.learn or Path(path).exists())
+        self.resumed = path is not None and (not plan.learn or (Path(path).exists() and not plan.fresh))
         if path is not None and self.resumed:
             self._resume(path, say)
         else:
-            if path is not None and not Path(path).absolute().parent.is_dir():
-                raise UsageError(f"the folder of --model {path} does not exist")
             learner = plan.learner or chosen(plan.options)
             self.tasked = Tasked(plan.task or "auto", dict(plan.options), plan.positive, say, learner)
-        self.fields = Fields(**{**self.kept.get("fields", {}), **plan.fields})
+        self.fields = chosen_fields(plan, self.kept.get("fields", {}), self.tasked.model, path)
         self.pending = self._open_pending()
         state = self.kept.pop("regret", None)
         full = self.fields.full is not None
         self.comparing = opened(plan, self.tasked, full, state, self._arrays, path)
         self.ignored_before = self.tasked.model.ignored
-        first = (int(self.kept.get("events", 0)) if plan.learn else 0) + 1
+        first = (self.kept.get("events", 0) if plan.learn else 0) + 1
+        #: What to say of a model that is gone on with, or None.
+        self.resuming = f"resuming {path} at event {first}" if self.resumed and plan.learn else None
         #: To begin with a loop that nobody listens to, and that no bad record stops.
         self.loop = self._loop_from(first, Output(), fail=False)
 
@@ -162,9 +163,9 @@ class Session:
         if self.fields.id is None:
             raise UsageError("labels that come later need --id NAME, by which they find their event")
         try:
-            pending = Pending.resumed(state) if state else Pending(wanted)
+            pending = Pending.resumed(state, self.tasked.model) if state else Pending(wanted)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError(f"{self._path} holds no list of pending events: {error!r}") from error
+            raise ModelFileError(f"{self._path} holds no list of pending events: {error!r:.200}") from error
         pending.limit = plan.pending or pending.limit
         pending.seconds = plan.pending_seconds or pending.seconds
         return pending
@@ -173,10 +174,13 @@ class Session:
 def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[str], None]) -> Tasked:
     """The task of a model that was read from a file."""
     try:
-        Fields(**kept.get("fields", {}))
+        Fields.restored(kept.get("fields", {}))
+        natural(kept.get("events", 0))
+        if not isinstance(kept.get("kafka", {}), dict):
+            raise ValueError("the offsets of Kafka are none")
         return Tasked.resumed(model, kept.get("task"), announce)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{path} was not written by streamkarma learn: {error!r}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{path} was not written by streamkarma learn: {error!r:.200}") from error
 
 
 def _said(value: Any) -> str:

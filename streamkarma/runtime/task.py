@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
 from typing import Any
 
@@ -53,6 +54,8 @@ class Tasked:
         if task == "auto" and options.get("loss") in REGRESSION:
             # A loss for numbers says what the task is before any label does.
             self.task, self.settled = "regression", True
+        #: Whether it was the loss that said so.
+        self._by_loss = task == "auto" and self.settled
         self.model = made(learner, options, self.task == "regression")
 
     @property
@@ -74,16 +77,21 @@ class Tasked:
         ------
         RecordError
             If the label does not fit the task.
+        UsageError
+            If the labels mean a task that an option has no meaning for.
         """
         if not self.settled:
             self._settle(label)
+        elif self._by_loss and not self.model.steps and isinstance(label, (bool, str)):
+            raise UsageError(f"--loss {self.model.loss} is for numbers, and the labels are {_kinds(label)}")
         model = self.model
         checked = model.check_label(label)
         if self.task == "binary" and isinstance(model, CoreClassifier):
             known = model.classes
             if len(known) >= 2 and checked not in known:
                 raise RecordError(
-                    f"the label {checked!r} is neither of the two classes {known[0]!r} and {known[1]!r}; "
+                    f"the label {reprlib.repr(checked)} is neither of the two classes "
+                    f"{reprlib.repr(known[0])} and {reprlib.repr(known[1])}; "
                     "give --task multiclass or regression if it should be one"
                 )
         return checked
@@ -106,11 +114,26 @@ class Tasked:
 
     def _become_regression(self, known: list[Label]) -> None:
         assert isinstance(self.model, CoreClassifier)
+        if self.positive is not None:
+            raise UsageError("the labels mean regression, where --positive has no meaning; give --task")
         regressor = made(learner_of(self.model), _for_regression(self._options), regression=True)
         assert isinstance(regressor, CoreRegressor)
         if known:
             regressor.take_over(self.model, float(known[0]))
         self.model, self.task, self.settled = regressor, "regression", True
+
+    def accepted(self) -> set[tuple[type, Any]]:
+        """Labels that need no second look, by type: True is not 1."""
+        accepted: set[tuple[type, Any]] = {(type(None), None)}
+        for label in getattr(self.model, "classes", ()):
+            kinds = (int, float) if type(label) in (int, float) else (type(label),)
+            accepted |= {(kind, label) for kind in kinds}
+        return accepted
+
+    def announce_ignored(self) -> None:
+        """Name attributes of which values are ignored, each once."""
+        for line in self.model.vocabulary.news():
+            self._announce(line)
 
     def sign(self) -> int:
         """+1 if a positive score means the positive class, -1 if the negative, 0 unknown.
@@ -150,6 +173,17 @@ class Tasked:
             "options": self._options,
         }
 
+    def _check_resumed(self) -> None:
+        """ValueError if the model is none of this task, or was made with other options."""
+        regression = isinstance(self.model, CoreRegressor)
+        if self.task not in TASKS or regression != (self.task == "regression"):
+            raise ValueError(f"a {type(self.model).__name__} is not for the task {self.task}")
+        if not isinstance(self.positive, (str, type(None))):
+            raise ValueError("the positive class is no text")
+        for name, value in self._options.items():
+            if name != "max_classes" and not _same(getattr(self.model, name), value):
+                raise ValueError(f"{name} is not what the model was made with")
+
     @classmethod
     def resumed(cls, model: Model, state: dict[str, Any] | None, announce: Callable[[str], None]) -> Tasked:
         """Go on with a model, and the ``state`` that was kept beside it.
@@ -170,7 +204,12 @@ class Tasked:
             tasked.task, tasked.settled = str(state["task"]), bool(state["settled"])
             tasked.positive = state["positive"]
             tasked._options = dict(state["options"])
+            tasked._check_resumed()
         return tasked
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
 
 
 def text_of(label: Label) -> str:
@@ -181,7 +220,7 @@ def text_of(label: Label) -> str:
 def _for_regression(options: dict[str, Any]) -> dict[str, Any]:
     """The options of a classifier that a regressor shares."""
     if "loss" in options:
-        raise RunError(f"the labels mean regression, --loss {options['loss']} classification; give --task")
+        raise UsageError(f"the labels mean regression, --loss {options['loss']} classification; give --task")
     return {k: v for k, v in options.items() if k != "max_classes"}
 
 

@@ -6,24 +6,23 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import Any
 
-from kafka import KafkaConsumer, TopicPartition, errors
+from kafka import TopicPartition, errors
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import MemberState
 
-from streamkarma.broker import SetbackError, connect, understood
+from streamkarma.broker.connection import SetbackError, understood
 from streamkarma.errors import FencedError, RunError
-from streamkarma.runtime.catchup import owed, replay
+from streamkarma.runtime.catchup import catch_up
 from streamkarma.runtime.job import Job
 from streamkarma.runtime.journal import sibling
 from streamkarma.runtime.ledger import QUIET_SECONDS, Ledger
 from streamkarma.runtime.output import Letter, Output
-from streamkarma.runtime.placing import place, say_lost
+from streamkarma.runtime.placing import place
 from streamkarma.runtime.session import Session
 from streamkarma.sinks.kafka import BulkProducer, TopicSink
 from streamkarma.sinks.rows import Rows
-from streamkarma.sources.kafka import Assignment, Polled, records_of
+from streamkarma.sources.kafka import LEAVE_MS, READING, Assignment, Polled, TopicConsumer, records_of
 from streamkarma.sources.records import Records
 
 #: A poll without records returns after so long, and a signal waits for no longer; and while
@@ -34,10 +33,6 @@ _IDLE_SECONDS = 5.0
 #: Records of one poll, and as many of them as are learned before signals are heeded again. What
 #: a poll costs beside its records shows in the throughput.
 _POLL_RECORDS, _PART = 5000, 2000
-#: How long leaving the group may take, once everything is safe.
-_LEAVE_MS = 3000
-#: Whose order of records can be relied on: committed ones only; and nothing moves by itself.
-_READING = {"isolation_level": "read_committed", "enable_auto_commit": False, "auto_offset_reset": "none"}
 
 
 class Worker:
@@ -59,7 +54,7 @@ class Worker:
         self.session: Session
         self._ledger: Ledger
         self._load()
-        self._consumer: KafkaConsumer
+        self._consumer: TopicConsumer
         self._assignment: Assignment
         self._records: list[ConsumerRecord] = []
         self._idle_since: float | None = None
@@ -89,7 +84,9 @@ class Worker:
                 # Rows of records that come again, now or from the topic, are written again.
                 self.session.go_on_with(job.files, True, job.say)
                 if job.writes:
-                    self._catch_up()
+                    # What was answered before is in the topics, but files may have lost it.
+                    self.session.new_loop(job.files.output(), fail=False)
+                    catch_up(job, self._ledger, self._journal_home(), self._feed_again)
                 loop = self.session.new_loop(self._output())
                 if job.tally is not None:
                     loop.take_up(job.tally)
@@ -118,18 +115,10 @@ class Worker:
         self.session = Session(self._job.plan, self._job.path, self._job.say)
         self._ledger = Ledger(self._job, self.session)
 
-    def _connect(self, kind: Any, **arguments: Any) -> Any:
-        job = self._job
-
-        def make(milliseconds: int) -> Any:
-            return kind(**{**arguments, "bootstrap_timeout_ms": milliseconds})
-
-        return connect(make, job.settings, job.trouble, job.patience, job.say, job.stopped)
-
     def _open_sink(self, stack: ExitStack) -> None:
         """Get ready to send; from here on an older process of the same instance is fenced."""
         job, at = self._job, self._job.at
-        producer = self._connect(
+        producer = job.connect(
             BulkProducer,
             **job.settings.producer(linger_ms=5, batch_size=256 << 10, max_block_ms=20_000),
             transactional_id=f"streamkarma.{at.group}.{job.instance}",
@@ -152,41 +141,10 @@ class Worker:
         topic = at.output_topic or str(at.dead_letter_topic)
         return sibling(at.group, self._job.instance), TopicPartition(topic, 0)
 
-    def _catch_up(self) -> None:
-        """Learn again what was answered and is not in the model file; only files are told of it."""
-        job, ledger = self._job, self._ledger
-        common = {**job.settings.consumer(), **_READING}
-        common.pop("group_instance_id", None)
-        group, journal_place = self._journal_home()
-        with ExitStack() as stack:
-            reader = self._connect(KafkaConsumer, **common, group_id=group)
-            stack.callback(reader.close, autocommit=False, timeout_ms=_LEAVE_MS)
-            member = self._connect(KafkaConsumer, **common, group_id=job.at.group)
-            stack.callback(member.close, autocommit=False, timeout_ms=_LEAVE_MS)
-            written = reader.committed(journal_place, metadata=True)
-            committed = {tp: member.committed(tp, metadata=True) for tp in ledger.positions}
-            there = {tp: each for tp, each in committed.items() if each is not None}
-            try:
-                todo, ordered = owed(ledger.positions, written.metadata if written else "", there, ledger.tag)
-            except ValueError as error:
-                raise RunError(f"the group {group} was written to by somebody else: {error}") from error
-            if not todo:
-                return
-            if not ordered:
-                records = sum(end - begin for _, begin, end in todo)
-                job.say(
-                    f"{job.path} is older than the predictions that were sent: {records} records are "
-                    "learned again, not in the order in which they were learned first"
-                )
-            self.session.new_loop(job.files.output(), fail=False)
-            replay(reader, todo, self._feed_again, partial(say_lost, job), job.stopped)
-        ledger.positions |= {stretch.partition: stretch.end for stretch in todo}
-        ledger.save()
-
     def _feed_again(self, partition: TopicPartition, records: list[ConsumerRecord]) -> None:
         loop = self.session.loop
         before = loop.counters.events
-        loop.feed(self._read(partition, records))
+        self._feed(partition, records)
         self._job.replayed += loop.counters.events - before
 
     def _join(self, stack: ExitStack) -> None:
@@ -196,7 +154,7 @@ class Worker:
         reading = job.settings.consumer(
             allow_auto_create_topics=False, group_instance_id=static, max_poll_records=_POLL_RECORDS
         )
-        self._consumer = self._connect(KafkaConsumer, **{**reading, **_READING}, group_id=job.at.group)
+        self._consumer = job.connect(TopicConsumer, **{**reading, **READING}, group_id=job.at.group)
         stack.callback(self._leave)
         self._ledger.consumer = self._consumer
         self._assignment = Assignment(self._consumer, self._ledger.before_leaving)
@@ -212,7 +170,7 @@ class Worker:
 
     def _leave(self) -> None:
         with suppress(errors.KafkaError):
-            self._consumer.close(autocommit=False, timeout_ms=_LEAVE_MS)
+            self._consumer.close(autocommit=False, timeout_ms=LEAVE_MS)
 
     def _finish(self) -> None:
         """Make all that was learned count; partitions that change hands first are waited for."""
@@ -253,6 +211,7 @@ class Worker:
                 polled = self._consumer.poll(timeout_ms=milliseconds)
                 if polled or self._assignment.fresh:
                     break
+                self._consumer.keep_joining()
         except errors.OffsetOutOfRangeError as error:
             gone = [tp for tp in error.args[0] if tp in self._consumer.assignment()]
             self._consumer.pause(*gone)
@@ -266,6 +225,16 @@ class Worker:
             if self._ledger.unsafe:
                 raise SetbackError("the group went on without this process")
             self._ledger.void()
+        return self._of_known_topics(polled)
+
+    def _of_known_topics(self, polled: Polled) -> Polled:
+        """What was polled, without topics that were recreated: they are told where to begin first."""
+        for topic in {tp.topic for tp in polled}:
+            if self._ledger.is_another(topic, self._consumer.topic_id(topic)):
+                recreated = {tp for tp in self._consumer.assignment() if tp.topic == topic}
+                self._consumer.pause(*recreated)
+                self._assignment.fresh |= recreated
+                polled = {tp: records for tp, records in polled.items() if tp.topic != topic}
         return polled
 
     def _learn(self, partition: TopicPartition, records: list[ConsumerRecord]) -> None:
@@ -275,16 +244,28 @@ class Worker:
             end = job.ends.get(partition, 0)
             records = [record for record in records if record.offset < end]
         while records and not job.stopped() and not job.done(loop.counters.events):
-            part = records[: job.room(loop.counters.events, _PART)]
+            events = loop.counters.events
+            part = records[: min(job.room(events, _PART), job.progress.room(events))]
             ledger.begin(partition)
-            done = loop.feed(self._read(partition, part))
-            if done:
-                ledger.note(partition, part[0].offset, part[done - 1].offset + 1)
+            end = self._feed(partition, part)
+            if end > part[0].offset:
+                job.tombstones += sum(each.value is None and each.offset < end for each in part)
+                ledger.note(partition, part[0].offset, end)
             if loop.failure is not None:
                 ledger.commit(checkpoint=True)
                 raise RunError(loop.failure)
-            records = records[done:]
+            records = records[len(part) :]
+            job.progress.tell(loop)
             ledger.settle(quiet=False)
+
+    def _feed(self, partition: TopicPartition, records: list[ConsumerRecord]) -> int:
+        """Hand records to the loop, but for tombstones; returns the offset up to which they are done."""
+        loop = self.session.loop
+        filled = [record for record in records if record.value is not None]
+        done = loop.feed(self._read(partition, filled)) if filled else 0
+        if loop.failure is not None:
+            return int(filled[done].offset)
+        return int(records[-1].offset) + 1
 
     def _read(self, partition: TopicPartition, records: list[ConsumerRecord]) -> Records:
         self._records = records

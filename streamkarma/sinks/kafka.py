@@ -100,27 +100,30 @@ class TopicSink:
         self._producer.send_many(str(self._output_topic), rows.lines(), keys)
 
     def dead_letter(self, record: ConsumerRecord, reason: str) -> None:
-        """Send a record that was set aside, as it was."""
+        """Send a record that was set aside as it was, with the place and the reason as further headers."""
         self._begin()
-        value = record.value or b""
-        headers = [
-            ("topic", record.topic.encode()),
-            ("partition", str(record.partition).encode()),
-            ("offset", str(record.offset).encode()),
-            ("reason", reason.encode()),
-        ]
+        # kafka-python reads headers without a value, but cannot write them.
+        value, headers = record.value, [(name, each or b"") for name, each in record.headers]
+        place = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
+        own = [(name, text.encode()) for name, text in {**place, "reason": reason}.items()]
+        carried = sum(len(name.encode()) + len(each) for name, each in headers)
         most = self._producer.config["max_request_size"] - _OVERHEAD - len(record.key or b"")
-        if len(value) > (SHOWN_BYTES if self.cut else most):
-            headers.append(("cut", f"{SHOWN_BYTES} of {len(value)} bytes".encode()))
-            value = value[:SHOWN_BYTES]
-        self._producer.send(self._dead_letter_topic, value, key=record.key, headers=headers)
+        if value is not None and len(value) + carried > (SHOWN_BYTES if self.cut else most):
+            kept = value[:SHOWN_BYTES]
+            cut = f"{len(kept)} of {len(value)} bytes"
+            if carried > SHOWN_BYTES:
+                cut += f", none of {len(headers)} headers"
+                headers = []
+            own.append(("cut", cut.encode()))
+            value = kept
+        self._producer.send(self._dead_letter_topic, value, key=record.key, headers=[*headers, *own])
 
-    def commit(self, offsets: Mapping[TopicPartition, int], tag: str, member: ConsumerGroupMetadata,
+    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: ConsumerGroupMetadata,
                events: int, journal: str) -> None:  # fmt: skip
         """Make all that was sent visible, and the offsets with it."""
         self._begin()
         send = self._producer.send_offsets_to_transaction
-        send({tp: OffsetAndMetadata(offset, tag, -1) for tp, offset in offsets.items()}, member)
+        send(dict(offsets), member)
         written = {self._journal_place: OffsetAndMetadata(events, journal, -1)}
         send(written, ConsumerGroupMetadata(self._journal_group))
         self._producer.commit_transaction()

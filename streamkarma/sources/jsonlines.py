@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,28 +80,41 @@ def read_lines(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES, most
     """
     at = reached = begin  # up to the last line that was yielded, and up to the last byte that was read
     partial: list[bytes] = []
-    size = 0  # of the line that is not whole yet, of which beyond the limit not all is kept
-    while chunk := read(READ_SIZE):
-        if first == 1 and not partial and chunk.startswith(BOM):
+    size = 0  # of the line that is not whole yet
+    kept = 0  # of these bytes: all up to the limit, and enough to show of a longer line
+    chunks = iter(lambda: read(READ_SIZE), b"")
+    if first == 1:
+        head = _head(read)
+        if head.startswith(BOM):
             at = reached = reached.after(BOM, 0)
-            chunk = chunk[len(BOM) :]
+        chunks = chain([head.removeprefix(BOM)], chunks)
+    for chunk in chunks:
         end = chunk.rfind(b"\n") + 1
         if end:
-            head, done = size + chunk.index(b"\n"), 0
-            whole = _limited(first, b"".join([*partial, chunk[:end]]), head, limit)
+            longest, done = size + chunk.index(b"\n"), 0
+            whole = _limited(first, b"".join([*partial, chunk[:end]]), longest, limit)
             for lines, behind in _in_blocks(whole, chunk[:end], most):
                 reached = reached.after(memoryview(chunk)[done:behind], lines.size)
                 yield lines._replace(begin=at, end=reached)
                 at, done = reached, behind
             first += whole.size
-            partial, size = [], 0
+            partial, size, kept = [], 0, 0
         reached = reached.after(memoryview(chunk)[end:], 0)
         size += len(chunk) - end
-        if size <= limit or not partial:
+        if size <= limit or kept < SHOWN_BYTES:
             partial.append(chunk[end:])
+            kept += len(chunk) - end
     if size:
         last = _limited(first, b"".join(partial) + b"\n", size, limit)
         yield last._replace(begin=at, end=reached._replace(lines=reached.lines + 1))
+
+
+def _head(read: Callable[[int], bytes]) -> bytes:
+    """The beginning of the input: enough to tell whether it is a BOM, which a pipe may give in pieces."""
+    head = b""
+    while len(head) < len(BOM) and BOM.startswith(head) and (more := read(READ_SIZE)):
+        head += more
+    return head
 
 
 def _limited(first: int, text: bytes, head: int, limit: int) -> Lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import urlsafe_b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,11 +11,17 @@ import orjson
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.consumer.subscription_state import AsyncConsumerRebalanceListener
+from kafka.structs import MemberState
 
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.sources.records import Place, Records
 
 Polled = dict[TopicPartition, list[ConsumerRecord]]
+
+#: Whose order of records can be relied on: committed ones only; and nothing moves by itself.
+READING = {"isolation_level": "read_committed", "enable_auto_commit": False, "auto_offset_reset": "none"}
+#: How long leaving the group may take, once everything is safe.
+LEAVE_MS = 3000
 
 
 class Topics(NamedTuple):
@@ -44,8 +51,10 @@ class Topics(NamedTuple):
         Raises
         ------
         UsageError
-            If there is more than one pattern, or what is read is written to as well.
+            If a name is empty, if there is more than one pattern, or what is read is written to as well.
         """
+        if "" in (*given, labels, *written):
+            raise UsageError("the name of a topic cannot be empty")
         patterns = [name for name in given if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name)]
         avoid = frozenset(name for name in written if name is not None)
         if patterns and len(given) > 1:
@@ -123,13 +132,13 @@ def _read(what: str, value: bytes) -> Any:
 
 
 def records_of(polled: Sequence[ConsumerRecord], beside: Beside, labels_only: bool, limit: int) -> Records:
-    """Consumed records as the loop takes them."""
-    values = [record.value or b"" for record in polled]
+    """Consumed records, all with a value, as the loop takes them."""
+    values = [record.value for record in polled]
     refused: dict[int, str] = {}
     if not all(values) or max(map(len, values)) > limit or any(map(bytes.isspace, values)):
         for i, value in enumerate(values):
             if not value or value.isspace():
-                refused[i] = "null, where an object is expected" if polled[i].value is None else "empty"
+                refused[i] = "empty"
             elif len(value) > limit:
                 refused[i] = "longer than the limit; see --max-record-bytes"
     attributes: list[dict[str, Any]] | None = None
@@ -154,6 +163,29 @@ def records_of(polled: Sequence[ConsumerRecord], beside: Beside, labels_only: bo
         labels_only,
         lambda i: float(polled[i].timestamp / 1000.0),
     )
+
+
+class TopicConsumer(KafkaConsumer):  # type: ignore[misc]  # kafka-python has no types
+    """A KafkaConsumer that tells the ids of topics, and that may be polled for moments only.
+
+    An admin client tells ids too, but would have to ask before every block of records. What this
+    uses is public but for the attributes it is found in, which is why kafka-python's next minor
+    version has to be looked at before it is allowed.
+    """
+
+    def topic_id(self, topic: str) -> str | None:
+        """The id of a topic as Kafka's tools write it; None if it is unknown or brokers have none."""
+        found = self._cluster.topic_id(topic)
+        return urlsafe_b64encode(found.bytes).decode().rstrip("=") if found and found.int else None
+
+    def keep_joining(self) -> None:
+        """Have the next poll finish the rebalance that the last one was too short for.
+
+        Left alone, kafka-python 3.0 forgets one that began because a topic had got, or lost,
+        partitions, and this member never gets any again.
+        """
+        if self.group_metadata().state == MemberState.REBALANCING:
+            self._coordinator.request_rejoin()
 
 
 class Assignment(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # kafka-python has no types

@@ -1,0 +1,185 @@
+"""Connecting to Kafka's brokers, and what their errors mean to a user."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from kafka import errors
+
+from streamkarma.broker.settings import Settings
+from streamkarma.errors import FencedError, RunError
+
+#: Errors after which somebody else does this process's work.
+_FENCED = (errors.ProducerFencedError, errors.FencedInstanceIdError, errors.InvalidProducerEpochError)
+#: Errors that come again however often one tries.
+_HOPELESS = (
+    errors.CorruptRecordError,
+    errors.IncompatibleBrokerVersion,
+    errors.InvalidGroupIdError,
+    errors.InvalidTopicError,
+    errors.InvalidSessionTimeoutError,
+    errors.InconsistentGroupProtocolError,
+    errors.InvalidTransactionTimeoutError,
+    errors.KafkaConfigurationError,
+    errors.SaslAuthenticationFailedError,
+    errors.UnsupportedCodecError,
+    errors.UnsupportedVersionError,
+)
+
+Client = TypeVar("Client")
+
+#: How long the first attempt to connect takes at most, and any; in between signals are heeded.
+_FIRST_SECONDS, _LONGEST_SECONDS = 0.75, 4.0
+#: Connections in a row that a broker closed before it is taken for a refusal.
+_CLOSED_OFTEN = 2
+_CREDENTIALS = "user, password, sasl_mechanism and certificates"
+
+
+class Trouble(logging.Handler):
+    """Keeps what kafka-python complains about, so that one line of it can be shown.
+
+    Its log is silenced otherwise: it repeats every failed attempt in several lines.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._log = logging.getLogger("kafka")
+        self._before = self._log.propagate
+        #: The last complaint about a connection, and when; None while there was none.
+        self.connection: str | None = None
+        self.at = 0.0
+        #: Whether a broker said that who connects is not who they claim to be.
+        self.refused = False
+        #: How often in a row a broker that had told its version closed the connection without a word.
+        self.closed = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a line of the log."""
+        text = record.getMessage()
+        if "AuthenticationFailed" in text or "SSL" in text or "certificate" in text:
+            self.refused = "AuthenticationFailed" in text or "certificate verify failed" in text
+            self.connection, self.at = _plain(text), time.monotonic()
+        elif "SaslMechanism" in text or "IllegalSaslState" in text:
+            self.refused = True
+            why = (
+                "no login is asked for there"
+                if "Illegal" in text
+                else "this sasl_mechanism is not known there"
+            )
+            self.connection, self.at = why, time.monotonic()
+        elif record.name.startswith("kafka.net") and "onnection" in text and not self.refused:
+            self._take_loss(text)
+
+    def _take_loss(self, text: str) -> None:
+        """A connection was lost, or did not come about."""
+        if self.closed and "timed out" in text:
+            # It was we who broke off the attempt; the broker's hanging up says more.
+            return
+        self.connection, self.at = _plain(text), time.monotonic()
+        if "Connection lost" in text:
+            told = "socket disconnected" in text and "broker_version=unknown" not in text
+            self.closed = self.closed + 1 if told else 0
+
+    def __enter__(self) -> Trouble:
+        self._log.addHandler(self)
+        self._log.propagate = False
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._log.removeHandler(self)
+        self._log.propagate = self._before
+
+
+def _plain(line: str) -> str:
+    """The reason in a line of kafka-python's log, without the names of its classes."""
+    reason = re.sub(r"<[^>]*>: |\[Error \d+\] |\b\w+Error: | \(backoff [^)]*\)", "", line)
+    return reason.partition(" failed: ")[2] or reason.removeprefix("Connection lost: ")
+
+
+def connect(make: Callable[[int], Client], settings: Settings, trouble: Trouble, patience: float,
+            say: Callable[[str], None], stopped: Callable[[], bool]) -> Client:  # fmt: skip
+    """Make a client, trying again with growing pauses while the brokers do not answer.
+
+    Parameters
+    ----------
+    make
+        Makes the client within so many milliseconds, or raises KafkaTimeoutError.
+    settings, trouble
+        Whom it connects to, and what was complained about.
+    patience
+        Seconds after which to give up.
+    say
+        Told once that it takes longer.
+    stopped
+        Whether the user wants to leave.
+
+    Raises
+    ------
+    RunError
+        If the brokers cannot be reached, or do not let us in.
+    InterruptedError
+        If the user wanted to leave before.
+    """
+    where = ", ".join(settings.brokers)
+    deadline, attempt, said = time.monotonic() + patience, _FIRST_SECONDS, False
+    trouble.closed = 0
+    while True:
+        left = max(deadline - time.monotonic(), 0.1)
+        try:
+            return make(int(1000 * min(left, attempt)))
+        except (errors.KafkaConfigurationError, ValueError, OSError, ImportError) as error:
+            # A file for TLS that is not there, settings that contradict each other.
+            raise RunError(f"cannot connect to {where}: {error}") from error
+        except errors.KafkaError as error:
+            reason = trouble.connection or reason_of(error)
+        if trouble.refused:
+            raise RunError(f"{where} refused to let us in: {reason}; check {_CREDENTIALS}")
+        # A broker answers a wrong password and hangs up at once; kafka-python may see only the latter.
+        # Once they were there, they may as well be about to stop.
+        if trouble.closed >= _CLOSED_OFTEN and settings.has_login and patience < float("inf"):
+            raise RunError(f"{where} refused to let us in: hung up at the login; check {_CREDENTIALS}")
+        if time.monotonic() + attempt / 2 > deadline:
+            if trouble.closed >= _CLOSED_OFTEN:
+                reason += "; if they ask for a password or TLS, set -X security_protocol"
+            raise RunError(f"no broker at {where} within {patience:g} s: {reason}")
+        if not said:
+            how_long = f"trying for {patience:g} s" if patience < float("inf") else "waiting"
+            say(f"cannot reach {where} ({reason}); {how_long}")
+            said = True
+        for _ in range(int(attempt / 0.1)):
+            if stopped():
+                raise InterruptedError
+            time.sleep(0.05)
+        attempt = min(2 * attempt, _LONGEST_SECONDS)
+
+
+class SetbackError(Exception):
+    """What was done since the last commit is void; begin again from there."""
+
+
+def understood(error: errors.KafkaError) -> RunError | SetbackError:
+    """What an error of Kafka's means for a run: its end, or a new beginning."""
+    reason = reason_of(error)
+    if isinstance(error, _FENCED):
+        return FencedError(
+            "another process has taken over this model, or this place in the group; nothing was written "
+            f"since ({reason}). Processes of one group need models, or group_instance_ids, of their own"
+        )
+    if isinstance(error, errors.AuthorizationError):
+        return RunError(f"the brokers do not allow it: {reason}")
+    if isinstance(error, errors.OffsetMetadataTooLargeError):
+        return RunError("the brokers' offset.metadata.max.bytes is too small; 4096, Kafka's default, will do")
+    if isinstance(error, _HOPELESS):
+        return RunError(f"the brokers or the topic cannot be worked with: {reason}")
+    return SetbackError(reason)
+
+
+def reason_of(error: BaseException) -> str:
+    """What a Kafka error says, in one line and without its number."""
+    text = " ".join(str(error).split())
+    name = type(error).__name__
+    return text.partition(f"{name}: ")[2] or text.replace(f"{name}:", "").strip() or name

@@ -1,0 +1,150 @@
+"""What is set of kafka-python's configuration, and whether it can work."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+
+from streamkarma.broker.security import check_security, has_login
+from streamkarma.errors import UsageError
+
+#: An environment variable of this prefix sets the Kafka setting of the same name, in capitals:
+#: the place for passwords, which on a command line everybody can read.
+ENVIRONMENT = "STREAMKARMA_KAFKA_"
+#: Settings that are this program's business.
+_OURS = {
+    "bootstrap_servers": "use --brokers",
+    "group_id": "use --group",
+    "auto_offset_reset": "use --from",
+    "enable_auto_commit": "offsets are committed with the model",
+    "transactional_id": "it follows from the group and the model",
+    "acks": "predictions are sent in transactions",
+    "enable_idempotence": "predictions are sent in transactions",
+    "allow_auto_create_topics": "topics are to be there",
+    "isolation_level": "only committed records are read",
+}
+_ASSIGNORS = {
+    "range": RangePartitionAssignor,
+    "roundrobin": RoundRobinPartitionAssignor,
+    "sticky": StickyPartitionAssignor,
+    "cooperative-sticky": CooperativeStickyAssignor,
+}
+#: Settings whose values are objects of Python.
+_OBJECTS = {
+    "default_offset_commit_callback",
+    "kafka_client",
+    "key_deserializer",
+    "key_serializer",
+    "metric_reporters",
+    "partitioner",
+    "sasl_oauth_token_provider",
+    "selector",
+    "socket_options",
+    "ssl_context",
+    "value_deserializer",
+    "value_serializer",
+}
+
+
+class Settings:
+    """What was set of kafka-python's configuration, by name.
+
+    Parameters
+    ----------
+    brokers
+        ``host:port``, several with commas.
+    pairs
+        ``name=value``, as on the command line.
+    environment
+        Where variables with the prefix ENVIRONMENT are looked up; ``pairs`` win.
+
+    Raises
+    ------
+    UsageError
+        If there is no broker, if a setting is unknown, not to be set, of the wrong type, or one
+        that others need is not there. No password is ever part of the message.
+    """
+
+    def __init__(self, brokers: str, pairs: Iterable[str], environment: Mapping[str, str]) -> None:
+        self.brokers = [address.strip() for address in brokers.split(",") if address.strip()]
+        given = {
+            name.removeprefix(ENVIRONMENT).lower(): value
+            for name, value in environment.items()
+            if name.startswith(ENVIRONMENT)
+        }
+        for pair in pairs:
+            name, equals, value = pair.partition("=")
+            if not equals:
+                raise UsageError(f"-X {name}: expected NAME=VALUE")
+            given[name.strip().replace(".", "_")] = value
+        self._values = {name: _typed(name, value) for name, value in given.items()}
+        if not self.brokers:
+            raise UsageError("--brokers names no broker; expected HOST:PORT, several with commas")
+        check_security(self._values)
+        for address in self.brokers:
+            port = address.rpartition(":")[2]
+            if ":" in address and not port.isdigit():
+                raise UsageError(f"--brokers: {address} has no port; expected HOST:PORT")
+
+    def get(self, name: str) -> Any:
+        """The value of one setting, or None if it was not set."""
+        return self._values.get(name)
+
+    @property
+    def has_login(self) -> bool:
+        """Whether who connects has to say who they are, by SASL."""
+        return has_login(self._values)
+
+    def consumer(self, **more: Any) -> dict[str, Any]:
+        """Arguments for a KafkaConsumer; the keyword arguments are defaults."""
+        return self._of(KafkaConsumer, more)
+
+    def producer(self, **more: Any) -> dict[str, Any]:
+        """Arguments for a KafkaProducer; the keyword arguments are defaults."""
+        return self._of(KafkaProducer, more)
+
+    def admin(self, **more: Any) -> dict[str, Any]:
+        """Arguments for a KafkaAdminClient; the keyword arguments are defaults."""
+        return self._of(KafkaAdminClient, more)
+
+    def _of(self, kind: Any, more: dict[str, Any]) -> dict[str, Any]:
+        known = kind.DEFAULT_CONFIG
+        own = {name: value for name, value in self._values.items() if name in known}
+        return {**more, **own, "bootstrap_servers": self.brokers}
+
+
+def _typed(name: str, text: str) -> Any:
+    """A value in the type that kafka-python wants."""
+    defaults = {**KafkaProducer.DEFAULT_CONFIG, **KafkaConsumer.DEFAULT_CONFIG}
+    if name in _OURS:
+        raise UsageError(f"-X {name} cannot be set: {_OURS[name]}")
+    if name not in defaults:
+        near = difflib.get_close_matches(name, defaults, 1)
+        raise UsageError(f"-X {name}: kafka-python has no such setting{f'; {near[0]}?' if near else ''}")
+    if name in _OBJECTS:
+        raise UsageError(f"-X {name}: its values are no text, and cannot be set here")
+    default = defaults[name]
+    try:
+        if name == "partition_assignment_strategy":
+            return [_ASSIGNORS[each.strip()] for each in text.split(",")]
+        if name == "api_version":
+            return tuple(int(part) for part in text.split("."))
+        if isinstance(default, bool):
+            return {"true": True, "false": False}[text.lower()]
+        if isinstance(default, int) or (default is None and name.endswith(("_ms", "_bytes"))):
+            return int(text)
+        if isinstance(default, float):
+            return float(text)
+    except (KeyError, ValueError):
+        like = f"a value like {default}" if isinstance(default, (int, float)) else "a number"
+        if name == "partition_assignment_strategy":
+            like = f"one of {', '.join(_ASSIGNORS)}"
+        raise UsageError(f"-X {name}: expected {like}") from None
+    return text

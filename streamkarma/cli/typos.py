@@ -1,0 +1,73 @@
+"""Names in the environment and in a --config file that mean nothing, and which was meant."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import click
+
+#: Where what was found in a --config file waits until it can be said.
+_FOUND = "streamkarma.typos"
+#: How near a name must be to one of ours, where nothing else says that it is meant for this program.
+_NEAR = 0.9
+
+
+class Command(click.Command):
+    """A command that says which names it was given and does not know."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        if not ctx.params.get("quiet"):
+            for line in (*ctx.meta.get(_FOUND, ()), *_in_environment(self, ctx, os.environ)):
+                click.echo(f"warning: {line}", err=True)
+        return super().invoke(ctx)
+
+
+def note_unknown_keys(ctx: click.Context, path: str, content: Mapping[str, Any]) -> None:
+    """Note what in a file is an option of no command, or a table of none.
+
+    An option outside of any table is for every command that has it.
+    """
+    group = ctx.parent.command if ctx.parent is not None else None
+    commands = group.commands if isinstance(group, click.Group) else {}
+    options = {name for command in commands.values() for name in options_of(command)}
+    found = ctx.meta.setdefault(_FOUND, [])
+    for name, value in content.items():
+        if isinstance(value, dict) and name not in commands:
+            found.append(f"--config {path}: there is no command {name}{nearest(name, commands)}")
+        elif not isinstance(value, dict) and name.replace("-", "_") not in options:
+            found.append(f"--config {path}: no command has an option {name}{nearest(name, options)}")
+
+
+def options_of(command: click.Command) -> dict[str, tuple[str, bool]]:
+    """By long option, dashes as underscores: its parameter, and whether it says the opposite."""
+    return {
+        option.lstrip("-").replace("-", "_"): (str(parameter.name), option in parameter.secondary_opts)
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+        if option.startswith("--")
+    }
+
+
+def nearest(name: str, known: Iterable[str], least: float = 0.6) -> str:
+    """The known name that is most like it, as a question; nothing if none is."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), 1, least)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _in_environment(command: click.Command, ctx: click.Context, names: Iterable[str]) -> Iterator[str]:
+    prefix = ctx.auto_envvar_prefix
+    if prefix is None:
+        return
+    known = {f"{prefix}_{str(parameter.name).upper()}" for parameter in command.params}
+    program = prefix.removesuffix(str(ctx.info_name).upper())
+    for name in sorted(names):
+        if name.startswith(program) and name not in known:
+            least = 0.6 if name.startswith(f"{prefix}_") else _NEAR
+            hint = nearest(name, known, least)
+            if hint or name.startswith(f"{prefix}_"):
+                yield f"{name} in the environment is no option of {ctx.info_name}{hint}"

@@ -1,0 +1,102 @@
+"""The figure of a tracker as river metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from river import base
+from river.metrics.base import ClassificationMetric, Metric, RegressionMetric
+
+from streamkarma.errors import UsageError
+
+if TYPE_CHECKING:
+    from streamkarma.regret.beside import RegretTracker
+
+
+class _Regret(Metric):
+    """What both metrics do alike; ``task`` is that of the tracker they are for."""
+
+    _fmt = ",.6f"
+    task: str
+
+    def __init__(self, tracker: RegretTracker, baseline: str | None = None) -> None:
+        if tracker.task != self.task:
+            raise UsageError(f"{type(self).__name__} is for {self.task}, and the tracker for {tracker.task}; "
+                             "tracker.metric() has the right one")  # fmt: skip
+        self.tracker = tracker
+        self.baseline = baseline
+
+    def clone(self, *_: Any, **__: Any) -> Any:
+        """Another one of the same tracker, which is what there is to show."""
+        return type(self)(self.tracker, self.baseline)
+
+    def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
+        """Do nothing: the tracker is told by the model it stands beside."""
+
+    def revert(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
+        """Do nothing, as ``update``."""
+
+    @property
+    def bigger_is_better(self) -> bool:
+        """False: less regret is better."""
+        return False
+
+    def works_with(self, model: base.Estimator) -> bool:
+        """Whether the model is one that the tracker stands beside."""
+        return getattr(model, "tracker", None) is self.tracker
+
+    def get(self) -> float:
+        """Regret per event, in the tracker's loss."""
+        rows = {name: row for name, row in self.tracker.summary().items() if "problem" not in row}
+        if self.baseline is not None:
+            rows = {name: row for name, row in rows.items() if name == self.baseline}
+        if not rows:
+            return 0.0
+        best = min(rows.values(), key=lambda row: row["baseline_loss"] / row["events"])
+        return float(best["regret_per_event"])
+
+
+class RegretMetric(_Regret, ClassificationMetric):
+    """Regret per event against the best baseline so far, or against one of them.
+
+    It shows what its tracker knows; the labels that it is updated with it has no use for. With
+    nothing known yet it is 0. It adds up with other metrics, as river's do.
+
+    Parameters
+    ----------
+    tracker
+        Who knows; for classes.
+    baseline
+        A name, or None for the baseline that suffered least.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: for a tracker of a regression.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkarma import KARMAClassifier
+    >>> from streamkarma.regret import RegretTracker
+    >>> tracker = RegretTracker(baselines="zero")
+    >>> data = datasets.Phishing().take(200)
+    >>> both = metrics.Accuracy() + tracker.metric()
+    >>> both = evaluate.progressive_val_score(data, tracker.beside(KARMAClassifier()), both)
+    >>> rows = tracker.finish()
+    >>> both[1].get() == rows["zero"]["regret_per_event"]
+    True
+    """
+
+    task = "classification"
+
+    @property
+    def requires_labels(self) -> bool:
+        """False: probabilities will do."""
+        return False
+
+
+class RegressionRegretMetric(_Regret, RegressionMetric):
+    """``RegretMetric`` for a tracker of a regression."""
+
+    task = "regression"

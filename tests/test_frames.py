@@ -1,0 +1,98 @@
+"""Frames of several libraries, and events with something nested, through the estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from streamkarma import (
+    ExplicitKARMAClassifier,
+    ExplicitKARMARegressor,
+    KARMAClassifier,
+    KARMARegressor,
+    SubspaceImputer,
+)
+from streamkarma.errors import RecordError
+
+COLUMNS: dict[str, list[Any]] = {
+    "a": [1.0, None, 3.0, float("nan"), -1.0],
+    "c": ["x", "y", None, "x", "y"],
+    "b": [True, None, False, True, True],
+}
+ROWS = [
+    {"a": 1.0, "c": "x", "b": True}, {"c": "y"}, {"a": 3.0, "b": False}, {"c": "x", "b": True},
+    {"a": -1.0, "c": "y", "b": True},
+]  # fmt: skip
+LABELS = {
+    "booleans": [True, False, True, False, True],
+    "strings": ["u", "v", "w", "u", "v"],
+    "numbers": [0.5, 1.0, -2.0, 7.0, 0.0],
+}
+
+
+@pytest.mark.parametrize("labels", list(LABELS))
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_is_its_rows_and_answers_in_kind(library: str, labels: str) -> None:
+    kind = ExplicitKARMARegressor if labels == "numbers" else ExplicitKARMAClassifier
+    column = pd.Series if library == "pandas" else pl.Series
+    frame = pd.DataFrame(COLUMNS, index=[5, 3, 9, 1, 0]) if library == "pandas" else pl.DataFrame(COLUMNS)
+    y, weights = LABELS[labels], [1.0, 2.0, 0.0, 1.0, 0.5]
+    one, many = kind(), kind()
+    assert list(many.predict_many(frame)) == [one.predict_one(x) for x in ROWS]
+    for x, label, weight in zip(ROWS, y, weights, strict=True):
+        one.learn_one(x, label, weight)
+    many.learn_many(frame, column(y), column(weights))
+    answers = many.predict_many(frame)
+    assert isinstance(answers, column)
+    assert list(answers) == [one.predict_one(x) for x in ROWS]
+    if library == "pandas":
+        assert list(answers.index) == list(frame.index)
+    if kind is ExplicitKARMAClassifier:
+        chances = many.predict_proba_many(frame)
+        assert isinstance(chances, type(frame))
+        # Only pandas has names that are no text.
+        names = [name if library == "pandas" else str(name) for name in one.classes]
+        assert list(chances.columns) == names
+        expected = [list(one.predict_proba_one(x).values()) for x in ROWS]
+        np.testing.assert_array_equal(chances.to_numpy(), expected)
+
+
+def test_columns_of_structs_and_lists_are_nested_events() -> None:
+    frame = pl.DataFrame({"gps": [{"lat": 1.5, "fix": None}, {"lat": None, "fix": "3d"}], "l": [[1, 2], []]})
+    model = ExplicitKARMAClassifier()
+    model.learn_many(frame, pl.Series([True, False]))
+    assert set(model.vocabulary.attributes) == {"gps.lat", "gps.fix", "l.0", "l.1"}
+
+
+@pytest.mark.parametrize("kind", [KARMAClassifier, ExplicitKARMAClassifier, KARMARegressor])
+def test_nested_events_are_flattened_as_on_the_command_line(kind: Any) -> None:
+    nested, flat = kind(), kind()
+    for t in range(20):
+        value = t % 3 - 1.0
+        nested.learn_one({"gps": {"lat": value, "fix": [True, None]}, 5: 2.0}, t % 2)
+        flat.learn_one({"gps.lat": value, "gps.fix.0": True, 5: 2.0}, t % 2)
+    # Names that are no text stay what they are.
+    assert set(nested.vocabulary.attributes) == {"gps.lat", "gps.fix.0", 5}
+    assert nested.predict_one({"gps": {"lat": 1.0}}) == flat.predict_one({"gps.lat": 1.0})
+    if kind is not KARMARegressor:
+        assert nested.predict_proba_one({"gps": {"lat": 1.0}}) == flat.predict_proba_one({"gps.lat": 1.0})
+        assert nested.decision_one({"gps": {"lat": 1.0}}) == flat.decision_one({"gps.lat": 1.0})
+
+
+def test_what_cannot_be_flattened_is_refused_and_leaves_nothing() -> None:
+    model = KARMAClassifier()
+    for x in ({"a": {"b": 1}, "a.b": 2}, {"a": {"b": object()}}, {"a": [1, {"b": float("inf")}]}):
+        with pytest.raises(RecordError):
+            model.learn_one(x, True)
+    assert (model.steps, len(model.vocabulary.attributes)) == (0, 0)
+
+
+def test_an_imputer_takes_nested_events() -> None:
+    imputer = SubspaceImputer()
+    for t in range(50):
+        imputer.learn_one({"a": {"x": t % 5, "y": t % 5}})
+    assert imputer.impute_one({"a": {"x": 4}})["a.y"] == pytest.approx(4.0, abs=0.5)

@@ -1,0 +1,148 @@
+"""What is no model file is refused at once, whatever it is and however large."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tracemalloc
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamkarma import ExplicitKARMAClassifier, checkpoint, load, save
+from streamkarma.errors import ModelFileError, UsageError
+from streamkarma.estimators.learners import KINDS
+from tests.conftest import Program
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/full", "/dev/zero", "/dev/null", tmp_path / "pipe", tmp_path):
+        with pytest.raises(ModelFileError, match="is not a file, and so no streamkarma model"):
+            load(path)
+
+
+@pytest.mark.parametrize(
+    ("begin", "reason"),
+    [
+        (b"", "is not a streamkarma model"),
+        (checkpoint.MAGIC + bytes(8), "is altered"),
+        (checkpoint.MAGIC + (1 << 31).to_bytes(8, "little"), "has a header of 2,147,483,648 bytes"),
+        (checkpoint.MAGIC + b"\xff" * 8, "is truncated"),
+    ],
+)
+def test_a_file_of_three_gigabytes_is_not_read(tmp_path: Path, begin: bytes, reason: str) -> None:
+    path = tmp_path / "large"
+    path.write_bytes(begin)
+    os.truncate(path, 3 << 30)
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match=reason):
+        load(path)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 1 << 20
+
+
+def sealed(path: Path, text: bytes, content: bytes = b"") -> Path:
+    """A file with this header and these arrays, and a checksum that is right."""
+    whole = checkpoint.MAGIC + len(text).to_bytes(8, "little") + text + content
+    path.write_bytes(whole + hashlib.sha256(whole).digest())
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"format": 2, "x": NaN, "arrays": []}',
+        b'{"format": 2, "x": -Infinity, "arrays": []}',
+        b'{"format": 2, "x": 1e400, "arrays": []}',
+        b'{"format": 2, "x": 1' + b"0" * 400 + b', "arrays": []}',
+        b'{"format": 2, "x": 1' + b"0" * 5000 + b', "arrays": []}',
+        b'{"format": 2, "x": {"a": 1, "a": 2}, "arrays": []}',
+        b'{"format": 2, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b', "arrays": []}',
+        b'{"format": 2, 1: 2, "arrays": []}',
+        b'{"format": true, "arrays": []}',
+        b'{"format": 0, "arrays": []}',
+        b'{"format": 2.0, "arrays": []}',
+        b'{"arrays": []}',
+        b"[]",
+        b"\xff",
+    ],
+)
+def test_what_is_no_json_of_ours_is_refused(tmp_path: Path, text: bytes) -> None:
+    with pytest.raises(ModelFileError, match="is altered; restore it from a copy"):
+        checkpoint.read(sealed(tmp_path / "file", text))
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        *(None, 1, {}, [1]),
+        *([["a", "<f8"]], [["a", "O", [1]]], [[1, "<f8", [1]]], [["a", "<f8", 1]], [["a", "<f8", [-1]]]),
+        *([["a", "<f8", [True]]], [["a", "<f8", [1.0]]], [["a", "<f8", [1, 1, 1, 1, 1]]]),
+        [["a", "<f8", [0]], ["a", "<f8", [1]]],
+    ],
+)
+def test_arrays_that_are_none_are_refused(tmp_path: Path, arrays: Any) -> None:
+    text = json.dumps({"format": 2, "arrays": arrays}).encode()
+    with pytest.raises(ModelFileError, match="not as it says|is truncated or altered"):
+        checkpoint.read(sealed(tmp_path / "file", text, bytes(8)))
+
+
+def test_arrays_larger_than_the_file_are_not_made(tmp_path: Path) -> None:
+    text = json.dumps({"format": 2, "arrays": [["a", "<f8", [1 << 62, 1 << 62]]]}).encode()
+    with pytest.raises(ModelFileError, match="is truncated or altered"):
+        checkpoint.read(sealed(tmp_path / "file", text, bytes(80)))
+
+
+def test_files_of_the_format_before_are_read(tmp_path: Path) -> None:
+    model = ExplicitKARMAClassifier()
+    model.learn_one({"a": 1.0}, True)
+    save(model, tmp_path / "model")
+    header, arrays = checkpoint.read(tmp_path / "model")
+    del header["params"]["max_name_bytes"]
+    listed = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
+    text = json.dumps({**header, "format": 1, "arrays": listed}).encode()
+    content = b"".join(array.tobytes() for array in arrays.values())
+    assert load(sealed(tmp_path / "older", text, content)).predict_proba_one({"a": 2.0}) == (
+        model.predict_proba_one({"a": 2.0})
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS.values())
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("gamma", 10**9), ("gamma", 33), ("budget", 10**9), ("rank", 10**9), ("max_rank_dim", 10**6)),
+        *(("rho", 1e300), ("eta", 1e300), ("r", 1e-300), ("shrink", 1e300), ("forget", 1e300)),
+        *(("max_attributes", 10**9), ("max_coordinates", 10**9), ("max_name_bytes", 10**9)),
+        *(("max_classes", 10**9), ("horizon", 10**30), ("table_bits", 31)),
+    ],
+)
+def test_parameters_have_bounds(kind: Any, name: str, value: Any) -> None:
+    if name in signature(kind).parameters:
+        with pytest.raises(UsageError):
+            kind(**{name: value})
+
+
+def test_arrays_of_more_classes_than_there_are_make_no_room(tmp_path: Path) -> None:
+    model = KINDS["KARMAClassifier"]()
+    save(model, tmp_path / "model")
+    header, arrays = checkpoint.read(tmp_path / "model")
+    arrays = {**arrays, "values": np.zeros((0, 10**9)), "passed": np.zeros((0, 10**9))}
+    checkpoint.write(tmp_path / "model", header, arrays)
+    with pytest.raises(ModelFileError, match="of more classes than there are"):
+        load(tmp_path / "model")
+
+
+def test_the_commands_say_it_in_a_line(streamkarma: Program, tmp_path: Path) -> None:
+    for command in (["inspect", "/dev/full"], ["predict", "/dev/zero"], ["learn", "--model", "/dev/zero"]):
+        done = streamkarma(*command)
+        assert (done.code, done.stdout, done.stderr.count("\n")) == (1, b"", 1)
+    done = streamkarma("learn", "--gamma", "1000000")
+    assert (done.code, done.stderr.count("\n")) == (2, 1)
+    assert "not in the range 1<=x<=32" in done.stderr

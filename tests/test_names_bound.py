@@ -1,0 +1,154 @@
+"""Names, categories and labels of any length: what is kept of them is bounded, and the user hears of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamkarma import ExplicitKARMAClassifier, KARMAClassifier, SubspaceImputer, load, save
+from streamkarma.errors import RecordError, UsageError
+from streamkarma.estimators.learners import KINDS
+from streamkarma.events import vocabulary as bounds
+from streamkarma.events.flatten import flatten
+from streamkarma.events.labels import Labels
+from streamkarma.events.vocabulary import Vocabulary
+from streamkarma.runtime.plan import Plan
+from streamkarma.runtime.run import Run, describe
+from tests.conftest import Program
+
+LONG = "x" * 1025
+#: 1,023 and 1,026 bytes in 341 and 342 characters.
+WIDE, TOO_WIDE = "語" * 341, "語" * 342
+
+
+def vocabulary(**more: int) -> Vocabulary:
+    return Vocabulary(**{"max_attributes": 100, "max_coordinates": 100, **more})
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"), [("x" * 1024, True), (LONG, False), (WIDE, True), (TOO_WIDE, False)]
+)
+def test_a_name_and_a_category_have_so_many_bytes(name: str, fits: bool) -> None:
+    for record in ({name: 1.0}, {"a": name}):
+        v = vocabulary()
+        assert len(v.peek(record, scale=True)) == fits
+        assert len(v.add(record)) == fits
+        assert v.ignored == (not fits)
+        assert v.coordinate_count == 1 + fits
+
+
+def test_all_names_together_have_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "MOST_NAME_BYTES", 20)
+    v = vocabulary()
+    # The name counts with each category: 1 + 9, then 1 + 8.
+    assert len(v.add({"a": "x" * 9})) == 1
+    assert len(v.peek({"a": "y" * 8, "b": 1.0, "c": 1.0}, scale=True)) == 2
+    assert len(v.add({"a": "y" * 8, "b": 1.0, "c": 1.0})) == 2
+    assert len(v.add({"a": "x" * 9, "d": 1.0})) == 1
+    assert v.ignored == 2
+    again = vocabulary()
+    again.restore(v.entries(), v.ignored)
+    assert again.add({"e": 1.0}) == []
+
+
+def test_categories_share_the_name_of_their_attribute() -> None:
+    v = vocabulary()
+    for i in range(3):
+        v.add({"".join(["na", "me"]): f"c{i}"})
+    assert len({id(name) for name, _ in v.entries()}) == 1
+
+
+def test_attributes_are_named_once_and_few_of_them() -> None:
+    v = vocabulary(max_attributes=2, max_coordinates=4)
+    v.add({"a": "1"})
+    for i in range(3):
+        v.add({"a": f"{i}", "b": 1.0, LONG: 2.0})
+        v.add({"a": LONG, "\x1b[31m\n": 1.0})
+    told = v.news()
+    assert told == [
+        "attribute b is ignored: 2 attributes have a place (--max-attributes)",
+        f"attribute {LONG[:60]}… is ignored: its name is longer than 1,024 bytes (--max-name-bytes)",
+        "attribute �[31m� is ignored: 2 attributes have a place (--max-attributes)",
+        "attribute a: categories longer than 1,024 bytes are ignored (--max-name-bytes)",
+    ]
+    for i in range(10):
+        v.add({f"c{i}": 1.0})
+    told = v.news()
+    assert told[0].startswith("attribute c0 is ignored")
+    assert told[1:] == ["values of more attributes are ignored; they are counted, and not named here"]
+    assert v.news() == []
+    v.add({"a": "9"})
+    assert v.news() == []
+
+
+def test_categories_that_are_too_many_are_named_by_their_attribute() -> None:
+    v = vocabulary(max_coordinates=3)
+    for i in range(5):
+        v.add({"a": f"{i}"})
+    assert v.news() == [
+        "attribute a: new categories are ignored: 3 numbers and categories have a place (--max-coordinates)"
+    ]
+
+
+def test_a_label_is_no_longer_than_a_name() -> None:
+    labels = Labels(most=3)
+    assert labels.check("x" * 1024)
+    with pytest.raises(RecordError, match=r"^the label 'x+\.\.\.x+' is longer than 1,024 bytes$"):
+        labels.check(LONG)
+    with pytest.raises(RecordError, match="longer than 3 bytes"):
+        KARMAClassifier(max_name_bytes=3).learn_one({}, "four")
+
+
+def test_nested_names_do_not_multiply() -> None:
+    with pytest.raises(RecordError, match="nested names are too long once they are joined"):
+        flatten({"x" * 100_000: [1] * 1000})
+    assert len(flatten({"x" * 10_000: [1] * 1000})) == 1000
+
+
+@pytest.mark.parametrize("kind", [*KINDS.values(), SubspaceImputer])
+def test_every_estimator_has_the_bounds_that_the_documentation_says(kind: Any) -> None:
+    model = kind()
+    assert (model.max_attributes, model.max_coordinates, model.max_name_bytes) == (16384, 16384, 1024)
+    for name in ("max_attributes", "max_coordinates", "max_name_bytes"):
+        for value in (0, -1, 1 << 40, 1.5, "16", True, None):
+            with pytest.raises(UsageError, match=f"{name} must be an integer from 1 to"):
+                kind(**{name: value})
+
+
+def test_a_longer_bound_is_kept_with_the_model(tmp_path: Path) -> None:
+    model = ExplicitKARMAClassifier(max_name_bytes=2000)
+    model.learn_one({LONG: 1.0}, True)
+    save(model, tmp_path / "model")
+    assert list(load(tmp_path / "model").vocabulary.attributes) == [LONG]
+
+
+def test_events_that_wait_keep_nothing_that_is_too_long(tmp_path: Path) -> None:
+    lines = [
+        {"id": 1, "a": 1.5, LONG: 1.0, "b": LONG, "nested": {LONG: 2.0, "c": 3.0}},
+        {"id": LONG, "a": 1.0},
+    ]
+    (tmp_path / "in").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path = str(tmp_path / "model")
+    run = Run(Plan(input=str(tmp_path / "in"), model=path, pending=5, fields={"id": "id"}, predictions=None,
+                   quiet=True, learner="explicit"))  # fmt: skip
+    run.execute()
+    assert [event[2] for event in run.session.kept["pending"]["events"]] == [{"a": 1.5, "nested.c": 3.0}]
+    assert run.session.tasked.model.ignored == 3
+    assert "an id that a label is to find has at most 1,024 bytes" in str(run.session.loop.first_rejected)
+    assert describe(path)["file_bytes"] < 5000
+
+
+def test_the_command_names_what_it_ignores(streamkarma: Program) -> None:
+    records = [{"a": i, "b": f"n{i}", "long": LONG, "y": i % 2} for i in range(9)]
+    records[0]["y"] = records[1]["y"] = LONG
+    done = streamkarma("learn", "--max-coordinates", "5", "--update", "arow", records=records)
+    assert done.code == 0
+    told = [line for line in done.stderr.splitlines() if line.startswith("attribute ")]
+    assert told == [
+        "attribute long: categories longer than 1,024 bytes are ignored (--max-name-bytes)",
+        "attribute b: new categories are ignored: 5 numbers and categories have a place (--max-coordinates)",
+    ]
+    assert all(len(line) < 200 for line in done.stderr.splitlines())

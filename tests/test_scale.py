@@ -1,0 +1,121 @@
+"""The running scale: exact where nothing is wild, and not to be moved by what is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkarma.core.scale import (
+    CUT,
+    FAR,
+    START,
+    WIDTH,
+    constant,
+    mean_and_deviation,
+    nothing,
+    observe,
+)
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+finite = st.integers(-(10**9), 10**9).map(lambda i: i / 1000)
+
+
+def known(values: Any, longest: float = np.inf) -> Floats:
+    """The row after some values."""
+    row = nothing(1)[0]
+    for value in values:
+        observe(row, float(value), True, longest)
+    return row
+
+
+def reference(values: list[float]) -> tuple[float, float]:
+    """Mean and deviation of values of which none is seen twice, as the docstring of the module has it."""
+    first, later = np.array(values[:START]), values[START:]
+    centre = np.median(first)
+    distances = np.sort(np.abs(first - centre)[first != centre])
+    edge = 12 * 1.4826 * (distances[len(distances) // 2] if len(distances) else 0.0)
+    kept = np.clip(first, centre - edge, centre + edge)
+    mean, variance, count = kept.mean(), kept.var(), len(first)
+    for value in later:
+        inside = np.clip(value, mean - CUT * variance**0.5, mean + CUT * variance**0.5)
+        count += 1
+        step = (inside - mean) / count
+        variance += ((inside - mean) * (inside - mean - step) - variance) / count
+        mean += step
+    return mean, variance**0.5
+
+
+@settings(deadline=None)
+@given(st.lists(finite, min_size=1, max_size=60, unique=True))
+def test_it_is_what_its_description_says(values: list[float]) -> None:
+    assert mean_and_deviation(known(values)) == pytest.approx(reference(values), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("longest", [np.inf, 1000.0])
+@pytest.mark.parametrize("zeros", [0.0, 0.7, 0.97])
+def test_without_wild_values_it_is_the_mean_and_deviation_of_all(zeros: float, longest: float) -> None:
+    rng = np.random.default_rng(0)
+    values = rng.uniform(3.0, 5.0, 5000) * (rng.random(5000) >= zeros)
+    ages = np.arange(5000)[::-1]
+    weights = np.ones(5000) if longest == np.inf else (1 - 1 / longest) ** ages
+    mean = np.average(values, weights=weights)
+    deviation = np.average((values - mean) ** 2, weights=weights) ** 0.5
+    row = known(values, longest)
+    assert mean_and_deviation(row) == pytest.approx((mean, deviation), rel=2e-3)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.02, 0.05])
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e8, -9999.0, 1e99])
+@pytest.mark.parametrize("zeros", [0.0, 0.8])
+def test_one_value_in_twenty_does_not_move_it(zeros: float, size: float, share: float) -> None:
+    rng = np.random.default_rng(1)
+    values = rng.normal(2.0, 1.0, 4000) * (rng.random(4000) >= zeros)
+    wild = np.where(rng.random(4000) < share * (1.0 - zeros), size, values)
+    mean, deviation = mean_and_deviation(known(values))
+    found = mean_and_deviation(known(wild))
+    assert abs(found[0] - mean) < deviation
+    assert deviation / 2 < found[1] < 2.5 * deviation
+
+
+def test_where_many_lie_beyond_the_edge_it_moves() -> None:
+    rng = np.random.default_rng(2)
+    values = np.concatenate([rng.normal(0.0, 1.0, 500), rng.normal(100.0, 1.0, 20_000)])
+    mean, deviation = mean_and_deviation(known(values))
+    assert abs(mean - 100.0) < deviation
+
+
+@pytest.mark.parametrize("at", range(2, START + 4))
+def test_a_wild_value_among_the_first_is_overcome(at: int) -> None:
+    values = np.random.default_rng(at).normal(0.0, 1.0, 200)
+    values[at - 2] = 1e8
+    mean, deviation = mean_and_deviation(known(values))
+    assert abs(mean) < 1.0
+    assert 0.5 < deviation < 3.0
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.5, -7.0, 1e9]), max_size=80), finite, st.booleans())
+def test_looking_leaves_no_trace(values: list[float], value: float, fades: bool) -> None:
+    longest = 20.0 if fades else np.inf
+    row = known(values, longest)
+    before, then = row.copy(), observe(row, value, False, longest)
+    assert row.tobytes() == before.tobytes()
+    assert observe(row, value, True, longest) == then
+
+
+def test_far_out_is_said_of_what_is_no_measurement() -> None:
+    row = known(np.random.default_rng(3).normal(0.0, 1.0, 1000))
+    assert [bool(observe(row, z, False, np.inf)[2]) for z in (0.0, 0.8 * FAR, 1.3 * FAR, -9999.0)] == [
+        False, False, True, True,
+    ]  # fmt: skip
+
+
+def test_a_constant_is_known_without_its_events() -> None:
+    row = constant(4.0, 30)
+    assert row.shape == (WIDTH,)
+    assert mean_and_deviation(row) == mean_and_deviation(known([4.0] * 30)) == (4.0, 0.0)
+    assert observe(row, 7.0, False, np.inf)[0] == pytest.approx(4.0 + 3.0 / 31)

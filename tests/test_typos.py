@@ -1,0 +1,80 @@
+"""Names in the environment and in a --config file that nobody knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamkarma.cli import cli
+
+
+@pytest.fixture
+def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
+    """What ``generate`` with this file and this environment says on stderr, the file's path as FILE."""
+
+    def say(config: str = "", command: str = "generate", **environment: str) -> list[str]:
+        file = tmp_path / "c.toml"
+        file.write_text(config)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        arguments = {"generate": ["lowrank", "--events", "0"]}[command]
+        cli.main([command, *arguments, "--config", str(file)], standalone_mode=False)
+        return capsys.readouterr().err.replace(str(file), "FILE").splitlines()
+
+    return say
+
+
+def test_what_is_known_is_no_matter(said) -> None:  # type: ignore[no-untyped-def]
+    config = """
+    gamma = 2
+    no-scale = true
+    seed = 3
+    [generate]
+    rank = 2
+    [learn]
+    no-predictions = true
+    [attach.kafka]
+    sasl_mechanism = "PLAIN"
+    """
+    environment = {
+        "STREAMKARMA_GENERATE_RANK": "3", "STREAMKARMA_LEARN_GAMMA": "2", "STREAMKARMA_ATTACH_GROUP": "g",
+        "STREAMKARMA_KAFKA_SASL_PLAIN_PASSWORD": "p", "STREAMKARMA_TEST_KAFKA": "b", "STREAMKARMA_HOME": "/",
+    }  # fmt: skip
+    assert said(config, **environment) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("STREAMKARMA_GENERATE_RNAK", "; did you mean STREAMKARMA_GENERATE_RANK?"),
+        ("STREAMKARMA_GENERATE_QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ", ""),
+        ("STREAMKARMA_GENERAT_SEED", "; did you mean STREAMKARMA_GENERATE_SEED?"),
+    ],
+)
+def test_a_name_in_the_environment(said, name: str, hint: str) -> None:  # type: ignore[no-untyped-def]
+    value = "a secret"
+    line = f"warning: {name} in the environment is no option of generate{hint}"
+    assert said(**{name: value}) == [line]
+
+
+@pytest.mark.parametrize(
+    ("config", "warning"),
+    [
+        ("gammma = 'a secret'", "no command has an option gammma; did you mean gamma?"),
+        (
+            "check-point-every = 1",
+            "no command has an option check-point-every; did you mean checkpoint_every?",
+        ),
+        ("zzzz = 1", "no command has an option zzzz"),
+        ("[lern]\ngamma = 3", "there is no command lern; did you mean learn?"),
+        ("[kafka]\nsasl_mechanism = 'PLAIN'", "there is no command kafka"),
+    ],
+)
+def test_a_name_in_a_file(said, config: str, warning: str) -> None:  # type: ignore[no-untyped-def]
+    assert said(config) == [f"warning: --config FILE: {warning}"]
+
+
+def test_an_unknown_name_in_a_commands_own_table_is_refused(said) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(Exception, match="generate has no option 'rankk'; did you mean rank?"):
+        said("[generate]\nrankk = 3")
