@@ -25,15 +25,15 @@ from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.run import Run
 
 TRIES = (
-    "`learn` reads a file of 30 lines, good and bad ones; of some fifty steps by which it writes its "
-    "predictions, dead letters, model and summary, each fails once: with ENOSPC, with EIO, after half of "
-    "the bytes, or by a kill; it is started again with `--resume-input`, and now and then that fails too"
+    "`learn` reads a file of 30 lines, good and bad ones; one of some hundred steps by which it writes its "
+    "predictions, dead letters, model and summary fails: with ENOSPC, with EIO, after half of the bytes, or "
+    "by a kill; it is started again with `--resume-input`, and now and then that fails too"
 )
 PROMISE = (
     "an error is one line, and in the end predictions, dead letters and model are, to the byte, those of "
     "the undisturbed run"
 )
-SHORT, LONG = 1, 500
+SHORT, LONG = 12, 20_000
 
 _LINES = 30
 _WAYS = ("ENOSPC", "EIO", "half", "kill")
@@ -145,42 +145,51 @@ def failing(fails: Step | None) -> Iterator[Disk]:
 
 
 def run(tries: int, seed: int, folder: Path) -> None:
-    for own_seed in range(seed, seed + tries):
-        rng, own_folder = random.Random(own_seed), folder / str(own_seed)
-        own_folder.mkdir()
-        try:
-            _attempt(rng, own_folder)
-        except Exception as error:
-            raise AssertionError(f"{error!r}; repeat it with --tries 1 --seed {own_seed}") from error
+    while tries > 0:
+        tries -= _try_steps(seed, tries, folder / str(seed))
+        seed += 1
 
 
-def _attempt(rng: random.Random, folder: Path) -> None:
-    source = _source(rng, folder)
+def _try_steps(seed: int, most: int, folder: Path) -> int:
+    """Have the steps of one run fail, each in a run of its own, or so many of them; returns how many."""
+    rng = random.Random(seed)
+    (folder / "whole").mkdir(parents=True)
     plan = Plan(
-        input=str(source),
+        input=str(_source(rng, folder)),
         resume_input=True,
         learner=rng.choice(["explicit", "karma"]),
-        checkpoint_every=rng.choice([5, 17, 40]),
+        checkpoint_every=rng.choice([5, 10, 20]),
         max_record_bytes=400,
         workers=rng.choice([1, 2]),
         quiet=True,
     )
-    (folder / "whole").mkdir()
     with failing(None) as disk:
         assert Run(_into(plan, folder / "whole")).execute() == 0
     wanted = _content(folder / "whole")
-    for number in range(1, disk.steps + 1):
+    numbers = rng.sample(range(1, disk.steps + 1), min(most, disk.steps))
+    for number in numbers:
+        steps = _steps(random.Random(f"{seed} {number}"), number, disk.steps)
         own = folder / str(number)
         own.mkdir()
-        steps = [Step(number, rng.choice(_WAYS))]
-        while rng.random() < 0.3:
-            steps.append(Step(rng.randint(1, disk.steps), rng.choice(_WAYS)))
-        for step in steps:
-            _disturbed(_into(plan, own), step)
-        assert Run(_into(plan, own)).execute() == 0, steps
-        for name, content in _content(own).items():
-            assert content == wanted[name], f"{name} after {steps}, {plan}"
-        assert json.loads((own / "summary").read_bytes())["learner"] == plan.learner
+        try:
+            for step in steps:
+                _disturbed(_into(plan, own), step)
+            assert Run(_into(plan, own)).execute() == 0
+            for name, content in _content(own).items():
+                assert content == wanted[name], f"another file of {name}"
+            assert json.loads((own / "summary").read_bytes())["learner"] == plan.learner
+        except Exception as error:
+            repeat = f"repeat it with --tries {disk.steps} --seed {seed}"
+            raise AssertionError(f"{error!r} after {steps}; {repeat}") from error
+    return len(numbers)
+
+
+def _steps(rng: random.Random, first: int, most: int) -> list[Step]:
+    """What fails in the first run, and in those after it."""
+    steps = [Step(first, rng.choice(_WAYS))]
+    while rng.random() < 0.3:
+        steps.append(Step(rng.randint(1, most), rng.choice(_WAYS)))
+    return steps
 
 
 def _disturbed(plan: Plan, step: Step) -> None:
