@@ -14,12 +14,8 @@ from numpy.typing import NDArray
 from streamkarma.core.jit import borrowing, compiled, inlined
 from streamkarma.core.lanes import bits_set
 from streamkarma.core.passes import Floats
-from streamkarma.core.scale import CLIP, LARGEST, mean_and_deviation, standardise
+from streamkarma.core.scale import LARGEST, mean_and_deviation, standardise
 from streamkarma.events.block import Block
-
-#: Standardised targets beyond this are cut. They may lie further out than attributes, since large ones are
-#: what the user wants to have predicted.
-TARGET_CLIP = 10.0
 
 
 @compiled
@@ -75,7 +71,7 @@ def encode_into(block: Block, raw: Block, numeric: NDArray[np.bool_], moments: F
                 continue
             attribute, coordinate = raw.attributes[j], raw.coordinates[j]
             if scale and coordinate < numeric.size and numeric[coordinate]:
-                value = standardise(moments[coordinate], value, learned[t], longest, CLIP)
+                value = standardise(moments[coordinate], value, learned[t], longest)
             place = end
             if seen > 0:
                 below = (np.uint64(1) << np.uint64(attribute)) - np.uint64(1)
@@ -132,7 +128,7 @@ def encode_targets(targets: Floats, weights: Floats, moments: Floats, scale: boo
     Returns
     -------
     Shape (T,): the target in standard deviations from the mean, itself included, within
-    ±TARGET_CLIP; 0 for a constant, and for what is no measurement (see ``scale``).
+    ±CLIP; 0 for a constant, and for what is no measurement (see ``scale``).
     """
     standard = targets.copy()
     for t in range(targets.size):
@@ -143,7 +139,7 @@ def encode_targets(targets: Floats, weights: Floats, moments: Floats, scale: boo
         if deviation > 0.0:
             spreads[t] = deviation
         if not np.isnan(targets[t]):
-            standard[t] = standardise(moments, targets[t], weights[t] > 0.0, longest, TARGET_CLIP)
+            standard[t] = standardise(moments, targets[t], weights[t] > 0.0, longest)
     return standard
 
 

@@ -122,13 +122,13 @@ def observe(row: Floats, value: float, store: bool, longest: float) -> tuple[flo
 
 
 @inlined
-def standardise(row: Floats, value: float, store: bool, longest: float, clip: float) -> float:
-    """``value`` in deviations from the running mean, within ±clip; 0 if all are equal, and if far out."""
+def standardise(row: Floats, value: float, store: bool, longest: float) -> float:
+    """``value`` in deviations from the running mean, within ±CLIP; 0 if all are equal, and if far out."""
     value = min(max(value, -LARGEST), LARGEST)
     mean, deviation, is_far = observe(row, value, store, longest)
     if deviation == 0.0 or is_far:
         return 0.0
-    return min(max((value - mean) / deviation, -clip), clip)
+    return min(max((value - mean) / deviation, -CLIP), CLIP)
 
 
 @borrowing
