@@ -13,8 +13,11 @@ from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
 
-#: What needs more words than its name in JSON, for reading.
-_NAMES = {"bytes": "memory in bytes", "experts": "experts (mean weight of the last 1,000 events)"}
+#: What needs more words than its name in JSON, for reading, by section and name.
+_NAMES = {
+    ("model", "bytes"): "memory in bytes",
+    ("model", "experts"): "experts (mean weight of the last 1,000 events)",
+}
 
 
 @click.command(cls=Command)
@@ -88,7 +91,7 @@ def inspect(model: str, json: bool) -> None:
         if isinstance(value, dict):
             click.echo(f"{name}:")
             for inner, each in value.items():
-                click.echo(f"  {_NAMES.get(inner, inner):<18} {_shown(each)}")
+                click.echo(f"  {_NAMES.get((name, inner), inner):<18} {_shown(each)}")
         else:
             click.echo(f"{name:<20} {_shown(value)}")
     click.echo(f"{'attributes':<20} {', '.join(names[:20])}{' …' if len(names) > 20 else ''}")
