@@ -396,7 +396,7 @@ def test_inspect(streamkarma: Program, tmp_path: Path) -> None:
     assert sorted(content["classes"]) == [0, 1]
     text = streamkarma("inspect", "m").stdout.decode()
     assert "KARMAMixtureClassifier" in text
-    assert re.search(r"experts +explicit 1 arow \d\.\d{3}, ", text)
+    assert re.search(r"experts \(mean weight of the last 1,000 events\) explicit 1 arow \d\.\d{3}, ", text)
     assert "support_vectors" in text
 
 
