@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -109,6 +110,25 @@ def test_the_pipe(tmp_path: Path) -> None:
     assert len(scored) == 4
     assert re.search(r"^kind +KARMAMixtureClassifier$", text, re.MULTILINE)
     assert not list(temporary.iterdir())
+
+
+@pytest.mark.parametrize(("kind", "share"), [("outliers", 0.001), ("sentinels", 0.05), ("strings", 1.0)])
+def test_a_share_of_the_values_is_spoilt(kind: str, share: float) -> None:
+    rng = random.Random(0)
+    values = [rng.gauss(0.0, 1.0) for _ in range(50_000)]
+    wrong = {
+        "outliers": lambda before, after: abs(after) > 999 * abs(before),
+        "sentinels": lambda before, after: after == -9999.0,
+        "strings": lambda before, after: after == str(before),
+    }[kind]
+    lines = "".join(json.dumps({"x": value, "y": 1}) + "\n" for value in values)
+    command = [sys.executable, EXAMPLES / "spoil.py", kind]
+    done = subprocess.run(command, input=lines.encode(), capture_output=True, check=True)
+    after = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {event["y"] for event in after} == {1}
+    pairs = list(zip(values, (event["x"] for event in after), strict=True))
+    assert mean(map(wrong, *zip(*pairs, strict=True))) == pytest.approx(share, rel=0.25)
+    assert all(before == after or wrong(before, after) for before, after in pairs)
 
 
 def test_the_river_pipeline() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamkarma import ExplicitKARMAClassifier
 from streamkarma.core.scale import (
     CUT,
     FAR,
@@ -19,6 +20,7 @@ from streamkarma.core.scale import (
     nothing,
     observe,
 )
+from streamkarma.events.vocabulary import spelled_number
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 finite = st.integers(-(10**9), 10**9).map(lambda i: i / 1000)
@@ -119,3 +121,27 @@ def test_a_constant_is_known_without_its_events() -> None:
     assert row.shape == (WIDTH,)
     assert mean_and_deviation(row) == mean_and_deviation(known([4.0] * 30)) == (4.0, 0.0)
     assert observe(row, 7.0, False, np.inf)[0] == pytest.approx(4.0 + 3.0 / 31)
+
+
+def test_numbers_as_strings_are_learned_as_numbers() -> None:
+    rng = np.random.default_rng(5)
+    numbers, texts = ExplicitKARMAClassifier(), ExplicitKARMAClassifier()
+    for a, b in rng.normal(size=(200, 2)).tolist():
+        event, spelled = {"a": a, "b": b}, {"a": str(a), "b": f" {b!r}"}
+        assert texts.predict_proba_one(spelled) == numbers.predict_proba_one(event)
+        numbers.learn_one(event, a > b)
+        texts.learn_one(spelled, a > b)
+    assert texts.vocabulary.entries() == [("a", None), ("b", None)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "1,5", "02139", "1_000", "inf", "nan", "0x10", "1e999", "1.2.3", "2026-11-22", "٣", "-", "."],
+)
+def test_other_strings_are_categories(text: str) -> None:
+    assert spelled_number(text) is None
+
+
+@pytest.mark.parametrize("text", ["0", "-0", "+1.5", ".5", "5.", "1e3", "1E-3", " 7 ", "1234567890123456789"])
+def test_strings_that_spell_numbers_are_these(text: str) -> None:
+    assert spelled_number(text) == float(text)
