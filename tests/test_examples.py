@@ -127,7 +127,7 @@ def test_a_share_of_the_values_is_spoilt(kind: str, share: float) -> None:
     after = [json.loads(line) for line in done.stdout.splitlines()]
     assert {event["y"] for event in after} == {1}
     pairs = list(zip(values, (event["x"] for event in after), strict=True))
-    assert mean(map(wrong, *zip(*pairs, strict=True))) == pytest.approx(share, rel=0.25)
+    assert mean(map(wrong, *zip(*pairs, strict=True))) == pytest.approx(share, rel=0.4)
     assert all(before == after or wrong(before, after) for before, after in pairs)
 
 
