@@ -20,7 +20,7 @@ from streamkarma.core.scale import (
     nothing,
     observe,
 )
-from streamkarma.events.vocabulary import spelled_number
+from streamkarma.events.values import spelled_number
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 finite = st.integers(-(10**9), 10**9).map(lambda i: i / 1000)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamkarma.baselines.tables import Floats
 from streamkarma.events.flatten import flatten
-from streamkarma.events.vocabulary import as_number, is_missing
+from streamkarma.events.values import as_number, is_missing
 
 Event = Mapping[str, Any]
 

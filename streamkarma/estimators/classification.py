@@ -18,7 +18,7 @@ from streamkarma.estimators.learner import check_weight
 from streamkarma.estimators.settings import check_count
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import NEW, NONE, Label, Labels
-from streamkarma.events.vocabulary import Record
+from streamkarma.events.values import Record
 
 
 class CoreClassifier(KARMABase, base.MiniBatchClassifier):

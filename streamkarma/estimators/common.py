@@ -15,7 +15,8 @@ from streamkarma.estimators.learner import Learner, check_weight
 from streamkarma.estimators.settings import check_bounds
 from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
-from streamkarma.events.vocabulary import Record, Vocabulary
+from streamkarma.events.values import Record
+from streamkarma.events.vocabulary import Vocabulary
 
 #: One per event.
 Weights = Sequence[float] | NDArray[np.float64]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.events.vocabulary import is_missing
+from streamkarma.events.values import is_missing
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,8 @@ from river import base
 from streamkarma.events.batch import Batch
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import NONE, Label
-from streamkarma.events.vocabulary import Record, Vocabulary, is_missing
+from streamkarma.events.values import Record, is_missing
+from streamkarma.events.vocabulary import Vocabulary
 
 #: Probabilities of a guest are held this far from 0 and 1.
 LEAST = 1e-6

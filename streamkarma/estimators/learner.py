@@ -17,7 +17,8 @@ from streamkarma.errors import RecordError
 from streamkarma.estimators.single import Single
 from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
-from streamkarma.events.vocabulary import PASSING, Record, Vocabulary
+from streamkarma.events.values import Record
+from streamkarma.events.vocabulary import PASSING, Vocabulary
 
 Floats = NDArray[np.float64]
 

@@ -27,7 +27,7 @@ from streamkarma.estimators.guests import Guests, RecordingBatch
 from streamkarma.estimators.regression import CoreRegressor
 from streamkarma.estimators.settings import DEFAULT_RHO, check_count, check_forget
 from streamkarma.events.batch import Batch
-from streamkarma.events.vocabulary import Record
+from streamkarma.events.values import Record
 
 #: log2 of the most weights of each explicit expert: four megabytes with their spreads, and every
 #: pair of 500 attributes before anything is hashed.

@@ -22,7 +22,7 @@ from streamkarma.estimators.frames import column_like, records_of
 from streamkarma.estimators.learner import check_weight
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import numbers
-from streamkarma.events.vocabulary import Record
+from streamkarma.events.values import Record
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamkarma.core.reading import NO_DICT
 from streamkarma.core.single import THROUGH, UNREAD, UNTIMED, Way
-from streamkarma.events.vocabulary import Record
+from streamkarma.events.values import Record
 
 if TYPE_CHECKING:
     from streamkarma.estimators.learner import Learner

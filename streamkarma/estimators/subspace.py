@@ -16,7 +16,7 @@ from streamkarma.estimators.learner import Learner
 from streamkarma.estimators.regression import CoreRegressor
 from streamkarma.estimators.settings import check_bounds, check_count, check_forget, check_positive
 from streamkarma.events.flatten import flatten, is_flat
-from streamkarma.events.vocabulary import Record, observed_in
+from streamkarma.events.values import Record, observed_in
 
 
 class SubspaceClassifier(CoreClassifier):

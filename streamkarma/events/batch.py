@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from streamkarma.errors import RecordError
 from streamkarma.events.block import Block
 from streamkarma.events.flatten import flatten, is_flat
-from streamkarma.events.vocabulary import PASSING, Record, Vocabulary
+from streamkarma.events.values import Record
+from streamkarma.events.vocabulary import PASSING, Vocabulary
 
 _PYTHON = frozenset({float, int, bool})
 #: Types whose values give themselves as a float, without a warning and without running code of anyone's.

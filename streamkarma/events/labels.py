@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.errors import RecordError
-from streamkarma.events.vocabulary import LONGEST_NAME, fits
+from streamkarma.events.values import LONGEST_NAME, fits
 
 #: In place of an index: no label, and a label that has none yet.
 NONE, NEW = -1, -2

@@ -15,7 +15,8 @@ from streamkarma.errors import UsageError
 from streamkarma.estimators.learner import check_weight
 from streamkarma.events.batch import Batch
 from streamkarma.events.labels import Labels
-from streamkarma.events.vocabulary import Record, Vocabulary, as_number
+from streamkarma.events.values import Record, as_number
+from streamkarma.events.vocabulary import Vocabulary
 from streamkarma.regret.losses import LOSSES
 from streamkarma.regret.metric import RegressionRegretMetric, RegretMetric
 from streamkarma.regret.tracker import Tracker, chosen

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learner import check_weight
 from streamkarma.estimators.learners import Model
-from streamkarma.events.vocabulary import LONGEST_NAME, as_number, fits, is_missing
+from streamkarma.events.values import LONGEST_NAME, as_number, fits, is_missing
 from streamkarma.runtime.plan import Plan
 from streamkarma.sources.names import ID, IGNORED, TARGET, WEIGHT
 

@@ -14,7 +14,7 @@ from streamkarma.errors import RecordError
 from streamkarma.estimators.regression import LARGEST_TARGET
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import Label, labelled
-from streamkarma.events.vocabulary import is_missing, observed_in
+from streamkarma.events.values import is_missing, observed_in
 from streamkarma.runtime.comparing import Comparing
 from streamkarma.runtime.fields import NOW, Fields, Taken
 from streamkarma.runtime.gathered import Gathered, Ready
