@@ -154,7 +154,7 @@ def test_numbers_of_numpy_give_no_warning_and_complex_ones_are_refused() -> None
 
 def test_a_batch_stops_at_what_is_no_event_and_is_as_it_was() -> None:
     batch = Batch(vocabulary(), True)
-    assert batch.extend([{"a": 1.0}, {"a": [1]}, {"a": 2.0}], [True] * 3) == 1
+    assert batch.extend([{"a": 1.0}, {"a": 1j}, {"a": 2.0}], [True] * 3) == 1
     assert batch.sizes() == [1]
     with pytest.raises(RecordError):
         batch.append({"a": 1.0, "b": float("inf")}, True)
