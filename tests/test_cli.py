@@ -259,7 +259,7 @@ def test_signals_save_and_say_so(tmp_path: Path, number: signal.Signals, workers
         for _ in range(5):
             process.stdout.readline()
         process.send_signal(number)
-        assert process.wait(timeout=60) == 128 + number
+        assert process.wait(timeout=120) == 128 + number
     summary = summary_of(tmp_path / "s.json")
     assert (summary["learned"], summary["rejected"]) == (5, 0)
     assert (tmp_path / "m").exists()

@@ -87,7 +87,7 @@ def test_attributes_are_named_once_and_few_of_them() -> None:
 def test_categories_that_are_too_many_are_named_by_their_attribute() -> None:
     v = vocabulary(max_coordinates=3)
     for i in range(5):
-        v.add({"a": f"{i}"})
+        v.add({"a": f"c{i}"})
     assert v.news() == [
         "attribute a: new categories are ignored: 3 numbers and categories have a place (--max-coordinates)"
     ]

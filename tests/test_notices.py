@@ -165,9 +165,9 @@ def test_reports_come_after_as_many_events_as_asked_for(run: Runs, every: int) -
                      predictions=None, checkpoint_every=every, quiet=True))  # fmt: skip
     save_now = again.session.save
 
-    def noted() -> None:
+    def noted(**more: Any) -> None:
         saved.append(again.session.loop.counters.events)
-        save_now()
+        save_now(**more)
 
     again.session.save = noted  # type: ignore[method-assign]
     again.execute()

@@ -228,7 +228,7 @@ def test_a_file_or_folder_that_is_write_protected(tmp_path: Path, monkeypatch: p
 
 
 def test_the_command_says_it_before_it_reads(streamkarma: Program, tmp_path: Path) -> None:
-    done = streamkarma("learn", "--learner", "explicit", "--model", str(tmp_path), "missing.jsonl")
+    done = streamkarma("learn", "--learner", "explicit", "--model", str(tmp_path), records=[{"a": 1, "y": 2}])
     assert (done.code, done.stdout) == (1, b"")
     assert done.stderr.count("\n") == 1
     assert "cannot write the model to" in done.stderr

@@ -117,7 +117,7 @@ def test_far_out_is_said_of_what_is_no_measurement() -> None:
 
 
 def test_a_constant_is_known_without_its_events() -> None:
-    row = constant(4.0, 30)
+    row = constant(4.0, 30, np.inf)
     assert row.shape == (WIDTH,)
     assert mean_and_deviation(row) == mean_and_deviation(known([4.0] * 30)) == (4.0, 0.0)
     assert observe(row, 7.0, False, np.inf)[0] == pytest.approx(4.0 + 3.0 / 31)

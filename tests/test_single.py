@@ -183,7 +183,7 @@ def test_numbers_under_known_names_need_no_batch(form: str, task: str) -> None:
             model.learn_one(x, label(task, 1))
 
 
-@pytest.mark.parametrize("wrong", [float("inf"), 10**400, 1j, np.complex128(1), b"1", [1.0], object()])
+@pytest.mark.parametrize("wrong", [float("inf"), 10**400, 1j, np.complex128(1), b"1", {1.0}, object()])
 def test_what_blocks_refuse_is_refused_and_leaves_no_trace(wrong: Any) -> None:
     model = ExplicitKARMAClassifier()
     for t in range(4):

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.jit import borrowing, inlined
+from streamkarma.core.jit import borrowing, compiled, inlined
 from streamkarma.core.passes import Floats
 
 #: Standardised values beyond this are cut: one broken sensor must not outweigh the others.
@@ -152,10 +152,12 @@ def are_rows(rows: NDArray[Any]) -> bool:
     return bool((counts >= 0.0).all() and (kept <= START).all() and (kept == np.floor(kept)).all())
 
 
-def constant(value: float, count: int) -> Floats:
+@compiled
+def constant(value: float, count: int, longest: float) -> Floats:
     """The row of an attribute that was the same so many times."""
     row = np.zeros(WIDTH)
-    row[MODE], row[MODE_COUNT], row[LEAD] = value, count, min(float(count), _LEAD_MOST)
+    for _ in range(count):
+        observe(row, value, True, longest)
     return row
 
 

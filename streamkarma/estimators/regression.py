@@ -132,7 +132,7 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
         """
         self._learner.take_over(classifier._learner)
         if self.scale:
-            self._target = constant(target, self.steps)
+            self._target = constant(target, self.steps, self._learner.longest)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""
