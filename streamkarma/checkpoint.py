@@ -25,7 +25,7 @@ from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.replacing import replace
 
 MAGIC = b"streamkarma model\n"
-#: Raised whenever older programs could no longer read what is written.
+#: Raised whenever what is written is read in another way; 2 since the running scale is robust.
 FORMAT = 2
 #: What an array may hold: plain numbers, little-endian.
 TYPES = ("<f8", "<i8", "<i4", "<u8", "|b1")
@@ -180,6 +180,10 @@ def _header(path: Path, text: bytes) -> dict[str, Any]:
     if version > FORMAT:
         raise ModelFileError(
             f"{path} has format {version}, this program reads up to {FORMAT}; upgrade streamkarma"
+        )
+    if version < FORMAT:
+        raise ModelFileError(
+            f"{path} has format {version}, of an older streamkarma, and cannot be used; begin a new model"
         )
     return header
 
