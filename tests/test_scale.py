@@ -90,6 +90,21 @@ def test_where_many_lie_beyond_the_edge_it_moves() -> None:
     assert abs(mean - 100.0) < deviation
 
 
+def test_after_a_change_of_units_it_begins_anew() -> None:
+    rng = np.random.default_rng(6)
+    values = np.concatenate([rng.normal(20.0, 1.0, 10_000), rng.normal(68.0, 1.8, 300)])
+    assert mean_and_deviation(known(values)) == pytest.approx((68.0, 1.8), rel=0.1)
+
+
+@pytest.mark.parametrize("stuck", [20, 500])
+def test_a_sensor_that_is_stuck_for_a_while_does_not_move_it(stuck: int) -> None:
+    rng = np.random.default_rng(7)
+    before, after = rng.normal(20.0, 1.0, 5000), rng.normal(20.0, 1.0, 1000)
+    mean, deviation = mean_and_deviation(known([*before, *[-9999.0] * stuck, *after]))
+    assert abs(mean - 20.0) < 1.0
+    assert deviation < 2.0
+
+
 @pytest.mark.parametrize("at", range(2, START + 4))
 def test_a_wild_value_among_the_first_is_overcome(at: int) -> None:
     values = np.random.default_rng(at).normal(0.0, 1.0, 200)

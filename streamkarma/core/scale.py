@@ -9,9 +9,12 @@ Two kinds of values would mislead that rule:
 - *The first ones*, as long as no deviation is known. START of them are kept, and cut at a multiple
   of their median distance from their median.
 - *A value that most events share*, such as the 0 of a counter that seldom counts. The deviation
-  would shrink to 0, and every other value would look far out. So the most common value is counted
-  apart, if there is one, and the edge is that of the others. (It is found by majority vote, after
-  Boyer and Moore.)
+  would shrink to 0, and every other value would look far out. So such a value is counted apart,
+  and the edge is that of the others. (It is found by majority vote, after Boyer and Moore.)
+
+Where the values move for good, as after a change of units, they are looked at anew: once RESTART more
+of them lay beyond the edge than within. A value that repeats does not count there, since a sensor that
+is stuck says nothing of the values to come.
 
 Without values far out, mean and deviation are those of all values (of the last ``longest`` ones).
 
@@ -44,17 +47,19 @@ FAR = 50.0
 START = 16
 #: They are cut at so many median distances, 12 deviations of a Gaussian.
 _START_CUT = 12.0 * 1.4826
-#: So many more equal values than others make the most common value; votes beyond LEAD_MOST are not
-#: counted, so that another one can take its place.
-_LEAD, _LEAD_MOST = 8.0, 64.0
+#: So many more equal values than others are needed to count one apart, and as many as half of all.
+_LEAD = 8.0
+#: So many more values beyond the edge than within it are a new beginning.
+RESTART = 100.0
 
 #: No sum of squares is larger.
 _LARGEST_SUM = 1e250
 
 #: What is kept of an attribute, a row of WIDTH numbers: count, mean and sum of squared deviations of
-#: the ordinary values; the most common value, its count and its lead; how many first values there are
-#: (START once they are no longer looked at), and the first values, ascending.
-COUNT, MEAN, SQUARES, MODE, MODE_COUNT, LEAD, KEPT, FIRST = range(8)
+#: the ordinary values; the most common value, its count where it is counted apart, and its lead in votes;
+#: how many more values lay beyond the edge than within; how many first values there are (START once they
+#: are no longer looked at), and the first values, ascending.
+COUNT, MEAN, SQUARES, MODE, MODE_COUNT, LEAD, BEYOND, KEPT, FIRST = range(9)
 WIDTH = FIRST + START
 
 
@@ -85,14 +90,16 @@ def observe(row: Floats, value: float, store: bool, longest: float) -> tuple[flo
         Once so many values have been seen, the older ones fade, each time by 1 / longest.
     """
     count, mean, squares = row[COUNT], row[MEAN], row[SQUARES]
-    mode, mode_count, lead, kept = row[MODE], row[MODE_COUNT], row[LEAD], row[KEPT]
+    mode, mode_count, lead = row[MODE], row[MODE_COUNT], row[LEAD]
+    beyond, kept = row[BEYOND], row[KEPT]
     if count + mode_count + 1.0 > longest:
         keep = (longest - 1.0) / (count + mode_count)
-        count, squares, mode_count, kept = count * keep, squares * keep, mode_count * keep, float(START)
-    is_mode = False
-    if lead > 0.0 and value == mode:
-        lead = min(lead + 1.0, _LEAD_MOST)
-        is_mode = mode_count > 0.0 or lead >= _LEAD
+        count, squares, mode_count, lead = count * keep, squares * keep, mode_count * keep, lead * keep
+        kept = float(START)
+    repeats, is_mode = lead > 0.0 and value == mode, False
+    if repeats:
+        lead += 1.0
+        is_mode = mode_count > 0.0 or (lead >= _LEAD and 2.0 * lead > count)
     elif lead > 0.0:
         lead -= 1.0
     else:
@@ -108,15 +115,24 @@ def observe(row: Floats, value: float, store: bool, longest: float) -> tuple[flo
     else:
         edge = CUT * np.sqrt(_unit(count, mean, squares, mode, mode_count))
         inside = min(max(value, mean - edge), mean + edge) if edge > 0.0 else value
+        if not repeats:
+            beyond = max(beyond + (1.0 if value != inside else -1.0), 0.0)
         count += 1.0
         away = inside - mean
         mean += away / count
         squares += away * (inside - mean)
+    if beyond >= RESTART:
+        count, mean, squares, beyond, kept = 1.0, value, 0.0, 0.0, 1.0
+        mode, mode_count, lead = value, 0.0, 1.0
+        if store:
+            row[FIRST:] = 0.0
+            row[FIRST] = value
     unit = _unit(count, mean, squares, mode, mode_count)
     is_far = abs(value - mean) > FAR * np.sqrt(unit)
     if store:
         row[COUNT], row[MEAN], row[SQUARES] = count, mean, squares
-        row[MODE], row[MODE_COUNT], row[LEAD], row[KEPT] = mode, mode_count, lead, kept
+        row[MODE], row[MODE_COUNT], row[LEAD] = mode, mode_count, lead
+        row[BEYOND], row[KEPT] = beyond, kept
     count, mean, squares = _joined(count, mean, squares, mode, mode_count)
     return mean, np.sqrt(squares / count), is_far
 
@@ -148,7 +164,7 @@ def are_rows(rows: NDArray[Any]) -> bool:
     if rows.dtype != np.float64 or rows.shape[1:] != (WIDTH,) or not (np.abs(rows) <= _LARGEST_SUM).all():
         return False
     kept = rows[:, KEPT]
-    counts = rows[:, [COUNT, SQUARES, MODE_COUNT, LEAD, KEPT]]
+    counts = rows[:, [COUNT, SQUARES, MODE_COUNT, LEAD, BEYOND, KEPT]]
     return bool((counts >= 0.0).all() and (kept <= START).all() and (kept == np.floor(kept)).all())
 
 
