@@ -132,7 +132,7 @@ class ExplicitKARMARegressor(CoreRegressor):
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import ExplicitKARMARegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), ExplicitKARMARegressor(), metrics.MAE())
-    MAE: 0.46754
+    MAE: 0.467547
     """
 
     def __init__(

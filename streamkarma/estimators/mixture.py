@@ -204,7 +204,7 @@ class KARMAMixtureRegressor(CoreRegressor):
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import KARMAMixtureRegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), KARMAMixtureRegressor(), metrics.MAE())
-    MAE: 0.331944
+    MAE: 0.331962
     """
 
     def __init__(

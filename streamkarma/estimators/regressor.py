@@ -57,7 +57,7 @@ class KARMARegressor(SupportVectorModel, CoreRegressor):
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import KARMARegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), KARMARegressor(), metrics.MAE())
-    MAE: 0.325201
+    MAE: 0.325227
     """
 
     def __init__(

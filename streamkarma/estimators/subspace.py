@@ -123,7 +123,7 @@ class SubspaceRegressor(CoreRegressor):
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import SubspaceRegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), SubspaceRegressor(), metrics.MAE())
-    MAE: 0.614887
+    MAE: 0.614991
     """
 
     def __init__(
