@@ -15,6 +15,7 @@ from streamkarma.core.scale import (
     FAR,
     START,
     WIDTH,
+    are_rows,
     constant,
     mean_and_deviation,
     nothing,
@@ -119,6 +120,7 @@ def test_a_wild_value_among_the_first_is_overcome(at: int) -> None:
 def test_looking_leaves_no_trace(values: list[float], value: float, fades: bool) -> None:
     longest = 20.0 if fades else np.inf
     row = known(values, longest)
+    assert are_rows(row[None])
     before, then = row.copy(), observe(row, value, False, longest)
     assert row.tobytes() == before.tobytes()
     assert observe(row, value, True, longest) == then

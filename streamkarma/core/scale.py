@@ -101,7 +101,7 @@ def observe(row: Floats, value: float, store: bool, longest: float) -> tuple[flo
         lead += 1.0
         is_mode = mode_count > 0.0 or (lead >= _LEAD and 2.0 * lead > count)
     elif lead > 0.0:
-        lead -= 1.0
+        lead = max(lead - 1.0, 0.0)
     else:
         if mode_count > 0.0:
             count, mean, squares = _joined(count, mean, squares, mode, mode_count)
