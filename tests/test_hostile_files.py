@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamkarma import ExplicitKARMAClassifier, checkpoint, load, save
+from streamkarma import checkpoint, load, save
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import KINDS
 from tests.conftest import Program
@@ -97,20 +97,6 @@ def test_arrays_larger_than_the_file_are_not_made(tmp_path: Path) -> None:
     text = json.dumps({"format": 2, "arrays": [["a", "<f8", [1 << 62, 1 << 62]]]}).encode()
     with pytest.raises(ModelFileError, match="is truncated or altered"):
         checkpoint.read(sealed(tmp_path / "file", text, bytes(80)))
-
-
-def test_files_of_the_format_before_are_read(tmp_path: Path) -> None:
-    model = ExplicitKARMAClassifier()
-    model.learn_one({"a": 1.0}, True)
-    save(model, tmp_path / "model")
-    header, arrays = checkpoint.read(tmp_path / "model")
-    del header["params"]["max_name_bytes"]
-    listed = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
-    text = json.dumps({**header, "format": 1, "arrays": listed}).encode()
-    content = b"".join(array.tobytes() for array in arrays.values())
-    assert load(sealed(tmp_path / "older", text, content)).predict_proba_one({"a": 2.0}) == (
-        model.predict_proba_one({"a": 2.0})
-    )
 
 
 @pytest.mark.parametrize("kind", KINDS.values())
