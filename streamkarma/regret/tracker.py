@@ -259,6 +259,9 @@ class Tracker:
         tracker._totals = np.array([finite(loss), finite(error)])
         if tracker._next <= tracker.memory.events:
             raise ValueError("the next comparison is due before the events that were seen")
+        last = tracker.course[-1][0] if tracker.course else 0
+        if not last <= tracker.memory.events < tracker._point():
+            raise ValueError("the course of the regret is not that of the events that were seen")
         if header["sums"] is not None:
             tracker._sums = Sums.restored(header["sums"], arrays)
         return tracker
