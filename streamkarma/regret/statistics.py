@@ -75,8 +75,10 @@ class Sums:
         V[:, 0], V[:, 1] = 1.0, facts[:, TARGET]
         at = np.repeat(np.arange(len(rows)), sizes)
         # A category is observed, as 0, in the columns of its siblings too.
-        groups = np.zeros((len(rows), int(self.owners.max(initial=0)) + 2), np.bool_)
-        groups[at, block.attributes[items]] = True
+        attributes = block.attributes[items]
+        most = max(int(self.owners.max(initial=0)), int(attributes.max(initial=0)))
+        groups = np.zeros((len(rows), most + 2), np.bool_)
+        groups[at, attributes] = True
         V[:, 3::2] = groups[:, self.owners]
         V[at, 2 + 2 * block.coordinates[items]] = block.values[items]
         # The constant of the learners is the 1 that stands first.

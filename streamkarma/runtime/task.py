@@ -154,7 +154,7 @@ class Tasked:
             if len(known) == 2:
                 raise RunError(
                     f"the classes are {text_of(known[0])} and {text_of(known[1])}; "
-                    f"--positive {self.positive} is neither"
+                    f"--positive {str(self.positive):.60} is neither"
                 )
             return 1
         if len(known) == 2:
