@@ -154,7 +154,7 @@ class Tasked:
             if len(known) == 2:
                 raise RunError(
                     f"the classes are {text_of(known[0])} and {text_of(known[1])}; "
-                    f"--positive {str(self.positive):.60} is neither"
+                    f"--positive {self.positive!s:.60} is neither"
                 )
             return 1
         if len(known) == 2:
@@ -201,7 +201,9 @@ class Tasked:
             tasked.task = "auto" if isinstance(model, CoreClassifier) else "regression"
             tasked.settled = True
         else:
-            tasked.task, tasked.settled = str(state["task"]), bool(state["settled"])
+            tasked.task, tasked.settled = str(state["task"]), state["settled"]
+            if type(tasked.settled) is not bool or not (tasked.settled or isinstance(model, CoreClassifier)):
+                raise ValueError("only a classifier waits for labels that settle its task")
             tasked.positive = state["positive"]
             tasked._options = dict(state["options"])
             tasked._check_resumed()
