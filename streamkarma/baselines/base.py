@@ -1,8 +1,9 @@
 """What the offline methods share: how input is checked, and how classes become scores.
 
-A system gives two methods: ``_learn(X, Y)``, where Y has one column of -1 and 1 per class
-(a single one for two classes), or of numbers for a regression; and ``_scores(X)``, one
-column of scores each. Three classes or more are one against the rest.
+A method gives ``_learn(X, Y, weights)``, where Y has one column of -1 and 1 per class (a single one
+for two classes), or of numbers for a regression; and ``_scores(X)``, one column of scores each.
+Those whose losses can be weighted derive from ``WeightedClassifier`` and ``WeightedRegressor``; those
+that have probabilities say so in ``_has_probabilities``.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from streamkarma.baselines.tables import Floats
+from streamkarma.baselines.tuning import Holdout
 
 
 class Baseline(BaseEstimator):
@@ -28,7 +32,7 @@ class Baseline(BaseEstimator):
     #: True for a regression.
     _squared = False
 
-    def _learn(self, X: Floats, Y: Floats) -> None:
+    def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         raise NotImplementedError
 
     def _scores(self, X: Floats) -> Floats:
@@ -41,7 +45,19 @@ class Baseline(BaseEstimator):
 
     def _checked(self, X: ArrayLike, y: Any = "no_validation", reset: bool = False) -> Any:
         finite: Any = True if self._needs_complete else "allow-nan"
-        return validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_all_finite=finite)
+        try:
+            return validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_all_finite=finite)
+        except ValueError as error:
+            if "could not convert string" in str(error):
+                raise ValueError(
+                    f"{error}; strings become columns of numbers by EventCoder, as in "
+                    f"make_pipeline(EventCoder(), {type(self).__name__}())"
+                ) from None
+            raise
+
+    def _holdout(self, Y: Floats, weights: Floats | None = None) -> Holdout:
+        """Quarters to choose settings on, drawn by ``random_state``."""
+        return Holdout(Y, self._squared, self._rng(), weights, self._say)
 
     def _rng(self) -> np.random.RandomState:
         """The generator that ``random_state`` names; the same draws at every fit."""
@@ -76,11 +92,15 @@ class BaselineClassifier(ClassifierMixin, Baseline):
         ValueError
             For infinite values, shapes that do not fit, or a target that is no class.
         """
+        return self._fitted(X, y, None)
+
+    def _fitted(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
         rows, labels = self._checked(X, y, reset=True)
         check_classification_targets(labels)
+        rows, labels, weights = weighted(rows, labels, sample_weight)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) > 1:
-            self._learn(rows, signs(codes, len(self.classes_)))
+            self._learn(rows, signs(codes, len(self.classes_)), weights)
         return self
 
     def decision_function(self, X: ArrayLike) -> Floats:
@@ -98,6 +118,57 @@ class BaselineClassifier(ClassifierMixin, Baseline):
         chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         answers: NDArray[Any] = self.classes_[chosen]
         return answers
+
+    @property
+    def _has_probabilities(self) -> bool:
+        """Whether the method has probabilities: a logistic loss, or shares of votes."""
+        return getattr(self, "machine", None) == "logistic"
+
+    @available_if(lambda self: self._has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """The probability of each class, shape (n, classes), for methods that have one.
+
+        Those are the logistic machines (``machine="logistic"``), mc1 and mcb, trees and nearest
+        neighbours; a support vector machine has none.
+        """
+        check_is_fitted(self)
+        rows = self._checked(X)
+        if len(self.classes_) == 1:
+            return np.ones((len(rows), 1))
+        shares = self._probabilities(rows)
+        return np.column_stack([1.0 - shares, shares]) if shares.shape[1] == 1 else shares
+
+    def _probabilities(self, X: Floats) -> Floats:
+        """Of the second of two classes, shape (n, 1), or of all; from scores that are log-odds."""
+        scores = self._scores(X)
+        return np.asarray(expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1))
+
+
+class WeightedClassifier(BaselineClassifier):
+    """A classifier whose losses can be weighted."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from a table, its labels, and how much the loss of each row counts.
+
+        Parameters
+        ----------
+        X, y
+            As of ``BaselineClassifier``.
+        sample_weight
+            Array of shape (n,), 0 or more; None for 1 each. Weights are those of the losses, and of
+            the errors on held-out rows; imputing and scaling take all rows alike, except that a row
+            of weight 0 is left out.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As ``BaselineClassifier``, and for weights below 0, infinite, or all 0.
+        """
+        return self._fitted(X, y, sample_weight)
 
 
 class BaselineRegressor(RegressorMixin, Baseline):
@@ -124,15 +195,64 @@ class BaselineRegressor(RegressorMixin, Baseline):
         ValueError
             For infinite values or shapes that do not fit.
         """
+        return self._fitted(X, y, None)
+
+    def _fitted(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
         rows, targets = self._checked(X, y, reset=True)
+        rows, targets, weights = weighted(rows, targets, sample_weight)
         numbers = np.asarray(targets, dtype=np.float64)
-        self._learn(rows, numbers[:, np.newaxis])
+        self._learn(rows, numbers[:, np.newaxis], weights)
         return self
 
     def predict(self, X: ArrayLike) -> Floats:
         """The number predicted for each row of ``X``."""
         check_is_fitted(self)
         return self._scores(self._checked(X))[:, 0]
+
+
+class WeightedRegressor(BaselineRegressor):
+    """A regressor whose losses can be weighted."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from a table, its targets, and how much the loss of each row counts.
+
+        Parameters
+        ----------
+        X, y
+            As of ``BaselineRegressor``.
+        sample_weight
+            As of ``WeightedClassifier``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As ``BaselineRegressor``, and for weights below 0, infinite, or all 0.
+        """
+        return self._fitted(X, y, sample_weight)
+
+
+def weighted(X: Floats, y: NDArray[Any], sample_weight: ArrayLike | None) -> Any:
+    """X, y and weights (or None) without the rows of weight 0.
+
+    Examples
+    --------
+    >>> weighted(np.array([[1.0], [2.0]]), np.array([0, 1]), [0.0, 3.0])
+    (array([[2.]]), array([1]), array([3.]))
+    """
+    if sample_weight is None:
+        return X, y, None
+    given = np.asarray(sample_weight, dtype=np.float64)
+    weights = column_or_1d(np.full(len(X), given) if given.ndim == 0 else given)
+    if weights.shape != (len(X),) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(f"sample_weight has one finite number of 0 or more for each of the {len(X)} rows")
+    kept = weights > 0
+    if not kept.any():
+        raise ValueError("sample_weight is 0 for all rows: there is nothing to learn from")
+    return X[kept], y[kept], weights[kept]
 
 
 def signs(codes: NDArray[np.intp], classes: int) -> Floats:

@@ -10,24 +10,27 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401  (makes 
 from sklearn.impute import IterativeImputer
 from sklearn.utils import check_random_state
 
-from streamkarma.baselines.base import Baseline, BaselineClassifier, BaselineRegressor
+from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
 from streamkarma.baselines.machines import Machine, fit_features, kind_of
+from streamkarma.baselines.progress import Progress
 from streamkarma.baselines.tables import Floats, Scaler
+from streamkarma.baselines.tuning import Choice
 
 
 class _Chained(Baseline):
-    def __init__(self, imputations: int = 5, machine: str | None = None, C: float | None = None,
-                 max_iter: int = 10, scale: bool = True, random_state: Any = 0,
+    def __init__(self, imputations: int = 5, machine: str | None = None, C: Choice = None,
+                 width: Choice = None, max_iter: int = 10, scale: bool = True, random_state: Any = 0,
                  verbose: bool = False) -> None:  # fmt: skip
         self.imputations = imputations
         self.machine = machine
         self.C = C
+        self.width = width
         self.max_iter = max_iter
         self.scale = scale
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learn(self, X: Floats, Y: Floats) -> None:
+    def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         if self.imputations < 1:
             raise ValueError(f"imputations is 1 or more, not {self.imputations}")
         rng = self._rng()
@@ -38,16 +41,19 @@ class _Chained(Baseline):
         self._seeds = rng.randint(2**31 - 1, size=self.imputations)
         self._imputers: list[Any] = []
         self.machines_: list[Machine] = []
-        C = self.C
-        for number, seed in enumerate(self._seeds):
+        C, width = self.C, self.width
+        intercept = "feature" if kind == "crammer-singer" else "free"
+        progress = Progress(self._say, self.imputations, "imputations done")
+        for seed in self._seeds:
             imputer = IterativeImputer(sample_posterior=True, max_iter=self.max_iter,
                                        random_state=int(seed), keep_empty_features=True)  # fmt: skip
             completed = imputer.fit_transform(rows)
             self._imputers.append(imputer)
-            self.machines_.append(fit_features(kind, completed, Y, C, rng))
+            holdout = self._holdout(Y, weights)
+            self.machines_.append(fit_features(kind, completed, holdout, C, width, intercept))
             # Chosen once: the machines differ by their imputations alone.
-            C = self.machines_[-1].C
-            self._say(f"imputation {number + 1} of {self.imputations}")
+            C, width = self.machines_[-1].C, self.machines_[-1].width
+            progress.step()
 
     def _scores(self, X: Floats) -> Floats:
         rows = self._scaler(X)
@@ -66,7 +72,7 @@ def _drawn(imputer: Any, rows: Floats, seed: int) -> Floats:
     return drawn
 
 
-class ChainedEquationsClassifier(_Chained, BaselineClassifier):
+class ChainedEquationsClassifier(_Chained, WeightedClassifier):
     """Multiple imputation by chained equations, one machine on each, scores averaged.
 
     Every column with something missing is regressed on all others (Bayesian ridge) and what is
@@ -76,8 +82,8 @@ class ChainedEquationsClassifier(_Chained, BaselineClassifier):
     ----------
     imputations
         m, 1 or more.
-    machine, C
-        As of ``ImputedClassifier``; C is chosen for the first imputation.
+    machine, C, width
+        As of ``ImputedClassifier``; C and the width are chosen for the first imputation.
     max_iter
         Rounds of each imputation.
     scale
@@ -99,12 +105,12 @@ class ChainedEquationsClassifier(_Chained, BaselineClassifier):
     """
 
 
-class ChainedEquationsRegressor(_Chained, BaselineRegressor):
+class ChainedEquationsRegressor(_Chained, WeightedRegressor):
     """Multiple imputation by chained equations, ridge on each, predictions averaged.
 
     Parameters
     ----------
-    imputations, C, max_iter, scale, random_state, verbose
+    imputations, C, width, max_iter, scale, random_state, verbose
         As of ``ChainedEquationsClassifier``.
     machine
         ``"ridge"`` or ``"rbf-ridge"``.

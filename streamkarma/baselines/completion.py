@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import expit
 
 from streamkarma.baselines.base import Baseline, BaselineClassifier, BaselineRegressor
-from streamkarma.baselines.machines import FEWEST, error, held_out
 from streamkarma.baselines.tables import Floats, Scaler, zero_filled
+from streamkarma.baselines.tuning import FEWEST, error, held_out
 
 #: Factor from one μ of the continuation to the next, and from the first singular value to the
 #: first μ [Goldberg et al., Section 3.3].
@@ -176,7 +176,7 @@ class _Completion(Baseline):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learn(self, X: Floats, Y: Floats) -> None:
+    def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         for name, value in (("weight", self.weight), ("mu", self.mu)):
             if value is not None and not value > 0:
                 raise ValueError(f"{name} is a number above 0, or None to have it chosen; not {value}")
@@ -224,6 +224,15 @@ class _Completion(Baseline):
         scores = at.Z[len(self._X) :, : self._Y.shape[1]] + at.b
         return np.asarray(scores * self._spread + self._shift)
 
+    @property
+    def _has_probabilities(self) -> bool:
+        return not self._squared
+
+    def _probabilities(self, X: Floats) -> Floats:
+        """The logistic loss is that of each label by itself; several are made to sum to 1."""
+        shares: Floats = expit(self._scores(X))
+        return shares if shares.shape[1] == 1 else shares / shares.sum(axis=1, keepdims=True)
+
 
 class MCBClassifier(_Completion, BaselineClassifier):
     """mcb: matrix completion with labels as columns, each with a bias of its own.
@@ -254,7 +263,9 @@ class MCBClassifier(_Completion, BaselineClassifier):
     -----
     It is transductive: the rows to be predicted are part of the matrix, so answers depend on
     what they come with, and ``predict`` is where the work is done. Three classes or more are a
-    column of labels each. Features here are columns (the paper has them as rows).
+    column of labels each, as in [H], whose matrix of labels has 1 and 0: the logistic loss of such
+    a label, log(1 + e^z) - yz, is the same function as with 1 and -1. Features here are columns
+    (the paper has them as rows).
 
     References
     ----------

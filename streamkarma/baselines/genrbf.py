@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.baselines.base import BaselineClassifier
+from streamkarma.baselines.base import WeightedClassifier
 from streamkarma.baselines.density import STACK, Gauss
-from streamkarma.baselines.machines import Machine, chosen, grid
+from streamkarma.baselines.machines import Kernels, fit_gram
+from streamkarma.baselines.progress import Progress
 from streamkarma.baselines.tables import Bools, Floats, Scaler, patterns
-
-#: Widths that a holdout chooses from, times one over the number of columns.
-WIDTHS = (0.1, 1.0)
+from streamkarma.baselines.tuning import WIDTHS, Choice, candidates
 
 
 class Gaussians(NamedTuple):
@@ -82,7 +82,7 @@ def gram(rows: Gaussians, columns: Gaussians | None = None, *, width: float) -> 
     return K
 
 
-class GenRBFClassifier(BaselineClassifier):
+class GenRBFClassifier(WeightedClassifier):
     """A support vector machine with genRBF, Śmieja et al.'s kernel for incomplete points.
 
     An incomplete point is the Gaussian of what it lacks given what it has, under a Gaussian
@@ -92,13 +92,15 @@ class GenRBFClassifier(BaselineClassifier):
     Parameters
     ----------
     width
-        Of the kernel, ``exp(-width ‖x - x'‖²)`` for points; None to choose 0.1 / d or 1 / d on
-        random quarters held out, together with C.
+        Of the kernel, ``exp(-width ‖x - x'‖²)`` for points, [S]'s γ = 1 / 4σ²; a sequence to choose
+        from, such as ``tuning.SMIEJA_WIDTH``; None for 0.1 / d or 1 / d. It is chosen on random
+        quarters held out, together with C ([S] has an inner cross-validation).
     C
-        As of ``ImputedClassifier``.
+        As of ``ImputedClassifier``; the grid of [S] is ``tuning.SMIEJA_C``.
     whiten
-        Measure by the Mahalanobis distance of the fitted Gaussian, as the experiments of [S]
-        do; otherwise, the default, by the Euclidean one.
+        Measure by the Mahalanobis distance of the fitted Gaussian, as the programs of [S]'s authors
+        do (the text speaks of normalised data, and of whitening as an example, Section 3.1);
+        False for the Euclidean distance.
     scale
         Standardise each column by its observed values first.
     random_state
@@ -116,7 +118,8 @@ class GenRBFClassifier(BaselineClassifier):
     Notes
     -----
     All pairs of missingness patterns are worked once per width: O(p² d³) for p patterns and
-    O(n² d²) for n rows. Three classes or more are one against the rest.
+    O(n² d²) for n rows. Three classes or more are one against the rest: [S] has two. The density
+    is fitted to the rows of ``fit`` alone (Section 4.1).
 
     References
     ----------
@@ -129,7 +132,7 @@ class GenRBFClassifier(BaselineClassifier):
     array([1])
     """
 
-    def __init__(self, width: float | None = None, C: float | None = None, whiten: bool = False,
+    def __init__(self, width: Choice = None, C: Choice = None, whiten: bool = True,
                  scale: bool = True, random_state: Any = 0, verbose: bool = False) -> None:  # fmt: skip
         self.width = width
         self.C = C
@@ -138,32 +141,23 @@ class GenRBFClassifier(BaselineClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learn(self, X: Floats, Y: Floats) -> None:
-        if self.width is not None and not self.width > 0:
-            raise ValueError(f"width is a number above 0, or None to have it chosen; not {self.width}")
+    def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         self._scaler = Scaler.of(X, scale=self.scale)
         rows = self._scaler(X)
+        widths = candidates("width", self.width, [factor / X.shape[1] for factor in WIDTHS])
         self.density_ = Gauss().fit(rows)
         self._say(f"density fitted in {len(self.density_.log_likelihoods_) - 1} steps")
         self._metric = self._whitening() if self.whiten else None
         self._points = self._described(rows)
-        widths = [factor / X.shape[1] for factor in WIDTHS] if self.width is None else [self.width]
-        settings = [(width, C) for width in widths for C in grid(self.C)]
-        grams: dict[float, Floats] = {}
+        self._progress = Progress(self._say, len(widths), "kernels computed")
+        kernels = Kernels(widths, lru_cache(None)(self._kernel))
+        self.width_, self.machine_ = fit_gram("gram-svm", kernels, self._holdout(Y, weights), self.C)
+        self.C_ = self.machine_.C
 
-        def kernel(width: float) -> Floats:
-            if width not in grams:
-                grams[width] = gram(self._points, width=width)
-                self._say(f"kernel of width {width:.3g} computed")
-            return grams[width]
-
-        def trial(setting: tuple[float, float], rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:
-            K = kernel(setting[0])
-            machine = Machine("gram-svm", setting[1]).fit(K[np.ix_(rest, rest)], Y[rest])
-            return machine.scores(K[np.ix_(quarter, rest)])
-
-        self.width_, self.C_ = chosen(settings, (widths[-1], self.C or 1.0), trial, Y, False, self._rng())
-        self.machine_ = Machine("gram-svm", self.C_).fit(kernel(self.width_), Y)
+    def _kernel(self, width: float) -> Floats:
+        K = gram(self._points, width=width)
+        self._progress.step()
+        return K
 
     def _scores(self, X: Floats) -> Floats:
         points = self._described(self._scaler(X))

@@ -2,22 +2,109 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics.pairwise import rbf_kernel
 
-from streamkarma.baselines.base import BaselineClassifier
-from streamkarma.baselines.hinge import linear_svm
-from streamkarma.baselines.machines import chosen, grid
-from streamkarma.baselines.tables import Floats, Scaler, zero_filled
+from streamkarma.baselines.base import WeightedClassifier
+from streamkarma.baselines.density import STACK
+from streamkarma.baselines.hinge import kernel_svm, linear_svm
+from streamkarma.baselines.progress import Progress
+from streamkarma.baselines.tables import Bools, Floats, Scaler, patterns, zero_filled
+from streamkarma.baselines.tuning import GRID, WIDTHS, Choice, candidates, middle
 
 #: Least share of ‖w‖ that an example's subspace is taken to have. Below, its margin would ask
 #: for anything: an example none of whose columns carries weight yet would never get one.
 LEAST = 1e-2
 
+#: Rows whose coefficient is below this share of the greatest are none of the support vectors.
+NO_SUPPORT = 1e-6
 
-class GeometricMarginClassifier(BaselineClassifier):
+KERNELS = ("linear", "rbf")
+
+_Setting = tuple[float | None, float]
+
+
+class Margin(Protocol):
+    """A decision function that knows how much of ‖w‖ lies in a row's subspace."""
+
+    def shares(self, X: Floats) -> Floats:
+        """s_i = ‖w_i‖ / ‖w‖ for each row, ``LEAST`` at least."""
+
+    def scores(self, X: Floats) -> Floats:
+        """``w·x / s + b`` for each row."""
+
+
+class LinearMargin:
+    """``w·x / s + b``.
+
+    Examples
+    --------
+    >>> margin = LinearMargin(np.array([3.0, 4.0]), 0.0)
+    >>> margin.shares(np.array([[1.0, np.nan], [1.0, 1.0]])).tolist()
+    [0.6, 1.0]
+    """
+
+    def __init__(self, w: Floats, b: float) -> None:
+        self.w, self.b = w, b
+
+    def shares(self, X: Floats) -> Floats:
+        parts = (~np.isnan(X)).astype(np.float64) @ (self.w * self.w)
+        return _shares(parts, float(self.w @ self.w))
+
+    def scores(self, X: Floats) -> Floats:
+        return np.asarray(zero_filled(X) @ self.w / self.shares(X) + self.b)
+
+
+class RBFMargin:
+    """The same for ``w = Σ_j c_j φ(x_j)``: w_i has each x_j cut down to what row i has.
+
+    Parameters
+    ----------
+    rows
+        Array of shape (m, d): the support vectors, 0 for what is missing.
+    c, b
+        Their coefficients, and the intercept.
+    width
+        Of the kernel.
+    """
+
+    def __init__(self, rows: Floats, c: Floats, b: float, width: float) -> None:
+        kept = np.abs(c) > NO_SUPPORT * max(float(np.abs(c).max()), 1e-300)
+        self.rows, self.c, self.b, self.width = rows[kept], c[kept], b, width
+
+    def shares(self, X: Floats) -> Floats:
+        found = patterns(X)
+        whole = np.full((1, X.shape[1]), True)
+        squares = self._squares(np.vstack([found.observed, whole]))
+        return _shares(squares[found.of], float(squares[-1]))
+
+    def _squares(self, observed: Bools) -> Floats:
+        """``‖w_o‖²`` for each set o of columns: shape (sets,)."""
+        total = np.full(len(observed), float(self.c @ self.c))
+        # Over the columns of o a squared distance is a sum: one product of matrices for all sets.
+        first, second = np.triu_indices(len(self.c), 1)
+        size = max(1, STACK // len(observed))
+        for start in range(0, len(first), size):
+            j, k = first[start : start + size], second[start : start + size]
+            distances = (self.rows[j] - self.rows[k]) ** 2 @ observed.T.astype(np.float64)
+            total += 2.0 * (self.c[j] * self.c[k]) @ np.exp(-self.width * distances)
+        return total
+
+    def scores(self, X: Floats) -> Floats:
+        K = rbf_kernel(zero_filled(X), self.rows, gamma=self.width)
+        return np.asarray(K @ self.c / self.shares(X) + self.b)
+
+
+def _shares(parts: Floats, whole: float) -> Floats:
+    if whole <= 0:
+        return np.ones(len(parts))
+    return np.maximum(np.sqrt(np.maximum(parts, 0.0) / whole), LEAST)
+
+
+class GeometricMarginClassifier(WeightedClassifier):
     """Maximum margin, measured for each example in its own observed subspace.
 
     ``max_w min_i y_i (w_i·x_i + b) / ‖w_i‖`` with w_i the weights of what example i has, in its
@@ -34,23 +121,37 @@ class GeometricMarginClassifier(BaselineClassifier):
         As of ``ImputedClassifier``.
     iterations
         How often the machine is trained; s = 1 the first time. [H] used 5.
+    kernel
+        ``"linear"`` as in [H], or ``"rbf"`` as in [S].
+    width
+        Of the RBF kernel, as of ``ImputedClassifier``.
     scale
         Standardise each column by its observed values first.
     random_state
         Seed of the held-out quarters.
+    verbose
+        Print the progress on standard error.
 
     Attributes
     ----------
-    coef_, intercept_
-        Arrays of shape (m, d) and (m,), for the scaled columns; m is 1 for two classes.
+    margins_
+        One ``LinearMargin`` or ``RBFMargin`` per column of labels (one for two classes), for the
+        scaled columns.
+    C_, width_
+        What was used; no width for the linear kernel.
 
     Notes
     -----
     b is not divided by s_i: the intercept is no coordinate that an example could lack. The
     problem is not convex and the iteration need not settle; s_i is held to 0.01 at least.
-    On complete data s = 1 and this is the ordinary linear support vector machine. Three
-    classes or more are one against the rest. The text of the paper could not be consulted;
-    this follows its published outline and the descriptions of those who built on it.
+    On complete data s = 1 and this is the ordinary support vector machine. [H] and [S] have two
+    classes; three or more are one against the rest.
+
+    A kernel is of scalar products over what both examples have, so that what is missing is 0 in
+    it: ``exp(-width ‖x - x'‖²)`` of the rows so filled, which is positive semidefinite, and
+    ``‖w_i‖² = Σ_jk c_j c_k k(x_j, x_k)`` with x_j and x_k cut down to the columns of example i. That
+    is a kernel matrix of the support vectors for each pattern of missingness. The text of the paper
+    is not among those at hand; this follows its published outline and those who built on it.
 
     References
     ----------
@@ -64,60 +165,63 @@ class GeometricMarginClassifier(BaselineClassifier):
     array([1])
     """
 
-    def __init__(self, C: float | None = None, iterations: int = 5, scale: bool = True,
-                 random_state: Any = 0) -> None:  # fmt: skip
+    def __init__(self, C: Choice = None, iterations: int = 5, kernel: str = "linear", width: Choice = None,
+                 scale: bool = True, random_state: Any = 0, verbose: bool = False) -> None:  # fmt: skip
         self.C = C
         self.iterations = iterations
+        self.kernel = kernel
+        self.width = width
         self.scale = scale
         self.random_state = random_state
+        self.verbose = verbose
 
-    def _learn(self, X: Floats, Y: Floats) -> None:
+    def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         if self.iterations < 1:
             raise ValueError(f"iterations is 1 or more, not {self.iterations}")
+        if self.kernel not in KERNELS:
+            raise ValueError(f"kernel is one of {', '.join(KERNELS)}, not {self.kernel!r}")
         self._scaler = Scaler.of(X, scale=self.scale)
         rows = self._scaler(X)
+        cost = np.ones(len(X)) if weights is None else weights
+        default = [factor / X.shape[1] for factor in WIDTHS]
+        widths = candidates("width", self.width, default) if self.kernel == "rbf" else (None,)
+        values = candidates("C", self.C, GRID)
 
-        def trial(C: float, rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:
-            return scores(rows[quarter], *self._trained(rows[rest], Y[rest], C))
+        def trial(setting: _Setting, rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:
+            margins = self._trained(rows[rest], Y[rest], cost[rest], setting)
+            return np.column_stack([margin.scores(rows[quarter]) for margin in margins])
 
-        self.C_ = chosen(grid(self.C), 1.0, trial, Y, False, self._rng())
-        self.coef_, self.intercept_ = self._trained(rows, Y, self.C_)
+        settings = [(width, C) for width in widths for C in values]
+        best = self._holdout(Y, weights).best(settings, (widths[-1], middle(values, 1.0)), trial)
+        self.width_, self.C_ = best
+        progress = Progress(self._say, Y.shape[1] * self.iterations, "machines trained")
+        self.margins_ = self._trained(rows, Y, cost, best, progress)
 
     def _scores(self, X: Floats) -> Floats:
-        return scores(self._scaler(X), self.coef_, self.intercept_)
+        rows = self._scaler(X)
+        return np.column_stack([margin.scores(rows) for margin in self.margins_])
 
-    def _trained(self, X: Floats, Y: Floats, C: float) -> tuple[Floats, Floats]:
-        pairs = [self._one(X, y, C) for y in Y.T]
-        return np.array([w for w, _ in pairs]), np.array([b for _, b in pairs])
+    def _trained(self, X: Floats, Y: Floats, cost: Floats, setting: _Setting,
+                 progress: Progress | None = None) -> list[Margin]:  # fmt: skip
+        return [self._one(X, y, cost, setting, progress) for y in Y.T]
 
-    def _one(self, X: Floats, y: Floats, C: float) -> tuple[Floats, float]:
-        values = zero_filled(X)
-        w, b = np.ones(X.shape[1]), float(y.mean())
+    def _one(self, X: Floats, y: Floats, cost: Floats, setting: _Setting,
+             progress: Progress | None) -> Margin:  # fmt: skip
+        width, C = setting
         if np.all(y == y[0]):
-            return np.zeros(X.shape[1]), b
-        for step in range(self.iterations):
-            s = shares(X, w) if step else np.ones(len(X))
-            w, b, _ = linear_svm(values / s[:, np.newaxis], y, C)
-        return w, b
-
-
-def shares(X: Floats, w: Floats) -> Floats:
-    """s_i: the share of ‖w‖ that lies on the columns each row has, ``LEAST`` at least.
-
-    Examples
-    --------
-    >>> shares(np.array([[1.0, np.nan], [1.0, 1.0]]), np.array([3.0, 4.0])).tolist()
-    [0.6, 1.0]
-    """
-    whole = float(w @ w)
-    if whole == 0:
-        return np.ones(len(X))
-    parts = (~np.isnan(X)).astype(np.float64) @ (w * w)
-    return np.maximum(np.sqrt(parts / whole), LEAST)
-
-
-def scores(X: Floats, coef: Floats, intercept: Floats) -> Floats:
-    """``w·x / s + b`` for each row and each pair of w and b."""
-    values = zero_filled(X)
-    columns = [values @ w / shares(X, w) + b for w, b in zip(coef, intercept, strict=True)]
-    return np.column_stack(columns)
+            return LinearMargin(np.zeros(X.shape[1]), float(y[0]))
+        filled = zero_filled(X)
+        K = rbf_kernel(filled, gamma=width) if width is not None else None
+        margin: Margin | None = None
+        for _ in range(self.iterations):
+            s = np.ones(len(X)) if margin is None else margin.shares(X)
+            if K is None or width is None:
+                w, b, _ = linear_svm(filled / s[:, np.newaxis], y, C * cost)
+                margin = LinearMargin(w, b)
+            else:
+                c, b, _ = kernel_svm(K / np.outer(s, s), y, C * cost)
+                margin = RBFMargin(filled, c / s, b, width)
+            if progress is not None:
+                progress.step()
+        assert margin is not None
+        return margin

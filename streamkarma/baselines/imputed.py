@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 
-from streamkarma.baselines.base import Baseline, BaselineClassifier, BaselineRegressor
+from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
 from streamkarma.baselines.imputers import GaussImputer, MixtureImputer, RegressionImputer, SVDImputer
 from streamkarma.baselines.machines import Machine, fit_features, kind_of
 from streamkarma.baselines.tables import Floats, Scaler
+from streamkarma.baselines.tuning import Choice, class_codes
 
 
 def imputer_named(name: str, random_state: Any = 0) -> Any:
@@ -34,56 +36,97 @@ def imputer_named(name: str, random_state: Any = 0) -> Any:
     )
 
 
-class _Imputed(Baseline):
-    def __init__(self, imputer: Any = "mean", machine: str | None = None, C: float | None = None,
-                 scale: bool = True, random_state: Any = 0) -> None:  # fmt: skip
-        self.imputer = imputer
+def targets_of(Y: Floats, squared: bool) -> NDArray[Any]:
+    """Numbers, or the number of each class, as an imputer that looks at labels takes them."""
+    return Y[:, 0] if squared else class_codes(Y)
+
+
+class _Machine(Baseline):
+    """What the methods of this module share: a machine on features, and its settings."""
+
+    def __init__(self, machine: str | None = None, C: Choice = None, width: Choice = None,
+                 scale: bool = True, random_state: Any = 0, verbose: bool = False) -> None:  # fmt: skip
         self.machine = machine
         self.C = C
+        self.width = width
         self.scale = scale
         self.random_state = random_state
+        self.verbose = verbose
 
-    def _learn(self, X: Floats, Y: Floats) -> None:
+    def _trained(self, Z: Floats, Y: Floats, weights: Floats | None, constant: bool = False) -> Machine:
+        kind = kind_of(self.machine, self._squared)
+        if constant and self.machine is None and Y.shape[1] > 1:
+            kind = "crammer-singer"
+        # The hinge of Crammer and Singer is one without a free intercept.
+        intercept = "feature" if constant or kind == "crammer-singer" else "free"
+        return fit_features(kind, Z, self._holdout(Y, weights), self.C, self.width, intercept)
+
+
+class _Imputed(_Machine):
+    def __init__(self, imputer: Any = "mean", machine: str | None = None, C: Choice = None,
+                 width: Choice = None, scale: bool = True, random_state: Any = 0,
+                 verbose: bool = False) -> None:  # fmt: skip
+        super().__init__(machine, C, width, scale, random_state, verbose)
+        self.imputer = imputer
+
+    def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         named = isinstance(self.imputer, str)
         self.imputer_ = imputer_named(self.imputer, self.random_state) if named else clone(self.imputer)
-        completed = self.imputer_.fit_transform(X)
-        # After imputing, so that 0 is 0 of what was measured and not the mean.
-        self._scaler = Scaler.of(completed, scale=self.scale)
-        kind = kind_of(self.machine, self._squared)
-        self.machine_ = fit_features(kind, self._scaler(completed), Y, self.C, self._rng())
+        # [H] normalises first: then 0 is the mean of what was measured, and the targets' mean is 0.
+        zero = named and self.imputer == "zero"
+        self._first = Scaler.of(X, scale=self.scale and zero)
+        completed = self.imputer_.fit_transform(self._first(X), targets_of(Y, self._squared))
+        self._scaler = Scaler.of(completed, scale=self.scale and not zero)
+        centred = zero and self._squared
+        self._mean = np.average(Y, axis=0, weights=weights) if centred else np.zeros(Y.shape[1])
+        self.machine_ = self._trained(self._scaler(completed), Y - self._mean, weights, constant=zero)
 
     def _scores(self, X: Floats) -> Floats:
-        return self.machine_.scores(self._scaler(self.imputer_.transform(X)))
+        completed = self.imputer_.transform(self._first(X))
+        return self.machine_.scores(self._scaler(completed)) + self._mean
 
 
-class ImputedClassifier(_Imputed, BaselineClassifier):
+class ImputedClassifier(_Imputed, WeightedClassifier):
     """Single imputation and a classifier on what it completes.
 
     Parameters
     ----------
     imputer
-        ``"zero"``, ``"mean"`` or ``"median"``; ``"gauss"`` or ``"gmm"`` [D], conditional means
-        by EM; ``"regression"`` or ``"svd"`` [M], iterated regression and principal components;
-        or any scikit-learn transformer.
+        ``"zero"`` [H], see below; ``"mean"`` or ``"median"`` of the column [D, M]; ``"class-mean"``,
+        in training the mean of the row's class [D]; ``"gauss"`` or ``"gmm"``, conditional means by
+        EM [D]; ``"regression"``, ``"svd"`` or ``"interpolation"`` [M]: iterated regression, iterated
+        SVD, and between neighbouring rows; or any scikit-learn transformer.
     machine
-        ``"svm"`` (linear, hinge; the default), ``"rbf-svm"`` or ``"logistic"``.
+        ``"svm"`` (linear, hinge; three classes or more are one against the rest; the default),
+        ``"crammer-singer"`` (linear, hinge, all classes at once), ``"rbf-svm"`` or ``"logistic"``.
     C
-        Weight of the losses against ½‖w‖², above 0; None, the default, to choose one of
-        0.01 … 100 on quarters of the rows held out at random (three of them; [H] holds
-        out once). Then all rows are learned.
+        Weight of the losses against ½‖w‖², above 0; a sequence to choose from, such as ``HAZAN_C``
+        and ``SMIEJA_C`` of ``streamkarma.baselines.tuning``; None, the default, for the best of
+        0.01 … 100. It is chosen on quarters of the rows held out at random (three of them; [H]
+        holds out once). Then all rows are learned.
+    width
+        Of the RBF kernel ``exp(-width ‖z - z'‖²)``, above 0; a sequence to choose from together
+        with C, such as ``SMIEJA_WIDTH``; None for 0.1 or 1 times 1 / (columns · variance).
     scale
-        Standardise each column after imputing, so that 0 means 0 of what was measured.
+        Standardise each column: after imputing, or for ``"zero"`` by its observed values before.
     random_state
         Seed of the held-out quarters and of what the imputer draws.
+    verbose
+        Print the progress on standard error.
 
     Notes
     -----
-    0-imputation is KARMA with γ = 1 [H, Section 3]. [D] calls mean imputation MeanInput.
+    ``"zero"`` is [H]'s 0-imputation: columns normalised to mean 0, a constant feature added in
+    place of an intercept, then 0 for what is missing. That is KARMA with γ = 1
+    (``BatchKARMAClassifier(gamma=1)``, with the same C), and its default machine of several classes
+    is that of Crammer and Singer. Zeros in the raw units of the columns, which may lie far from all
+    data, are ``SimpleImputer(strategy="constant", fill_value=0)``. [D] calls mean imputation
+    MeanInput.
 
     References
     ----------
-    [H] Hazan, Livni, Mansour, ICML 2015. [D] Dick, Haider, Scheffer, ICML 2008.
-    [M] Mackey, STATS 306B, lecture 16.
+    [H] Hazan, Livni, Mansour, ICML 2015, Section 5. [D] Dick, Haider, Scheffer, ICML 2008,
+    Section 6.1. [M] Mackey, STATS 306B, lecture 16, Section 16.2.2.
 
     Examples
     --------
@@ -93,34 +136,32 @@ class ImputedClassifier(_Imputed, BaselineClassifier):
     """
 
 
-class ImputedRegressor(_Imputed, BaselineRegressor):
+class ImputedRegressor(_Imputed, WeightedRegressor):
     """Single imputation and a ridge regression on what it completes.
 
     Parameters
     ----------
-    imputer, C, scale, random_state
-        As of ``ImputedClassifier``.
+    imputer, C, width, scale, random_state, verbose
+        As of ``ImputedClassifier``; for ``"zero"`` the mean of the targets is taken off, as in [H].
     machine
         ``"ridge"`` (linear; the default) or ``"rbf-ridge"``.
 
     Examples
     --------
     >>> X = np.array([[0.0, 0.0], [1.0, np.nan], [2.0, 2.0], [3.0, 3.0]])
-    >>> ImputedRegressor("zero", C=1e6).fit(X, [0.0, 1.0, 2.0, 3.0]).predict([[4.0, 4.0]]).round(2)
+    >>> ImputedRegressor("regression", C=1e6).fit(X, [0.0, 1.0, 2.0, 3.0]).predict([[4.0, 4.0]]).round(2)
     array([4.])
     """
 
 
-class _Deleted(Baseline):
-    def __init__(self, drop: str = "rows", machine: str | None = None, C: float | None = None,
-                 scale: bool = True, random_state: Any = 0) -> None:  # fmt: skip
+class _Deleted(_Machine):
+    def __init__(self, drop: str = "rows", machine: str | None = None, C: Choice = None,
+                 width: Choice = None, scale: bool = True, random_state: Any = 0,
+                 verbose: bool = False) -> None:  # fmt: skip
+        super().__init__(machine, C, width, scale, random_state, verbose)
         self.drop = drop
-        self.machine = machine
-        self.C = C
-        self.scale = scale
-        self.random_state = random_state
 
-    def _learn(self, X: Floats, Y: Floats) -> None:
+    def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         if self.drop not in ("rows", "columns"):
             raise ValueError(f"drop is 'rows' or 'columns', not {self.drop!r}")
         missing = np.isnan(X)
@@ -134,15 +175,14 @@ class _Deleted(Baseline):
         kept = X[np.ix_(rows, self.columns_)]
         self._mean = kept.mean(axis=0)
         self._scaler = Scaler.of(kept, scale=self.scale)
-        kind = kind_of(self.machine, self._squared)
-        self.machine_ = fit_features(kind, self._scaler(kept), Y[rows], self.C, self._rng())
+        self.machine_ = self._trained(self._scaler(kept), Y[rows], None if weights is None else weights[rows])
 
     def _scores(self, X: Floats) -> Floats:
         kept = X[:, self.columns_]
         return self.machine_.scores(self._scaler(np.where(np.isnan(kept), self._mean, kept)))
 
 
-class DeletedClassifier(_Deleted, BaselineClassifier):
+class DeletedClassifier(_Deleted, WeightedClassifier):
     """Complete-case analysis, or feature deletion [M]: learn from what is complete only.
 
     Parameters
@@ -150,7 +190,7 @@ class DeletedClassifier(_Deleted, BaselineClassifier):
     drop
         ``"rows"``: rows with anything missing are not learned from (complete cases);
         ``"columns"``: columns with anything missing are not used.
-    machine, C, scale, random_state
+    machine, C, width, scale, random_state, verbose
         As of ``ImputedClassifier``.
 
     Raises
@@ -171,38 +211,30 @@ class DeletedClassifier(_Deleted, BaselineClassifier):
     """
 
 
-class DeletedRegressor(_Deleted, BaselineRegressor):
+class DeletedRegressor(_Deleted, WeightedRegressor):
     """Complete cases or complete columns only, and ridge regression.
 
     Parameters
     ----------
-    drop, C, scale, random_state
+    drop, C, width, scale, random_state, verbose
         As of ``DeletedClassifier``.
     machine
         ``"ridge"`` or ``"rbf-ridge"``.
     """
 
 
-class _FullData(Baseline):
+class _FullData(_Machine):
     _needs_complete = True
 
-    def __init__(self, machine: str | None = None, C: float | None = None, scale: bool = True,
-                 random_state: Any = 0) -> None:  # fmt: skip
-        self.machine = machine
-        self.C = C
-        self.scale = scale
-        self.random_state = random_state
-
-    def _learn(self, X: Floats, Y: Floats) -> None:
+    def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         self._scaler = Scaler.of(X, scale=self.scale)
-        kind = kind_of(self.machine, self._squared)
-        self.machine_: Machine = fit_features(kind, self._scaler(X), Y, self.C, self._rng())
+        self.machine_: Machine = self._trained(self._scaler(X), Y, weights)
 
     def _scores(self, X: Floats) -> Floats:
         return self.machine_.scores(self._scaler(X))
 
 
-class FullDataClassifier(_FullData, BaselineClassifier):
+class FullDataClassifier(_FullData, WeightedClassifier):
     """The oracle of [H]: the best linear classifier on complete vectors.
 
     It refuses tables with anything missing. What it suffers is what the theorem compares
@@ -210,18 +242,18 @@ class FullDataClassifier(_FullData, BaselineClassifier):
 
     Parameters
     ----------
-    machine, C, scale, random_state
+    machine, C, width, scale, random_state, verbose
         As of ``ImputedClassifier``.
     """
 
 
-class FullDataRegressor(_FullData, BaselineRegressor):
+class FullDataRegressor(_FullData, WeightedRegressor):
     """The best linear regression on complete vectors: the oracle for numbers.
 
     Parameters
     ----------
     machine
         ``"ridge"`` or ``"rbf-ridge"``.
-    C, scale, random_state
+    C, width, scale, random_state, verbose
         As of ``ImputedClassifier``.
     """

@@ -2,62 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from streamkarma.baselines.base import Baseline, BaselineClassifier, BaselineRegressor
-from streamkarma.baselines.machines import Machine, chosen, grid
+from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
+from streamkarma.baselines.machines import Kernels, fit_gram
 from streamkarma.baselines.tables import Floats, Scaler, zero_filled
+from streamkarma.baselines.tuning import Choice
 
 #: The orders that [H] chooses from.
 GAMMAS = (1, 2, 3, 4)
 
+#: The machines of several classes.
+MULTICLASS = ("crammer-singer", "one-vs-rest")
+
 
 class _BatchKARMA(Baseline):
-    def __init__(self, gamma: int | None = None, C: float | None = None, normalize: bool = True,
-                 bias: bool = True, attributes: ArrayLike | None = None, scale: bool = True,
-                 random_state: Any = 0) -> None:  # fmt: skip
-        self.gamma = gamma
-        self.C = C
-        self.normalize = normalize
-        self.bias = bias
-        self.attributes = attributes
-        self.scale = scale
-        self.random_state = random_state
+    gamma: int | Sequence[int] | None
+    C: Choice
+    degree: int
+    normalize: bool
+    bias: bool
+    attributes: ArrayLike | None
+    scale: bool
 
-    def _learn(self, X: Floats, Y: Floats) -> None:
-        if self.gamma is not None and not (self.gamma >= 1 and self.gamma == int(self.gamma)):
-            raise ValueError(f"gamma is an integer of 1 or more, or None to have it chosen; not {self.gamma}")
+    def _kind(self, columns: int) -> str:
+        raise NotImplementedError
+
+    def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
+        orders = self._orders()
+        if not (self.degree >= 1 and self.degree == int(self.degree)):
+            raise ValueError(f"degree is an integer of 1 or more, not {self.degree}")
         self._groups = self._grouped(X.shape[1])
         self._scaler = Scaler.of(X, scale=self.scale)
         self._values, self._observed = self._described(X)
         products, overlaps = self._pairs(self._values, self._observed)
-        orders = GAMMAS if self.gamma is None else (int(self.gamma),)
-        settings = [(order, C) for order in orders for C in grid(self.C)]
-        kind = "gram-ridge" if self._squared else "gram-svm"
-        grams: dict[int, Floats] = {}
+        # [H] normalises the targets of a regression: their mean is 0.
+        self._mean = np.average(Y, axis=0, weights=weights) if self._squared else np.zeros(Y.shape[1])
+        # One at a time is kept: a matrix of n × n numbers is what costs memory here.
+        grams = Kernels(orders, lru_cache(1)(lambda order: self._kernel(products, overlaps, order)))
+        # The constant attribute stands in for an intercept; without it there is a free one.
+        intercept = "feature" if self.bias else "free"
+        holdout = self._holdout(Y - self._mean, weights)
+        found = fit_gram(self._kind(Y.shape[1]), grams, holdout, self.C, intercept, default=2)
+        self.gamma_, self.machine_ = found
+        self.C_ = self.machine_.C
 
-        def gram(order: int) -> Floats:
-            if order not in grams:
-                # One at a time is kept: a matrix of n × n numbers is what costs memory here.
-                grams.clear()
-                grams[order] = self._kernel(products, overlaps, order)
-            return grams[order]
-
-        def trial(setting: tuple[int, float], rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:
-            K = gram(setting[0])
-            machine = Machine(kind, setting[1]).fit(K[np.ix_(rest, rest)], Y[rest])
-            return machine.scores(K[np.ix_(quarter, rest)])
-
-        default = (2 if self.gamma is None else int(self.gamma), self.C or 1.0)
-        self.gamma_, self.C_ = chosen(settings, default, trial, Y, self._squared, self._rng())
-        self.machine_ = Machine(kind, self.C_).fit(gram(self.gamma_), Y)
+    def _orders(self) -> tuple[int, ...]:
+        given = GAMMAS if self.gamma is None else np.atleast_1d(self.gamma).tolist()
+        if not given or not all(order >= 1 and order == int(order) for order in given):
+            raise ValueError(
+                f"gamma is an integer of 1 or more, several of them to choose from, or None; not {self.gamma}"
+            )
+        return tuple(int(order) for order in given)
 
     def _scores(self, X: Floats) -> Floats:
         products, overlaps = self._pairs(*self._described(X))
-        return self.machine_.scores(self._kernel(products, overlaps, self.gamma_, X))
+        return self.machine_.scores(self._kernel(products, overlaps, self.gamma_, X)) + self._mean
 
     def _grouped(self, d: int) -> Floats:
         """Array of shape (d, attributes): 1 where a column belongs to an attribute, per column."""
@@ -81,11 +86,13 @@ class _BatchKARMA(Baseline):
     def _kernel(self, products: Floats, overlaps: Floats, order: int, X: Floats | None = None) -> Floats:
         K: Floats = products * growth(overlaps, order)
         norms = _norms(self._values, self._observed, order)
-        if not self.normalize:
+        if self.normalize:
+            rows = norms if X is None else _norms(*self._described(X), order)
+            K = K / (rows[:, np.newaxis] * norms)
+        else:
             # Only the scale of C changes: one grid then serves every order and any units.
-            return np.asarray(K / (norms @ norms / len(norms)))
-        rows = norms if X is None else _norms(*self._described(X), order)
-        return np.asarray(K / (rows[:, np.newaxis] * norms))
+            K = K / (norms @ norms / len(norms))
+        return K if self.degree == 1 else (1.0 + K) ** self.degree
 
 
 def growth(overlaps: Floats, order: int) -> Floats:
@@ -102,31 +109,42 @@ def _norms(values: Floats, observed: Floats, order: int) -> Floats:
     return np.where(squares > 0, np.sqrt(squares), 1.0)
 
 
-class BatchKARMAClassifier(_BatchKARMA, BaselineClassifier):
+class BatchKARMAClassifier(_BatchKARMA, WeightedClassifier):
     """A support vector machine with KARMA's kernel.
 
     ``k((x, o), (x', o')) = G(|o ∩ o'|) Σ_{i ∈ o ∩ o'} x_i x'_i`` with
-    ``G(n) = 1 + n + … + n^(γ-1)`` [H, Theorem 4], and
-    ``min ½‖v‖² + C Σ_i max(0, 1 - y_i (v·φ(x_i) + b))``.
+    ``G(n) = 1 + n + … + n^(γ-1)`` [H, Theorem 4], and ``min ½‖v‖² + C Σ_i loss_i``, the loss being
+    the hinge ``max(0, 1 - y_i v·φ(x_i))``, or for several classes that of Crammer and Singer.
 
     Parameters
     ----------
     gamma
-        Order of the kernel, 1 or more (1 is 0-imputation); None, the default, for the best
-        of 1, 2, 3, 4 on held-out quarters, together with C, as in [H].
+        Order of the kernel, 1 or more (1 is 0-imputation); a sequence to choose from; None, the
+        default, for the best of 1, 2, 3, 4 on held-out quarters, together with C, as in [H].
     C
-        As of ``ImputedClassifier``.
+        Weight of the losses against ½‖v‖², above 0; a sequence to choose from, such as [H]'s
+        ``tuning.HAZAN_C``; None for the best of 0.01 … 100. It is counted in units of the mean of
+        k(x, x) over the rows, so that one grid serves every γ and any units.
+    degree
+        Of a polynomial classifier over KARMA's features, ``(1 + k)^degree`` [H, Section 6], with k
+        in those units; 1 for the linear one.
     normalize
-        Divide the kernel by sqrt(k(x, x) k(x', x')), so that one grid of C serves every γ.
+        Divide the kernel by sqrt(k(x, x) k(x', x')), as the online learner does. The paper does not:
+        with it, γ = 1 is no 0-imputation, whatever C is.
     bias
-        Add an attribute that is always observed and 1, as streamkarma's online learner does.
+        Add an attribute that is always observed and 1, as [H] does; otherwise the machine has a
+        free intercept (with one against the rest for several classes).
     attributes
         Array of shape (d,): the attribute of each column, where several columns describe
         one (the categories of a string); |o ∩ o'| counts attributes. None: each its own.
     scale
-        Standardise each column by its observed values first.
+        Standardise each column by its observed values first, so that its mean is 0 as in [H].
+    multiclass
+        ``"crammer-singer"`` as [H], or ``"one-vs-rest"``, for three classes or more.
     random_state
         Seed of the held-out quarters.
+    verbose
+        Print the progress on standard error.
 
     Attributes
     ----------
@@ -135,8 +153,8 @@ class BatchKARMAClassifier(_BatchKARMA, BaselineClassifier):
 
     Notes
     -----
-    Three classes or more are one against the rest; [H] does not say which multiclass form
-    it used. The kernel of all pairs is held: 8 n² bytes, three times while fitting.
+    The kernel of all pairs is held: 8 n² bytes, three times while fitting. [H] holds out once, here
+    three quarters are held out.
 
     References
     ----------
@@ -149,18 +167,49 @@ class BatchKARMAClassifier(_BatchKARMA, BaselineClassifier):
     array([1])
     """
 
+    def __init__(self, gamma: int | Sequence[int] | None = None, C: Choice = None, degree: int = 1,
+                 normalize: bool = False, bias: bool = True, attributes: ArrayLike | None = None,
+                 scale: bool = True, multiclass: str = "crammer-singer", random_state: Any = 0,
+                 verbose: bool = False) -> None:  # fmt: skip
+        self.gamma = gamma
+        self.C = C
+        self.degree = degree
+        self.normalize = normalize
+        self.bias = bias
+        self.attributes = attributes
+        self.scale = scale
+        self.multiclass = multiclass
+        self.random_state = random_state
+        self.verbose = verbose
 
-class BatchKARMARegressor(_BatchKARMA, BaselineRegressor):
-    """Kernel ridge regression with KARMA's kernel: ``min ½‖v‖² + C Σ_i (y_i - v·φ(x_i) - b)²``.
+    def _kind(self, columns: int) -> str:
+        if self.multiclass not in MULTICLASS:
+            raise ValueError(f"multiclass is one of {', '.join(MULTICLASS)}, not {self.multiclass!r}")
+        together = columns > 1 and self.bias and self.multiclass == "crammer-singer"
+        return "gram-crammer-singer" if together else "gram-svm"
+
+
+class BatchKARMARegressor(_BatchKARMA, WeightedRegressor):
+    """Kernel ridge regression with KARMA's kernel: ``min ½‖v‖² + C Σ_i (y_i - v·φ(x_i))²``.
 
     Parameters
     ----------
-    gamma, C, normalize, bias, attributes, scale, random_state
-        As of ``BatchKARMAClassifier``. b is the mean of the targets.
+    gamma, C, degree, normalize, bias, attributes, scale, random_state, verbose
+        As of ``BatchKARMAClassifier``. The mean of the targets is taken off first, as in [H].
     """
 
-    def __init__(self, gamma: int | None = None, C: float | None = None, normalize: bool = False,
-                 bias: bool = True, attributes: ArrayLike | None = None, scale: bool = True,
-                 random_state: Any = 0) -> None:  # fmt: skip
-        # A normalised event cannot say how large it is, which a number mostly hangs on.
-        super().__init__(gamma, C, normalize, bias, attributes, scale, random_state)
+    def __init__(self, gamma: int | Sequence[int] | None = None, C: Choice = None, degree: int = 1,
+                 normalize: bool = False, bias: bool = True, attributes: ArrayLike | None = None,
+                 scale: bool = True, random_state: Any = 0, verbose: bool = False) -> None:  # fmt: skip
+        self.gamma = gamma
+        self.C = C
+        self.degree = degree
+        self.normalize = normalize
+        self.bias = bias
+        self.attributes = attributes
+        self.scale = scale
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _kind(self, columns: int) -> str:
+        return "gram-ridge"

@@ -1,13 +1,14 @@
-"""The learners that stand behind an imputation or a kernel, and how their settings are chosen.
+"""The learners that stand behind an imputation or a kernel.
 
-Every machine minimises ``½‖w‖² + C Σ_i loss(y_i, w·φ(z_i) + b)``, b free, one machine per
-column of Y; so C means the same for all of them. The solvers are scikit-learn's, but for the
-linear support vector machine.
+Every machine minimises ``½‖w‖² + C Σ_i weight_i loss(y_i, w·φ(z_i) + b)``, so that C means the same
+for all of them; one machine per column of Y, but for the multinomial logistic loss and the hinge of
+Crammer and Singer, which see all columns at once. The solvers are scikit-learn's, except for the
+linear support vector machine and the one without an intercept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -17,15 +18,10 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC
 
-from streamkarma.baselines.hinge import linear_svm
+from streamkarma.baselines.crammer_singer import crammer_singer, crammer_singer_kernel
+from streamkarma.baselines.hinge import kernel_svm, linear_svm
 from streamkarma.baselines.tables import Floats
-
-#: Values of C that a holdout chooses from, smallest first.
-GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
-
-#: How often a quarter is held out: one alone decides by the luck of the draw (on 961 rows, whose
-#: quarter tells errors apart by a hundredth at best).
-REPEATS = 3
+from streamkarma.baselines.tuning import GRID, WIDTHS, Choice, Holdout, candidates, class_codes, middle
 
 #: Share of the rows that a class without any is taken to have, in multinomial scores.
 NEVER = 1e-6
@@ -33,33 +29,26 @@ NEVER = 1e-6
 #: Up to so many columns a d × d matrix is factorised in every step of a logistic regression.
 FEW = 500
 
-#: With fewer rows than this no part is held out, and the default setting stands.
-FEWEST = 20
+KINDS = ("svm", "crammer-singer", "rbf-svm", "logistic", "ridge", "rbf-ridge",
+         "gram-svm", "gram-crammer-singer", "gram-ridge")  # fmt: skip
 
-Setting = TypeVar("Setting")
+#: What there may be besides w: b, free; a constant among the features, weighed like any other [H];
+#: or nothing ([D]'s kernel ridge regression).
+INTERCEPTS = ("free", "feature", "none")
 
-KINDS = ("svm", "rbf-svm", "logistic", "ridge", "rbf-ridge", "gram-svm", "gram-ridge")
+
+Kernel = TypeVar("Kernel", bound=Hashable)
 
 
 class Scorer(Protocol):
-    """Scores rows of features, or of a kernel matrix, for one column of targets."""
+    """Scores rows of features, or of a kernel matrix: shape (n,), or (n, classes) for all at once."""
 
     def __call__(self, Z: Floats) -> Floats: ...
 
 
 @dataclass(frozen=True)
 class Constant:
-    """The same score for every row."""
-
-    value: float
-
-    def __call__(self, Z: Floats) -> Floats:
-        return np.full(len(Z), self.value)
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """The same scores of all classes for every row."""
+    """The same score, or scores of all classes, for every row."""
 
     values: Floats
 
@@ -86,7 +75,7 @@ class Multinomial:
 
 @dataclass(frozen=True)
 class Linear:
-    """``w·z + b``."""
+    """``w·z + b``, for one column of scores or several."""
 
     w: Floats
     b: float
@@ -117,63 +106,88 @@ class Decided:
 
 
 class Machine:
-    """One scorer per column of Y.
+    """A learner on features, or on a kernel matrix.
 
     Parameters
     ----------
     kind
-        ``"svm"`` (hinge), ``"logistic"`` (three classes or more: multinomial, all columns of Y
-        together) or ``"ridge"`` (squared loss) on the columns as they are; ``"rbf-svm"`` or
-        ``"rbf-ridge"`` with ``exp(-width ‖z - z'‖²)``; ``"gram-svm"`` or ``"gram-ridge"`` on a
-        kernel matrix computed before.
+        ``"svm"`` (hinge), ``"crammer-singer"`` (its multiclass form, without a free intercept),
+        ``"logistic"`` (three classes or more: multinomial) or ``"ridge"`` (squared loss) on the
+        columns as they are; ``"rbf-svm"`` or ``"rbf-ridge"`` with ``exp(-width ‖z - z'‖²)``;
+        ``"gram-svm"``, ``"gram-crammer-singer"`` or ``"gram-ridge"`` on a kernel matrix.
     C
         Weight of the losses against ½‖w‖², above 0.
     width
         Of the RBF kernel, above 0; None for 1 / (columns · variance of all values).
+    intercept
+        ``"free"``, ``"feature"`` or ``"none"``. A constant feature is added to columns, which are
+        then divided by the root of their mean squared norm, as batch KARMA's kernel is; a kernel
+        matrix has to hold it already.
     """
 
-    def __init__(self, kind: str, C: float = 1.0, width: float | None = None) -> None:
+    def __init__(self, kind: str, C: float = 1.0, width: float | None = None,
+                 intercept: str = "free") -> None:  # fmt: skip
         if kind not in KINDS:
             raise ValueError(f"machine is one of {', '.join(KINDS)}, not {kind!r}")
-        self.kind = kind
-        self.C = C
-        self.width = width
+        self.kind, self.C, self.width = kind, C, width
+        self.free = intercept == "free"
+        self.constant = intercept == "feature" and not kind.startswith("gram")
 
-    def fit(self, Z: Floats, Y: Floats) -> Machine:
-        """Learn from features, or a kernel matrix, of shape (n, …) and targets (n, m)."""
+    def fit(self, Z: Floats, Y: Floats, weights: Floats | None = None) -> Machine:
+        """Learn from features, or a kernel matrix, of shape (n, …), targets (n, m), weights (n,)."""
+        if self.constant:
+            self._size = float(np.sqrt((Z * Z).sum(axis=1).mean() + 1.0))
+        Z = self._with_constant(Z)
         if self.kind.startswith("rbf") and self.width is None:
-            self.width = 1.0 / (Z.shape[1] * (Z.var() or 1.0)) if Z.size else 1.0
-        if self.kind == "logistic" and Y.shape[1] > 1:
-            self.columns: list[Scorer] = [self._multinomial(Z, Y)]
+            self.width = WIDTHS[-1] * width_unit(Z)
+        together = self.kind == "logistic" or self.kind.endswith("crammer-singer")
+        if together and Y.shape[1] > 1:
+            self.columns: list[Scorer] = [self._together(Z, Y, weights)]
         else:
-            self.columns = [self._one(Z, column) for column in Y.T]
+            self.columns = [self._one(Z, column, weights) for column in Y.T]
         return self
 
     def scores(self, Z: Floats) -> Floats:
         """Scores of shape (n, m)."""
+        Z = self._with_constant(Z)
         return np.column_stack([score(Z) for score in self.columns])
 
-    def _multinomial(self, Z: Floats, Y: Floats) -> Scorer:
-        """All classes in one: what the logistic loss is for three or more."""
-        codes = Y.argmax(axis=1)
+    def _with_constant(self, Z: Floats) -> Floats:
+        return np.hstack([Z, np.ones((len(Z), 1))]) / self._size if self.constant else Z
+
+    def _together(self, Z: Floats, Y: Floats, weights: Floats | None) -> Scorer:
+        """All classes in one: what the loss is for three or more."""
+        codes = class_codes(Y)
         there = np.unique(codes)
         if len(there) < 2 or Z.shape[1] == 0:
-            return Fixed(np.log(np.maximum((Y > 0).mean(axis=0), NEVER)))
-        return Multinomial(self._solver(Z.shape[1]).fit(Z, codes), there, Y.shape[1])
+            return Constant(np.log(np.maximum((Y > 0).mean(axis=0), NEVER)))
+        match self.kind:
+            case "crammer-singer":
+                return Linear(crammer_singer(Z, codes, Y.shape[1], self.C, weights), 0.0)
+            case "gram-crammer-singer":
+                return Linear(crammer_singer_kernel(Z, codes, Y.shape[1], self.C, weights), 0.0)
+        fitted = self._solver(Z.shape[1]).fit(Z, codes, sample_weight=weights)
+        return Multinomial(fitted, there, Y.shape[1])
 
-    def _one(self, Z: Floats, y: Floats) -> Scorer:
+    def _one(self, Z: Floats, y: Floats, weights: Floats | None) -> Scorer:
         if np.all(y == y[0]) or Z.shape[1] == 0:
             # Nothing to tell apart, or nothing to tell it by: the majority, or the mean.
-            return Constant(float(y.mean()))
-        if self.kind == "svm":
-            w, b, _ = linear_svm(Z, y, self.C)
+            return Constant(np.atleast_1d(np.average(y, weights=weights)))
+        C = self.C if weights is None else self.C * weights
+        gram = self.kind.startswith("gram")
+        if self.kind in ("svm", "crammer-singer"):
+            # With two classes the hinge of Crammer and Singer is half of the ordinary one.
+            w, b, _ = linear_svm(Z, y, C, self.free)
+            return Linear(w, b)
+        if gram and not self.kind.endswith("ridge") and not self.free:
+            w, b, _ = kernel_svm(Z, y, C, intercept=False)
             return Linear(w, b)
         solver = self._solver(Z.shape[1])
         if self.kind.endswith("ridge"):
             # KernelRidge has no intercept: the mean is taken off before.
-            mean = float(y.mean())
-            return Ridged(solver.fit(Z, y - mean), mean)
-        return Decided(solver.fit(Z, y))
+            mean = float(np.average(y, weights=weights)) if self.free else 0.0
+            return Ridged(solver.fit(Z, y - mean, sample_weight=weights), mean)
+        return Decided(solver.fit(Z, y, sample_weight=weights))
 
     def _solver(self, columns: int) -> Any:
         alpha = 0.5 / self.C
@@ -185,13 +199,18 @@ class Machine:
             case "logistic":
                 # Newton's method is exact in a few steps, where the columns are few.
                 exact = {"solver": "newton-cholesky", "tol": 1e-8} if columns <= FEW else {}
-                return LogisticRegression(C=self.C, max_iter=1000, **exact)
+                return LogisticRegression(C=self.C, max_iter=1000, fit_intercept=self.free, **exact)
             case "ridge":
-                return Ridge(alpha=alpha)
+                return Ridge(alpha=alpha, fit_intercept=self.free)
             case "rbf-ridge":
                 return KernelRidge(alpha=alpha, kernel="rbf", gamma=self.width)
             case _:
                 return KernelRidge(alpha=alpha, kernel="precomputed")
+
+
+def width_unit(Z: Floats) -> float:
+    """1 / (columns · variance of all values): what widths of an RBF kernel are counted in."""
+    return 1.0 / (Z.shape[1] * (np.nanvar(Z) or 1.0)) if Z.size else 1.0
 
 
 def kind_of(machine: str | None, squared: bool) -> str:
@@ -202,97 +221,90 @@ def kind_of(machine: str | None, squared: bool) -> str:
     ValueError
         For a machine that is none, or for another task.
     """
-    kinds = ("ridge", "rbf-ridge") if squared else ("svm", "rbf-svm", "logistic")
+    kinds = ("ridge", "rbf-ridge") if squared else ("svm", "crammer-singer", "rbf-svm", "logistic")
     if machine is not None and machine not in kinds:
         task = "numbers" if squared else "classes"
         raise ValueError(f"machine is one of {', '.join(kinds)} (for {task}), not {machine!r}")
     return machine or kinds[0]
 
 
-def error(scores: Floats, Y: Floats, squared: bool) -> float:
-    """Share of wrong classes, or the mean squared error."""
-    if squared:
-        return float(((scores - Y) ** 2).mean())
-    if Y.shape[1] == 1:
-        return float(((scores > 0) != (Y > 0)).mean())
-    return float((scores.argmax(axis=1) != Y.argmax(axis=1)).mean())
-
-
-def held_out(Y: Floats, squared: bool, rng: np.random.RandomState) -> tuple[NDArray[Any], NDArray[Any]]:
-    """A random quarter of the rows, stratified by class, after the rest: (rest, quarter)."""
-    n = len(Y)
-    order = rng.permutation(n)
-    if squared:
-        return order[n // 4 :], order[: n // 4]
-    codes = Y.argmax(axis=1) if Y.shape[1] > 1 else (Y[:, 0] > 0).astype(int)
-    # Every fourth row of each class, counted in random order.
-    nth = np.empty(n, dtype=int)
-    for code in np.unique(codes):
-        rows = order[codes[order] == code]
-        nth[rows] = np.arange(len(rows))
-    test = nth % 4 == 3
-    return np.flatnonzero(~test), np.flatnonzero(test)
-
-
-def chosen(
-    settings: Sequence[Setting],
-    default: Setting,
-    trial: Callable[[Setting, NDArray[Any], NDArray[Any]], Floats],
-    Y: Floats,
-    squared: bool,
-    rng: np.random.RandomState,
-) -> Setting:
-    """The setting of least error on held-out quarters, ``REPEATS`` of them; the first among equals.
+def fit_features(kind: str, Z: Floats, holdout: Holdout, C: Choice, width: Choice = None,
+                 intercept: str = "free") -> Machine:  # fmt: skip
+    """A machine on features, with C and the width as given or chosen on held-out quarters.
 
     Parameters
     ----------
-    settings
-        What there is to choose from, the simplest first.
-    default
-        What stands when there are fewer than ``FEWEST`` rows.
-    trial
-        ``trial(setting, rest, quarter)`` learns on rows ``rest`` and scores ``quarter``.
-    Y, squared, rng
-        Targets of all rows; whether they are numbers; where the quarter is drawn from.
+    kind, intercept
+        As of ``Machine``.
+    Z
+        Array of shape (n, d).
+    holdout
+        Has the targets and weights of the rows.
+    C, width
+        A number, several to choose from, or None for those of ``GRID`` and ``WIDTHS``; machines
+        without an RBF kernel have no width.
     """
-    if len(settings) == 1:
-        return settings[0]
-    if len(Y) < FEWEST:
-        return default
-    errors = np.zeros(len(settings))
-    for _ in range(REPEATS):
-        rest, quarter = held_out(Y, squared, rng)
-        if not len(quarter):
-            return default
-        errors += [error(trial(setting, rest, quarter), Y[quarter], squared) for setting in settings]
-    return settings[int(np.argmin(errors))]
+    unit = width_unit(Z)
+    widths = candidates("width", width, [factor * unit for factor in WIDTHS])
+    values = candidates("C", C, GRID)
+    settings = [(at, value) for at in (widths if kind.startswith("rbf") else (None,)) for value in values]
+    Y, weights = holdout.Y, holdout.weights
+
+    def trial(setting: tuple[float | None, float], rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:
+        machine = Machine(kind, setting[1], setting[0], intercept)
+        return machine.fit(Z[rest], Y[rest], None if weights is None else weights[rest]).scores(Z[quarter])
+
+    default = (settings[-1][0], middle(values, 1.0))
+    at, value = holdout.best(settings, default, trial)
+    return Machine(kind, value, at, intercept).fit(Z, Y, weights)
 
 
-def grid(C: float | None) -> Sequence[float]:
-    """The values of C to choose from: the one given, or ``GRID``."""
-    if C is None:
-        return GRID
-    if not C > 0:
-        raise ValueError(f"C is a number above 0, or None to have it chosen; not {C}")
-    return (C,)
+class Kernels(Mapping[Kernel, Floats]):
+    """Kernel matrices of shape (n, n) by what tells them apart (γ, the width); ``made`` makes one."""
+
+    def __init__(self, keys: Sequence[Kernel], made: Callable[[Kernel], Floats]) -> None:
+        self.keys_, self.made = keys, made
+
+    def __getitem__(self, key: Kernel) -> Floats:
+        return self.made(key)
+
+    def __iter__(self) -> Iterator[Kernel]:
+        return iter(self.keys_)
+
+    def __len__(self) -> int:
+        return len(self.keys_)
 
 
-def fit_features(kind: str, Z: Floats, Y: Floats, C: float | None, rng: np.random.RandomState) -> Machine:
-    """A machine on features, with C as given or chosen on held-out quarters."""
-    squared = kind.endswith("ridge")
+def fit_gram(kind: str, kernels: Mapping[Kernel, Floats], holdout: Holdout, C: Choice,
+             intercept: str = "free", default: Kernel | None = None) -> tuple[Kernel, Machine]:  # fmt: skip
+    """A machine on one of several kernel matrices, chosen together with C on held-out quarters.
 
-    def trial(value: float, rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:
-        return Machine(kind, value).fit(Z[rest], Y[rest]).scores(Z[quarter])
+    Parameters
+    ----------
+    kind, intercept
+        As of ``Machine``.
+    kernels
+        What there is to choose from, the simplest first.
+    holdout, C
+        As of ``fit_features``.
+    default
+        The key that stands with too few rows to choose on, if it is one; otherwise the last.
 
-    return Machine(kind, chosen(grid(C), 1.0, trial, Y, squared, rng)).fit(Z, Y)
+    Returns
+    -------
+    The key of the matrix chosen, and the machine fitted on it.
+    """
+    values = candidates("C", C, GRID)
+    Y, weights = holdout.Y, holdout.weights
 
-
-def fit_gram(squared: bool, K: Floats, Y: Floats, C: float | None, rng: np.random.RandomState) -> Machine:
-    """A machine on a kernel matrix, with C as given or chosen on held-out quarters."""
-    kind = "gram-ridge" if squared else "gram-svm"
-
-    def trial(value: float, rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:
-        machine = Machine(kind, value).fit(K[np.ix_(rest, rest)], Y[rest])
+    def trial(setting: tuple[Kernel, float], rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:
+        K = kernels[setting[0]]
+        machine = Machine(kind, setting[1], intercept=intercept)
+        machine.fit(K[np.ix_(rest, rest)], Y[rest], None if weights is None else weights[rest])
         return machine.scores(K[np.ix_(quarter, rest)])
 
-    return Machine(kind, chosen(grid(C), 1.0, trial, Y, squared, rng)).fit(K, Y)
+    keys = list(kernels)
+    settings = [(key, value) for key in keys for value in values]
+    stands = default if default is not None and default in keys else keys[-1]
+    key, value = holdout.best(settings, (stands, middle(values, 1.0)), trial)
+    return key, Machine(kind, value, intercept=intercept).fit(kernels[key], Y, weights)

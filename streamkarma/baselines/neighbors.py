@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.baselines.base import Baseline, BaselineClassifier, BaselineRegressor
-from streamkarma.baselines.machines import chosen
+from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
 from streamkarma.baselines.tables import Floats, Scaler, zero_filled
 
 #: Numbers of neighbours that a holdout chooses from; many first, since that is the smoother.
@@ -42,37 +41,48 @@ class _Neighbors(Baseline):
         self.scale = scale
         self.random_state = random_state
 
-    def _learn(self, X: Floats, Y: Floats) -> None:
+    def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         if self.neighbors is not None and self.neighbors < 1:
             raise ValueError(f"neighbors is 1 or more, or None to have it chosen; not {self.neighbors}")
         self._scaler = Scaler.of(X, scale=self.scale)
         self._rows, self._Y = self._scaler(X), Y
+        self._votes = np.ones(len(Y)) if weights is None else weights
 
         def trial(k: int, rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:
-            return self._means(self._rows[quarter], self._rows[rest], Y[rest], k)
+            return self._means(self._rows[quarter], rest, k)
 
         numbers = NUMBERS if self.neighbors is None else (self.neighbors,)
-        self.neighbors_ = chosen(numbers, 5, trial, Y, self._squared, self._rng())
+        self.neighbors_ = self._holdout(Y, weights).best(numbers, 5, trial)
 
     def _scores(self, X: Floats) -> Floats:
-        return self._means(self._scaler(X), self._rows, self._Y, self.neighbors_)
+        return self._means(self._scaler(X), np.arange(len(self._Y)), self.neighbors_)
 
-    @staticmethod
-    def _means(X: Floats, rows: Floats, Y: Floats, k: int) -> Floats:
+    @property
+    def _has_probabilities(self) -> bool:
+        return not self._squared
+
+    def _probabilities(self, X: Floats) -> Floats:
+        """Shares of the neighbours' votes."""
+        return (1.0 + self._scores(X)) / 2.0
+
+    def _means(self, X: Floats, among: NDArray[Any], k: int) -> Floats:
+        """The mean target of the k nearest rows of those known, weighted by their votes."""
+        rows, Y, votes = self._rows[among], self._Y[among], self._votes[among]
         means = np.empty((len(X), Y.shape[1]))
         for start in range(0, len(X), CHUNK):
             part = slice(start, start + CHUNK)
             away = dissimilarities(X[part], rows)
             nearest = np.argsort(away, axis=1, kind="stable")[:, :k]
-            comparable = np.isfinite(np.take_along_axis(away, nearest, axis=1))[:, :, np.newaxis]
-            total = (Y[nearest] * comparable).sum(axis=1)
-            count = comparable.sum(axis=1)
+            comparable = np.isfinite(np.take_along_axis(away, nearest, axis=1))
+            cast = (votes[nearest] * comparable)[:, :, np.newaxis]
+            total, count = (Y[nearest] * cast).sum(axis=1), cast.sum(axis=1)
             # A row that shares nothing with any other gets the mean of all.
-            means[part] = np.where(count > 0, total / np.maximum(count, 1), Y.mean(axis=0))
+            everyone = np.average(Y, axis=0, weights=votes)
+            means[part] = np.where(count > 0, total / np.where(count > 0, count, 1.0), everyone)
         return means
 
 
-class PairwiseNeighborsClassifier(_Neighbors, BaselineClassifier):
+class PairwiseNeighborsClassifier(_Neighbors, WeightedClassifier):
     """The majority among the k nearest rows, by the mean squared difference over common columns.
 
     Parameters
@@ -101,7 +111,7 @@ class PairwiseNeighborsClassifier(_Neighbors, BaselineClassifier):
     """
 
 
-class PairwiseNeighborsRegressor(_Neighbors, BaselineRegressor):
+class PairwiseNeighborsRegressor(_Neighbors, WeightedRegressor):
     """The mean of the k nearest rows, by the mean squared difference over common columns.
 
     Parameters

@@ -7,16 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streamkarma.baselines.base import Baseline, BaselineClassifier, BaselineRegressor
+from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
 from streamkarma.baselines.imputers import iterated
-from streamkarma.baselines.machines import Machine, chosen, grid, kind_of
+from streamkarma.baselines.machines import Machine, kind_of, width_unit
 from streamkarma.baselines.tables import Floats, Scaler, patterns
+from streamkarma.baselines.tuning import GRID, WIDTHS, Choice, candidates, middle
 
 #: Ranks up to this are tried, besides the full one.
 MOST_RANKS = 8
 
+#: Eigenvalues of Q_oo below this are rounding: they lie between 0 and 1.
+ROUNDING = 1e-10
 
-def projected(X: Floats, Q: Floats, regularity: float) -> Floats:
+
+def projected(X: Floats, Q: Floats, regularity: float = 0.0) -> Floats:
     """``Q_oo† P_o x`` for each row, 0 outside o: what the linear model w of f_{w,Q} sees.
 
     Parameters
@@ -26,54 +30,70 @@ def projected(X: Floats, Q: Floats, regularity: float) -> Floats:
     Q
         Array of shape (d, d), the orthogonal projection onto the subspace.
     regularity
-        λ of [H, Def. 3]: eigenvalues of Q_oo below it count as 0 in the pseudo-inverse.
+        Eigenvalues of Q_oo below it count as 0 in the pseudo-inverse; 0 for the one of Definition 2.
+        It is the square of the λ of [H, Def. 1], which bounds the singular values of P_o P_E.
 
     Examples
     --------
     >>> Q = np.full((2, 2), 0.5)  # the line x_1 = x_2
-    >>> projected(np.array([[3.0, np.nan], [3.0, 3.0]]), Q, 0.1).round(6).tolist()
+    >>> projected(np.array([[3.0, np.nan], [3.0, 3.0]]), Q).round(6).tolist()
     [[6.0, 0.0], [3.0, 3.0]]
     """
     found = patterns(X)
     features = np.zeros_like(X)
     for observed, rows in zip(found.observed, found.rows(), strict=True):
         values, vectors = np.linalg.eigh(Q[np.ix_(observed, observed)])
-        kept = values >= regularity
+        kept = values >= max(regularity, ROUNDING)
         inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
         features[np.ix_(rows, observed)] = X[np.ix_(rows, observed)] @ inverse
     return features
 
 
 class _Projection(Baseline):
-    def __init__(self, subspace: ArrayLike | None = None, rank: int | None = None, regularity: float = 0.1,
-                 machine: str | None = None, C: float | None = None, scale: bool = True,
-                 random_state: Any = 0) -> None:  # fmt: skip
+    def __init__(self, subspace: ArrayLike | None = None, rank: int | None = None, regularity: float = 0.0,
+                 machine: str | None = None, C: Choice = None, width: Choice = None, scale: bool = True,
+                 random_state: Any = 0, verbose: bool = False) -> None:  # fmt: skip
         self.subspace = subspace
         self.rank = rank
         self.regularity = regularity
         self.machine = machine
         self.C = C
+        self.width = width
         self.scale = scale
         self.random_state = random_state
+        self.verbose = verbose
 
-    def _learn(self, X: Floats, Y: Floats) -> None:
-        if not 0 < self.regularity <= 1:
-            raise ValueError(f"regularity is above 0 and at most 1, not {self.regularity}")
+    def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
+        if not 0 <= self.regularity <= 1:
+            raise ValueError(f"regularity is between 0 and 1, not {self.regularity}")
         # A given subspace passes through the origin of the columns as they are.
         self._scaler = Scaler.of(X, scale=self.scale and self.subspace is None)
         rows = self._scaler(X)
         projections = self._projections(rows)
         features = [projected(rows, Q, self.regularity) for Q in projections]
         kind = kind_of(self.machine, self._squared)
+        intercept = "feature" if kind == "crammer-singer" else "free"
 
-        def trial(setting: tuple[int, float], rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:
-            Z = features[setting[0]]
-            return Machine(kind, setting[1]).fit(Z[rest], Y[rest]).scores(Z[quarter])
+        def machine(setting: tuple[int, float | None, float], part: NDArray[Any] | slice) -> Machine:
+            number, width, C = setting
+            # The default widths are counted in units of the features, which a rank changes.
+            at = width * width_unit(features[number]) if width is not None and self.width is None else width
+            return Machine(kind, C, at, intercept).fit(
+                features[number][part], Y[part], None if weights is None else weights[part]
+            )
 
-        settings = [(number, C) for number in range(len(projections)) for C in grid(self.C)]
-        number, self.C_ = chosen(settings, (0, self.C or 1.0), trial, Y, self._squared, self._rng())
-        self.projection_ = projections[number]
-        self.machine_ = Machine(kind, self.C_).fit(features[number], Y)
+        def trial(setting: tuple[int, float | None, float], rest: NDArray[Any],
+                  quarter: NDArray[Any]) -> Floats:  # fmt: skip
+            return machine(setting, rest).scores(features[setting[0]][quarter])
+
+        widths = candidates("width", self.width, WIDTHS) if kind.startswith("rbf") else (None,)
+        values = candidates("C", self.C, GRID)
+        settings = [(number, width, C) for number in range(len(projections)) for width in widths
+                    for C in values]  # fmt: skip
+        default = (0, widths[-1], middle(values, 1.0))
+        best = self._holdout(Y, weights).best(settings, default, trial)
+        self.projection_, self.C_ = projections[best[0]], best[2]
+        self.machine_ = machine(best, slice(None))
 
     def _projections(self, rows: Floats) -> list[Floats]:
         """Q, or one for each rank that there is to choose from."""
@@ -86,14 +106,15 @@ class _Projection(Baseline):
             bases = [vectors[:, sizes > 1e-10 * sizes.max()]]
         else:
             ranks = [*range(1, min(d, MOST_RANKS) + 1), d] if self.rank is None else [self.rank]
-            bases = [iterated(rows, rank).components.T for rank in sorted(set(ranks))]
+            # Uncentred: the subspace of Definition 2 passes through the origin.
+            bases = [iterated(rows, rank, centre=False).components.T for rank in sorted(set(ranks))]
         return [V @ V.T for V in bases]
 
     def _scores(self, X: Floats) -> Floats:
         return self.machine_.scores(projected(self._scaler(X), self.projection_, self.regularity))
 
 
-class ProjectionClassifier(_Projection, BaselineClassifier):
+class ProjectionClassifier(_Projection, WeightedClassifier):
     """The best linear classifier over a subspace: ``f_{w,Q}(x_o) = (P_o w) · Q_oo† P_o x``.
 
     Parameters
@@ -105,9 +126,11 @@ class ProjectionClassifier(_Projection, BaselineClassifier):
         Dimension of the subspace that is learned, 1 … d; None for the best of 1 … 8 and d on
         held-out quarters, together with C. With d, Q is the identity: 0-imputation.
     regularity
-        λ of [H, Def. 3], above 0 and at most 1: directions of Q_oo below it are not
-        inverted. The paper assumes none between 0 and λ and leaves λ to the data.
-    machine, C, random_state
+        From 0 to 1: eigenvalues of Q_oo below it are not inverted. 0, the default, is Definition 2.
+        The paper assumes that there is none between 0 and λ², with the λ of Definition 1 (item 4:
+        positive singular values of P_o P_E are λ at least; their squares are these eigenvalues).
+        Where a learned subspace breaks that, small ones blow up what rows with few values say.
+    machine, C, width, random_state, verbose
         As of ``ImputedClassifier``.
     scale
         Standardise each column by its observed values first, unless a subspace is given.
@@ -131,12 +154,12 @@ class ProjectionClassifier(_Projection, BaselineClassifier):
     """
 
 
-class ProjectionRegressor(_Projection, BaselineRegressor):
+class ProjectionRegressor(_Projection, WeightedRegressor):
     """Ridge regression over a subspace: f_{w,Q} with the squared loss.
 
     Parameters
     ----------
-    subspace, rank, regularity, C, scale, random_state
+    subspace, rank, regularity, C, width, scale, random_state, verbose
         As of ``ProjectionClassifier``.
     machine
         ``"ridge"`` or ``"rbf-ridge"``.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from streamkarma.baselines.base import Baseline, BaselineClassifier, BaselineRegressor
+from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
 from streamkarma.baselines.tables import Floats
 
 
@@ -17,11 +17,11 @@ class _Trees(Baseline):
         self.min_leaf = min_leaf
         self.random_state = random_state
 
-    def _learn(self, X: Floats, Y: Floats) -> None:
+    def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         made = RandomForestRegressor if self._squared else RandomForestClassifier
         forest = made(n_estimators=self.trees, min_samples_leaf=self.min_leaf, random_state=self._rng())
         one = Y.shape[1] == 1
-        self.forest_ = forest.fit(X, Y[:, 0] if one else Y.argmax(axis=1))
+        self.forest_ = forest.fit(X, Y[:, 0] if one else Y.argmax(axis=1), sample_weight=weights)
 
     def _scores(self, X: Floats) -> Floats:
         if self._squared:
@@ -30,8 +30,16 @@ class _Trees(Baseline):
         # Two classes: from -1, all trees for the first, to 1, all for the second.
         return shares[:, 1:] - shares[:, :1] if shares.shape[1] == 2 else shares
 
+    @property
+    def _has_probabilities(self) -> bool:
+        return not self._squared
 
-class MissingValueTreesClassifier(_Trees, BaselineClassifier):
+    def _probabilities(self, X: Floats) -> Floats:
+        """Means over the trees of the classes' shares in the leaves."""
+        return np.asarray(self.forest_.predict_proba(X))
+
+
+class MissingValueTreesClassifier(_Trees, WeightedClassifier):
     """A random forest that splits on what is missing as on any value.
 
     At every split the missing values of its column go, together, to the side where they fit
@@ -53,7 +61,7 @@ class MissingValueTreesClassifier(_Trees, BaselineClassifier):
     """
 
 
-class MissingValueTreesRegressor(_Trees, BaselineRegressor):
+class MissingValueTreesRegressor(_Trees, WeightedRegressor):
     """A random forest for numbers that splits on what is missing as on any value.
 
     Parameters

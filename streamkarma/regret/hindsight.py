@@ -29,8 +29,9 @@ Floats = NDArray[np.float64]
 
 FOLDS = 5
 
-#: The machine that minimises a loss itself.
+#: The machine that minimises a loss itself; the hinge of several classes is another one.
 MACHINES = {"logistic": "logistic", "hinge": "svm", "squared": "ridge"}
+HINGE_OF_SEVERAL = "crammer-singer"
 
 
 #: A fitted baseline: from rows to scores of shape (n, m).
@@ -180,7 +181,12 @@ class Fit:
             self.settings["attributes"] = attributes
         if self.matched:
             # A deletion sees part of the rows only: there is no best of its class on all of them.
-            self.settings |= {"machine": MACHINES[loss], "C": None if entry.stem == "Deleted" else STRENGTH}
+            several = task == "multiclass" and loss == "hinge"
+            self.settings["machine"] = HINGE_OF_SEVERAL if several else MACHINES[loss]
+            self.settings["C"] = None if entry.stem == "Deleted" else STRENGTH
+        if "intercept" in known:
+            # A comparator is at its best with the mean of the targets taken off.
+            self.settings["intercept"] = True
 
     def hindsight(self, X: Floats, y: Floats) -> Floats:
         """Scores of the rows that it is fitted on."""
