@@ -155,9 +155,9 @@ class WeightedClassifier(BaselineClassifier):
         X, y
             As of ``BaselineClassifier``.
         sample_weight
-            Array of shape (n,), 0 or more; None for 1 each. Weights are those of the losses, and of
-            the errors on held-out rows; imputing and scaling take all rows alike, except that a row
-            of weight 0 is left out.
+            Array of shape (n,), 0 or more; None for 1 each. Weights are those of the losses, of the
+            moments that columns are scaled by, and of the errors on held-out rows; imputers and
+            densities take all rows alike, except that a row of weight 0 is left out.
 
         Returns
         -------
@@ -251,7 +251,7 @@ def weighted(X: Floats, y: NDArray[Any], sample_weight: ArrayLike | None) -> Any
         raise ValueError(f"sample_weight has one finite number of 0 or more for each of the {len(X)} rows")
     kept = weights > 0
     if not kept.any():
-        raise ValueError("sample_weight is 0 for all rows: there is nothing to learn from")
+        raise ValueError("sample_weight is zero for all rows: there is nothing to learn from")
     return X[kept], y[kept], weights[kept]
 
 

@@ -180,7 +180,7 @@ class GeometricMarginClassifier(WeightedClassifier):
             raise ValueError(f"iterations is 1 or more, not {self.iterations}")
         if self.kernel not in KERNELS:
             raise ValueError(f"kernel is one of {', '.join(KERNELS)}, not {self.kernel!r}")
-        self._scaler = Scaler.of(X, scale=self.scale)
+        self._scaler = Scaler.of(X, scale=self.scale, weights=weights)
         rows = self._scaler(X)
         cost = np.ones(len(X)) if weights is None else weights
         default = [factor / X.shape[1] for factor in WIDTHS]

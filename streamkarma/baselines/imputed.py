@@ -74,9 +74,9 @@ class _Imputed(_Machine):
         self.imputer_ = imputer_named(self.imputer, self.random_state) if named else clone(self.imputer)
         # [H] normalises first: then 0 is the mean of what was measured, and the targets' mean is 0.
         zero = named and self.imputer == "zero"
-        self._first = Scaler.of(X, scale=self.scale and zero)
+        self._first = Scaler.of(X, scale=self.scale and zero, weights=weights)
         completed = self.imputer_.fit_transform(self._first(X), targets_of(Y, self._squared))
-        self._scaler = Scaler.of(completed, scale=self.scale and not zero)
+        self._scaler = Scaler.of(completed, scale=self.scale and not zero, weights=weights)
         centred = zero and self._squared
         self._mean = np.average(Y, axis=0, weights=weights) if centred else np.zeros(Y.shape[1])
         self.machine_ = self._trained(self._scaler(completed), Y - self._mean, weights, constant=zero)
@@ -173,9 +173,10 @@ class _Deleted(_Machine):
                 "nothing is left after deletion; impute instead"
             )
         kept = X[np.ix_(rows, self.columns_)]
-        self._mean = kept.mean(axis=0)
-        self._scaler = Scaler.of(kept, scale=self.scale)
-        self.machine_ = self._trained(self._scaler(kept), Y[rows], None if weights is None else weights[rows])
+        weights = None if weights is None else weights[rows]
+        self._scaler = Scaler.of(kept, scale=self.scale, weights=weights)
+        self._mean = np.average(kept, axis=0, weights=weights)
+        self.machine_ = self._trained(self._scaler(kept), Y[rows], weights)
 
     def _scores(self, X: Floats) -> Floats:
         kept = X[:, self.columns_]
@@ -227,7 +228,7 @@ class _FullData(_Machine):
     _needs_complete = True
 
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
-        self._scaler = Scaler.of(X, scale=self.scale)
+        self._scaler = Scaler.of(X, scale=self.scale, weights=weights)
         self.machine_: Machine = self._trained(self._scaler(X), Y, weights)
 
     def _scores(self, X: Floats) -> Floats:

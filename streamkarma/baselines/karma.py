@@ -38,8 +38,9 @@ class _BatchKARMA(Baseline):
         if not (self.degree >= 1 and self.degree == int(self.degree)):
             raise ValueError(f"degree is an integer of 1 or more, not {self.degree}")
         self._groups = self._grouped(X.shape[1])
-        self._scaler = Scaler.of(X, scale=self.scale)
+        self._scaler = Scaler.of(X, scale=self.scale, weights=weights)
         self._values, self._observed = self._described(X)
+        self._weights = weights
         products, overlaps = self._pairs(self._values, self._observed)
         # [H] normalises the targets of a regression: their mean is 0.
         self._mean = np.average(Y, axis=0, weights=weights) if self._squared else np.zeros(Y.shape[1])
@@ -91,7 +92,7 @@ class _BatchKARMA(Baseline):
             K = K / (rows[:, np.newaxis] * norms)
         else:
             # Only the scale of C changes: one grid then serves every order and any units.
-            K = K / (norms @ norms / len(norms))
+            K = K / np.average(norms * norms, weights=self._weights)
         return K if self.degree == 1 else (1.0 + K) ** self.degree
 
 

@@ -136,7 +136,7 @@ class Machine:
     def fit(self, Z: Floats, Y: Floats, weights: Floats | None = None) -> Machine:
         """Learn from features, or a kernel matrix, of shape (n, …), targets (n, m), weights (n,)."""
         if self.constant:
-            self._size = float(np.sqrt((Z * Z).sum(axis=1).mean() + 1.0))
+            self._size = float(np.sqrt(np.average((Z * Z).sum(axis=1), weights=weights) + 1.0))
         Z = self._with_constant(Z)
         if self.kind.startswith("rbf") and self.width is None:
             self.width = WIDTHS[-1] * width_unit(Z)

@@ -44,7 +44,7 @@ class _Neighbors(Baseline):
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         if self.neighbors is not None and self.neighbors < 1:
             raise ValueError(f"neighbors is 1 or more, or None to have it chosen; not {self.neighbors}")
-        self._scaler = Scaler.of(X, scale=self.scale)
+        self._scaler = Scaler.of(X, scale=self.scale, weights=weights)
         self._rows, self._Y = self._scaler(X), Y
         self._votes = np.ones(len(Y)) if weights is None else weights
 

@@ -67,7 +67,7 @@ class _Projection(Baseline):
         if not 0 <= self.regularity <= 1:
             raise ValueError(f"regularity is between 0 and 1, not {self.regularity}")
         # A given subspace passes through the origin of the columns as they are.
-        self._scaler = Scaler.of(X, scale=self.scale and self.subspace is None)
+        self._scaler = Scaler.of(X, scale=self.scale and self.subspace is None, weights=weights)
         rows = self._scaler(X)
         projections = self._projections(rows)
         features = [projected(rows, Q, self.regularity) for Q in projections]

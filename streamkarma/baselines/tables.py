@@ -65,19 +65,19 @@ class Scaler:
     spread: Floats
 
     @classmethod
-    def of(cls, X: Floats, *, scale: bool = True) -> Scaler:
-        """Learn from ``X``; with ``scale=False`` everything stays as it is."""
+    def of(cls, X: Floats, *, scale: bool = True, weights: Floats | None = None) -> Scaler:
+        """Learn from ``X``, rows weighted; with ``scale=False`` everything stays as it is."""
         if not scale:
             return cls(np.zeros(X.shape[1]), np.ones(X.shape[1]))
-        return cls(*moments(X))
+        return cls(*moments(X, weights))
 
     def __call__(self, X: Floats) -> Floats:
         scaled: Floats = (X - self.shift) / self.spread
         return scaled
 
 
-def moments(X: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of the observed values of each column.
+def moments(X: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of the observed values of each column, rows weighted.
 
     A column without any has mean 0; one without spread (to rounding) has spread 1.
 
@@ -88,10 +88,12 @@ def moments(X: Floats) -> tuple[Floats, Floats]:
     ([2.0, 5.0, 0.0], [1.0, 1.0, 1.0])
     """
     observed = ~np.isnan(X)
-    count = np.maximum(observed.sum(axis=0), 1)
-    mean: Floats = np.where(observed, X, 0.0).sum(axis=0) / count
+    shares = observed * (1.0 if weights is None else weights[:, np.newaxis])
+    count = shares.sum(axis=0)
+    count[count == 0.0] = 1.0
+    mean: Floats = (shares * np.where(observed, X, 0.0)).sum(axis=0) / count
     off = np.where(observed, X - mean, 0.0)
-    spread: Floats = np.sqrt((off * off).sum(axis=0) / count)
+    spread: Floats = np.sqrt((shares * off * off).sum(axis=0) / count)
     # What is left of a constant after subtracting its rounded mean is no spread.
     spread[spread <= 1e-12 * np.maximum(1.0, np.abs(mean))] = 1.0
     return mean, spread
