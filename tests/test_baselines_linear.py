@@ -16,8 +16,6 @@ from sklearn.svm import SVC
 
 from streamkarma.baselines import (
     GaussImputer,
-    GeometricMarginClassifier,
-    ImputedClassifier,
     MissingValueTreesClassifier,
     ProjectionClassifier,
     RegressionImputer,
@@ -204,11 +202,6 @@ class TestImputers:
         _, X = low_rank(300, 12, 3, 0.7, 2)
         assert SVDImputer(random_state=0).fit(X).components_.shape == (3, 12)
 
-    def test_zero_means_zero_of_what_was_measured(self) -> None:
-        X = np.array([[100.0], [np.nan], [101.0], [np.nan]])
-        model = ImputedClassifier("zero", C=10.0).fit(X, [1, 0, 1, 0])
-        assert model.predict([[np.nan], [0.0], [99.0]]).tolist() == [0, 0, 1]
-
 
 class TestProjection:
     def test_it_is_the_pseudo_inverse_on_the_observed_block(self) -> None:
@@ -234,27 +227,6 @@ class TestProjection:
         y = whole[rows] @ w > 0
         model = ProjectionClassifier(subspace=Vt[:2].T, regularity=1e-6, C=100.0).fit(X, y)
         assert model.score(X, y) > 0.98
-
-
-class TestGeom:
-    def test_on_complete_rows_it_is_the_ordinary_machine(self) -> None:
-        rng = np.random.default_rng(0)
-        X, y = rng.standard_normal((60, 4)), np.repeat([0, 1], 30)
-        X[y == 1] += 0.7
-        model = GeometricMarginClassifier(C=2.0, scale=False).fit(X, y)
-        machine = SVC(kernel="linear", C=2.0, tol=1e-8).fit(X, y)
-        assert model.coef_ == pytest.approx(machine.coef_, abs=1e-4)
-        assert model.decision_function(X) == pytest.approx(machine.decision_function(X), abs=1e-3)
-
-    def test_a_margin_is_measured_in_what_the_row_has(self) -> None:
-        _, X = low_rank(80, 5, 3, 0.6, 6)
-        y = np.nansum(X, axis=1) > 0
-        model = GeometricMarginClassifier(C=1.0, scale=False).fit(X, y)
-        w, b = model.coef_[0], model.intercept_[0]
-        for row, score in zip(X, model.decision_function(X), strict=True):
-            o = ~np.isnan(row)
-            share = max(np.linalg.norm(w[o]) / np.linalg.norm(w), 0.01)
-            assert score == pytest.approx(row[o] @ w[o] / share + b)
 
 
 class TestCompletion:
