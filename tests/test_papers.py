@@ -130,9 +130,9 @@ class TestEquationOne:
     LABELS = np.array([1, -1, 1])
 
     def errors(self, name: str) -> float:
-        """Errors on rows drawn as those learned from, over eight draws of 60."""
+        """Errors on rows drawn as those learned from, over two draws of 60."""
         found = []
-        for seed in range(8):
+        for seed in range(2):
             drawn = np.random.default_rng(seed).integers(0, 3, (2, 60))
             model = named(name).make("binary", scale=False).fit(self.ROWS[drawn[0]], self.LABELS[drawn[0]])
             assert model.predict(self.ROWS[:1]).tolist() == [1]
