@@ -84,6 +84,17 @@ class RegressionImputer(Imputer):
         The sweeps end when no completed value moves by more, in standard deviations.
     max_iter
         Most sweeps.
+
+    Notes
+    -----
+    The lecture regresses on what the round before completed. Here a regression sees what those
+    before it in the same sweep did: with all of a round at once, completions of columns that
+    predict each other swing ever wider (on scikit-learn's wine data with 30 % missing, to
+    thousands of standard deviations in 50 sweeps), where in turn they stay bounded.
+
+    References
+    ----------
+    [M] Mackey, STATS 306B, lecture 16.
     """
 
     def __init__(self, ridge: float = 1e-3, tol: float = 1e-3, max_iter: int = 50) -> None:
