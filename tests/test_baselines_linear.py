@@ -20,7 +20,6 @@ from streamkarma.baselines import (
     ProjectionClassifier,
     RegressionImputer,
     SVDImputer,
-    mcar_test,
     named,
 )
 from streamkarma.baselines.completion import Problem, complete
@@ -311,72 +310,3 @@ class TestOthersOfTheLecture:
         _, X = low_rank(80, 5, 2, 0.7, 8)
         model = named("mice").make("regression", imputations=2, C=1.0).fit(X, np.arange(80.0))
         assert np.array_equal(model.predict(X), model.predict(X))
-
-
-class TestMCAR:
-    def test_it_sees_missingness_that_depends_on_the_label(self) -> None:
-        rng = np.random.default_rng(1)
-        y = rng.integers(0, 3, 300)
-        X = rng.standard_normal((300, 4))
-        X[rng.random(300) < 0.2 + 0.2 * y, 2] = np.nan
-        found = mcar_test(X, y, permutations=199)
-        assert found.p_value == 1 / 200
-        assert 0 < found.statistic < 1
-        assert (found.permuted < found.statistic).all()
-
-    def test_it_sees_missingness_that_depends_on_another_attribute(self) -> None:
-        rng = np.random.default_rng(2)
-        X = rng.standard_normal((300, 3))
-        X[X[:, 0] > 0.5, 1] = np.nan
-        X[rng.random(300) < 0.2, 0] = np.nan
-        assert mcar_test(X, attribute=0, permutations=199).p_value == 1 / 200
-        assert mcar_test(X, attribute=2, permutations=199).p_value > 0.01
-
-    def test_where_there_is_nothing_p_values_are_even(self) -> None:
-        rng = np.random.default_rng(3)
-        small = 0
-        for _ in range(200):
-            X = np.where(rng.random((40, 4)) < 0.3, np.nan, 0.0)
-            small += mcar_test(X, rng.standard_normal(40), permutations=39).p_value <= 0.1
-        assert 8 <= small <= 34  # 20 expected; binomial, three standard deviations
-
-    def test_the_statistic_leaves_each_row_out(self) -> None:
-        rng = np.random.default_rng(4)
-        X = np.where(rng.random((25, 3)) < 0.4, np.nan, 1.0)
-        y = rng.standard_normal(25) + np.isnan(X[:, 0])
-        # Ridge with the weight and the standardisation that all rows have together.
-        Z = (np.isnan(X) - np.isnan(X).mean(axis=0)) / np.isnan(X).std(axis=0)
-        off, squares = y - y.mean(), 25 * 1e-3 * np.eye(3)
-        design = np.column_stack([np.ones(25), Z])
-        penalty = np.zeros((4, 4))
-        penalty[1:, 1:] = squares
-        residuals = []
-        for i in range(25):
-            rest = np.delete(np.arange(25), i)
-            A = design[rest]
-            w = np.linalg.solve(A.T @ A + penalty, A.T @ off[rest])
-            residuals.append(off[i] - design[i] @ w)
-        expected = 1.0 - np.square(residuals).sum() / (off @ off)
-        assert mcar_test(X, y, permutations=1).statistic == pytest.approx(expected)
-
-    def test_nothing_to_find(self) -> None:
-        X = np.arange(12.0).reshape(6, 2)
-        assert mcar_test(X, [0, 1, 0, 1, 0, 1])[:2] == (0.0, 1.0)
-        X[0, 0] = np.nan
-        assert mcar_test(X, [1, 1, 1, 1, 1, 1])[:2] == (0.0, 1.0)
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            ({}, "either labels y or the number of an attribute"),
-            ({"y": [0, 1, 0], "attribute": 1}, "either labels y or the number"),
-            ({"attribute": 2}, "attribute is a column from 0 to 1"),
-            ({"attribute": 1}, "observed in fewer than 3 rows"),
-            ({"y": [0, 1, 0], "permutations": 0}, "permutations is 1 or more"),
-            ({"y": [0, 1]}, "inconsistent numbers of samples"),
-        ],
-    )
-    def test_wrong_use(self, arguments: dict[str, Any], message: str) -> None:
-        X = [[1.0, np.nan], [np.nan, 1.0], [1.0, 2.0]]
-        with pytest.raises(ValueError, match=message):
-            mcar_test(X, **arguments)

@@ -1,27 +1,35 @@
-"""From events, as streams have them, to the tables that batch methods take."""
+"""From events and data frames, with categories, to the tables of numbers that batch methods take."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+import sys
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from streamkarma.baselines.tables import Floats
 from streamkarma.events.flatten import flatten
+from streamkarma.events.frames import is_frame, records_of
 from streamkarma.events.values import as_number, is_missing
 
-Event = Mapping[str, Any]
+#: What is observed in an event: names, and strings or numbers.
+Observed = list[tuple[Hashable, str | float]]
 
 
 class EventCoder(TransformerMixin, BaseEstimator):
     """Events as rows of a float array: a number has one column, a string one per category.
 
-    What is missing (no key, None, NaN) is NaN in all columns of its attribute. A category is 1 in
-    its own column and 0 in the others; one that was not there at ``fit`` is 0 in all of them:
-    observed, and none of those known. A name that was not there at all is left out.
+    Events are dicts (nested names are joined by dots), or the rows of a data frame of pandas,
+    polars or another library that narwhals knows. What is missing (no key, None, NaN, NA, NaT,
+    null) is NaN in all columns of its attribute. A category is 1 in its own column and 0 in the
+    others; one that was not there at ``fit`` is 0 in all of them: observed, and none of those
+    known. A name that was not there at all is left out; the order of a frame's columns does not
+    matter.
 
     Attributes
     ----------
@@ -29,7 +37,7 @@ class EventCoder(TransformerMixin, BaseEstimator):
         A list of pairs: the attribute of each column, and its category, None for a number.
     attributes_
         Array of shape (columns,): number of each column's attribute, as ``BatchKARMAClassifier``
-        takes it.
+        and ``mcar_test`` take it.
 
     Examples
     --------
@@ -38,54 +46,120 @@ class EventCoder(TransformerMixin, BaseEstimator):
     [('temp', None), ('wind', 'N'), ('wind', 'S')]
     >>> coder.transform([{"temp": 5, "wind": "W"}, {"wind": "S"}]).tolist()
     [[5.0, 0.0, 0.0], [nan, 0.0, 1.0]]
+
+    Before any of the methods, for frames with text in them:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from streamkarma.baselines import ImputedClassifier
+    >>> model = make_pipeline(EventCoder(), ImputedClassifier("mean", C=1.0))
+    >>> model.fit([{"wind": "N"}, {"wind": "S"}, {}], ["cold", "warm", "warm"]).predict([{"wind": "N"}])
+    array(['cold'], dtype='<U4')
     """
 
-    def fit(self, X: Iterable[Event], y: Any = None) -> Self:
-        """Learn names and categories from events; ``y`` is not used.
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.dict = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(self, X: Iterable[Mapping[str, Any]], y: Any = None) -> Self:
+        """Learn names and categories from events or a data frame; ``y`` is not used.
 
         Raises
         ------
         RecordError
             For a value that is neither number nor string, or infinite.
         ValueError
-            If no event has an attribute.
+            If no event has an attribute, or for what is neither events nor a frame.
         """
-        found: set[tuple[str, str]] = set()
-        numeric: set[str] = set()
-        for event in X:
-            for name, value in _observed(event):
-                if isinstance(value, str):
-                    found.add((name, value))
-                else:
-                    as_number(name, value)
-                    numeric.add(name)
-        pairs: list[tuple[str, str | None]] = [*((name, None) for name in numeric), *found]
-        if not pairs:
-            raise ValueError("no event has an attribute: there is nothing to make columns of")
-        self.names_ = sorted(pairs, key=lambda pair: (pair[0], pair[1] is not None, pair[1] or ""))
-        self.attributes_ = np.unique([name for name, _ in self.names_], return_inverse=True)[1]
+        self._learn(_events(X))
         return self
 
-    def transform(self, X: Iterable[Event]) -> Floats:
+    def fit_transform(self, X: Iterable[Mapping[str, Any]], y: Any = None) -> Floats:
+        """``fit`` and ``transform`` of the same events, which are gone through once."""
+        events = _events(X)
+        self._learn(events)
+        return self._coded(events)
+
+    def transform(self, X: Iterable[Mapping[str, Any]]) -> Floats:
         """An array of shape (events, columns), NaN for what is missing."""
         check_is_fitted(self)
+        return self._coded(_events(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns: that of a number, and ``"wind=N"`` for a category.
+
+        Examples
+        --------
+        >>> EventCoder().fit([{"temp": 3.0, "wind": "N"}]).get_feature_names_out().tolist()
+        ['temp', 'wind=N']
+        """
+        check_is_fitted(self)
+        names = [str(name) if category is None else f"{name}={category}" for name, category in self.names_]
+        return np.array(names, dtype=object)
+
+    def _learn(self, events: list[Observed]) -> None:
+        pairs = {
+            (name, value if isinstance(value, str) else None) for event in events for name, value in event
+        }
+        if not pairs:
+            raise ValueError("no event has an attribute: there is nothing to make columns of")
+        self.names_: list[tuple[Hashable, str | None]] = sorted(pairs, key=_order)
+        numbers: dict[Hashable, int] = {}
+        self.attributes_ = np.array([numbers.setdefault(name, len(numbers)) for name, _ in self.names_])
+
+    def _coded(self, events: list[Observed]) -> Floats:
         place = {pair: column for column, pair in enumerate(self.names_)}
-        categories: dict[str, list[int]] = {}
+        categories: dict[Hashable, list[int]] = {}
         for column, (name, category) in enumerate(self.names_):
             if category is not None:
                 categories.setdefault(name, []).append(column)
-        rows = []
-        for event in X:
-            row = np.full(len(self.names_), np.nan)
-            for name, value in _observed(event):
+        rows = np.full((len(events), len(self.names_)), np.nan)
+        for row, event in zip(rows, events, strict=True):
+            for name, value in event:
                 # Observed: none of the categories, but the one that it is.
                 row[categories.get(name, [])] = 0.0
                 at = place.get((name, value if isinstance(value, str) else None))
                 if at is not None:
-                    row[at] = 1.0 if isinstance(value, str) else as_number(name, value)
-            rows.append(row)
-        return np.array(rows).reshape(len(rows), len(self.names_))
+                    row[at] = 1.0 if isinstance(value, str) else value
+        return rows
 
 
-def _observed(event: Event) -> list[tuple[str, Any]]:
-    return [(name, value) for name, value in flatten(dict(event)).items() if not is_missing(value)]
+def _order(pair: tuple[Hashable, str | None]) -> tuple[str, str, bool, str]:
+    """By name and category; names of frames need not be text, nor of one type."""
+    name, category = pair
+    return str(name), type(name).__name__, category is not None, category or ""
+
+
+def _events(X: Any) -> list[Observed]:
+    """What is observed in each event, or in each row of a frame."""
+    records = records_of(X) if is_frame(X) else X
+    if isinstance(records, (str, bytes, Mapping)) or not isinstance(records, Iterable):
+        raise ValueError(f"events are a list of dicts or a data frame, not {_kind(X)}")
+    # pandas marks what is missing by objects of its own, which only it can have brought.
+    pandas = sys.modules.get("pandas")
+    absent = () if pandas is None else (pandas.NA, pandas.NaT)
+    events = []
+    for number, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            raise ValueError(
+                f"event {number} is {_kind(record)}, not a dict: EventCoder takes dicts or a data frame;"
+                " an array of numbers needs no coding"
+            )
+        events.append(_observed(record, absent))
+    return events
+
+
+def _observed(record: Mapping[Any, Any], absent: tuple[Any, ...]) -> Observed:
+    found: Observed = []
+    for name, value in flatten(record).items():
+        if isinstance(value, str):
+            found.append((name, value))
+        elif not is_missing(value) and not any(value is each for each in absent):
+            number = as_number(name, value)
+            if not math.isnan(number):
+                found.append((name, number))
+    return found
+
+
+def _kind(thing: Any) -> str:
+    return f"of type {type(thing).__name__}"

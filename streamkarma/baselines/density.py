@@ -1,4 +1,4 @@
-"""Densities of incomplete rows, by expectation maximisation: one Gaussian, and a mixture.
+"""Densities of incomplete rows, by expectation maximisation: one Gaussian, and a mixture [D, Section 6.1].
 
 Both maximise the likelihood of what is observed. With ``ridge`` above 0 they maximise it
 together with a prior that keeps variances from vanishing, so that constant columns, and fewer
@@ -143,7 +143,7 @@ class SphericalMixture:
     Parameters
     ----------
     centres
-        Number of components, 1 or more; as many as rows at most are used. [D] has 10.
+        Number of components, 1 or more; as many as rows at most are used. [D, Section 6.1] has 10.
     ridge
         Weight of the prior that keeps a component's variance from vanishing, as a share of
         the total variance of one row.

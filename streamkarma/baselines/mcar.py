@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,10 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length
 
-from streamkarma.baselines.tables import Floats
+from streamkarma.baselines.tables import Bools, Floats, Scaler, zero_filled
 
-#: Ridge on standardised indicators, per row: indicators that always go together stay solvable.
+#: Ridge on standardised columns, per row: columns that always go together stay solvable.
 RIDGE = 1e-3
+
+#: Numbers in a block of resampled targets: some tens of megabytes.
+BLOCK = 4_000_000
 
 
 class MCARTest(NamedTuple):
@@ -21,13 +25,13 @@ class MCARTest(NamedTuple):
     Attributes
     ----------
     statistic
-        Share of the target's variance that the indicators explain, each row predicted by a fit
-        on the others; at most 1, below 0 for a fit worse than the mean.
+        Share of the squared error that 'missing' takes away, each row being predicted by a fit on
+        the others: 1 - (with it) / (without it). At most 1, below 0 where it makes things worse.
     p_value
-        Share of permutations, the data's own order included, that reach the statistic. Small:
+        Share of resampled targets, the data's own included, that reach the statistic. Small:
         missingness tells something about the target, so it is not completely at random.
     permuted
-        Array of shape (permutations,): the statistic of each permutation.
+        Array of shape (permutations,): the statistic of each resampled target.
     """
 
     statistic: float
@@ -40,12 +44,13 @@ class MCARTest(NamedTuple):
 
 
 def mcar_test(X: ArrayLike, y: ArrayLike | None = None, *, attribute: int | None = None,
-              permutations: int = 999, random_state: Any = 0) -> MCARTest:  # fmt: skip
-    """Test whether missingness predicts the label, or the values of an attribute.
+              attributes: ArrayLike | None = None, given: str = "values", permutations: int = 999,
+              random_state: Any = 0) -> MCARTest:  # fmt: skip
+    """Test whether 'missing' predicts the label, or the values of an attribute.
 
-    Were values missing completely at random, which ones are would tell nothing about anything.
-    A linear regression (ridge) of the target on the indicators of what is missing, scored by
-    leaving each row out, is compared with the same for permuted targets.
+    As in the lecture, 'missing' is one more category of each attribute, beside the values that
+    are observed: a linear regression (ridge) of the target on both is compared with one on the
+    observed values alone, leaving each row out.
 
     Parameters
     ----------
@@ -55,28 +60,57 @@ def mcar_test(X: ArrayLike, y: ArrayLike | None = None, *, attribute: int | None
         Array of shape (n,): labels. Numbers (floats) are predicted as they are; integers,
         strings and booleans are classes.
     attribute
-        Instead of ``y``: number of the column whose values are the target, over the rows that
-        have it. Indicators are those of the other columns.
+        Instead of ``y``: number of the attribute whose values are the target, over the rows that
+        have it; the others predict it.
+    attributes
+        Array of shape (d,): number of the attribute that each column belongs to, as
+        ``EventCoder.attributes_``: the categories of a string are missing together, and have one
+        'missing' between them. None, the default: each column is its own.
+    given
+        What the model has besides 'missing'. ``"values"``, the default and the lecture's: what is
+        observed. ``"nothing"``: whether missingness by itself tells anything about the target.
     permutations
-        How many, 1 or more; the least p-value is 1 / (permutations + 1).
+        How many resampled targets, 1 or more; the least p-value is 1 / (permutations + 1).
     random_state
-        Seed of the permutations.
+        Seed of the resampling.
 
     Returns
     -------
-    ``MCARTest``. With no indicator that varies, or a constant target, the statistic is 0 and
-    the p-value 1: there is nothing to find.
+    ``MCARTest``. With nothing missing in some rows and not in others, or a constant target, the
+    statistic is 0 and the p-value 1: there is nothing to find.
 
     Raises
     ------
     ValueError
-        Unless one of ``y`` and ``attribute`` is given, or with too few rows.
+        Unless one of ``y`` and ``attribute`` is given; for an attribute or a ``given`` that there
+        is not; with too few rows.
 
     Notes
     -----
-    The lecture asks for some classifier; a linear one makes every permutation a product with
-    one matrix. It cannot see what only a combination of indicators tells. A test against
-    dependence on the *missing* values themselves there is none: they are not seen.
+    Of the two, ``"nothing"`` also finds missingness that depends on what is observed (missing at
+    random): it goes together with a target that depends on the same. With the values in the model
+    that tells nothing more, and goes unseen as far as the values speak for it linearly; what is
+    left points to a dependence on what is *not* observed. Either is evidence against MCAR;
+    a dependence on missing values that leaves no trace in the target has no test.
+
+    The lecture asks for some supervised learner; a linear one makes every resampling a product
+    with one matrix. It cannot see what only a combination of attributes tells.
+
+    Values are standardised, and at their mean where they are missing. This holds for the 0 and 1
+    of categories as well: with 0 in all of them, 'missing' would be what no category says, and so be
+    in the model of the values already.
+
+    With ``"nothing"`` targets are permuted, which is exact. With ``"values"`` the residuals of the
+    model of the values, each row's by the fit on the others, have their signs flipped at random
+    (a wild bootstrap) instead of changing places: where a value matters, rows that lack it have
+    larger residuals, and in other places these would make small p-values out of nothing. The
+    p-values hold for many rows; they are somewhat small where an attribute that nearly determines
+    the target lacks a third of its values or more, and large, so that little is found, where
+    there are about as many columns as rows.
+
+    References
+    ----------
+    [M] Mackey, STATS 306B, lecture 16.
 
     Examples
     --------
@@ -86,25 +120,61 @@ def mcar_test(X: ArrayLike, y: ArrayLike | None = None, *, attribute: int | None
     >>> X[y == 1, 0] = np.nan  # never there when the label is 1
     >>> mcar_test(X, y).p_value
     0.001
+
+    Missing where another attribute is large, which says all that there is to say of the target:
+
+    >>> X = rng.standard_normal((200, 2))
+    >>> target = X[:, 0] + rng.standard_normal(200)
+    >>> X[X[:, 0] > 0.5, 1] = np.nan
+    >>> mcar_test(X, target, given="nothing").p_value
+    0.001
+    >>> mcar_test(X, target).p_value > 0.05
+    True
     """
     rows = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=3)
     if (y is None) == (attribute is None):
         raise ValueError("mcar_test needs either labels y or the number of an attribute")
-    missing = np.isnan(rows)
+    if given not in ("values", "nothing"):
+        raise ValueError(f"given is 'values' or 'nothing', not {given!r}")
+    if permutations < 1:
+        raise ValueError(f"permutations is 1 or more, not {permutations}")
+    of = _attributes(attributes, rows.shape[1])
     if attribute is not None:
-        if not 0 <= attribute < rows.shape[1]:
-            raise ValueError(f"attribute is a column from 0 to {rows.shape[1] - 1}, not {attribute}")
-        having = ~missing[:, attribute]
-        if having.sum() < 3:
-            raise ValueError(f"attribute {attribute} is observed in fewer than 3 rows")
-        targets = rows[having, attribute, np.newaxis]
-        missing = np.delete(missing[having], attribute, axis=1)
+        rows, targets = _split(rows, of, attribute)
+        of = of[of != attribute]
     else:
         check_consistent_length(rows, y)
         targets = _columns(np.asarray(y))
-    if permutations < 1:
-        raise ValueError(f"permutations is 1 or more, not {permutations}")
-    return _permuted(missing, targets, permutations, check_random_state(random_state))
+    missing = ~_observed(rows, of)
+    values = zero_filled(Scaler.of(rows)(rows)) if given == "values" else np.empty((len(rows), 0))
+    return _resampled(values, missing, targets, permutations, check_random_state(random_state))
+
+
+def _attributes(attributes: ArrayLike | None, d: int) -> NDArray[Any]:
+    """Number of each column's attribute."""
+    of = np.arange(d) if attributes is None else np.asarray(attributes)
+    if of.shape != (d,):
+        raise ValueError(f"attributes names the attribute of each of the {d} columns, not {of.shape}")
+    return of
+
+
+def _split(rows: Floats, of: NDArray[Any], attribute: int) -> tuple[Floats, Floats]:
+    """Of the rows that have an attribute: the columns of the others, and its own."""
+    own = of == attribute
+    if not own.any():
+        known = np.unique(of)
+        raise ValueError(f"attribute is a number from {known[0]} to {known[-1]}, not {attribute}")
+    having = _observed(rows[:, own], of[own])[:, 0]
+    if having.sum() < 3:
+        raise ValueError(f"attribute {attribute} is observed in fewer than 3 rows")
+    targets = rows[np.ix_(having, own)]
+    return rows[np.ix_(having, ~own)], zero_filled(targets - np.nanmean(targets, axis=0))
+
+
+def _observed(rows: Floats, of: NDArray[Any]) -> Bools:
+    """Which rows have which attributes: shape (n, attributes), in the order of their numbers."""
+    seen = [(~np.isnan(rows[:, of == number])).any(axis=1) for number in np.unique(of)]
+    return np.array(seen, dtype=bool).reshape(-1, len(rows)).T
 
 
 def _columns(y: NDArray[Any]) -> Floats:
@@ -114,30 +184,63 @@ def _columns(y: NDArray[Any]) -> Floats:
     return np.asarray(y[:, np.newaxis] == np.unique(y), dtype=np.float64)
 
 
-def _permuted(missing: NDArray[np.bool_], targets: Floats, permutations: int,
-              rng: np.random.RandomState) -> MCARTest:  # fmt: skip
+def _resampled(values: Floats, missing: Bools, targets: Floats, permutations: int,
+               rng: np.random.RandomState) -> MCARTest:  # fmt: skip
     indicators = np.unique(missing[:, missing.std(axis=0) > 0].astype(np.float64), axis=1)
     off = targets - targets.mean(axis=0)
     if not indicators.shape[1] or not (off * off).sum() > 0:
         return MCARTest(0.0, 1.0, np.zeros(permutations))
-    hat, left = _leave_one_out(indicators)
-    total = float((off * off).sum())
+    reduced, full = _Ridge(values), _Ridge(np.hstack([values, indicators]))
+    # By the fits on the other rows: with as many columns as rows the fit on all leaves nothing.
+    residuals = reduced.residuals(off) if values.shape[1] else off
+    fitted = off - residuals
 
-    def explained(columns: Floats) -> float:
-        residual = (columns - hat @ columns) / left[:, np.newaxis]
-        return 1.0 - float((residual * residual).sum()) / total
+    def gains(Y: Floats) -> Floats:
+        """The statistic of targets of shape (n, resamplings, columns)."""
+        flat = Y.reshape(len(Y), -1)
+        errors = [(model.residuals(flat) ** 2).sum(axis=0).reshape(Y.shape[1:]).sum(axis=1)
+                  for model in (full, reduced)]  # fmt: skip
+        shares: Floats = 1.0 - errors[0] / errors[1]
+        return shares
 
-    statistic = explained(off)
-    permuted = np.array([explained(off[rng.permutation(len(off))]) for _ in range(permutations)])
+    draws = _flipped if values.shape[1] else _permuted
+    statistic = float(gains(off[:, np.newaxis])[0])
+    blocks = draws(residuals, permutations, max(1, BLOCK // off.size), rng)
+    permuted = np.concatenate([gains(fitted[:, np.newaxis] + block) for block in blocks])
     # A hair's breadth, so that the same fit in another order of rows counts as reaching it.
     reached = int((permuted >= statistic - 1e-12).sum())
     return MCARTest(statistic, (1 + reached) / (1 + permutations), permuted)
 
 
-def _leave_one_out(indicators: Floats) -> tuple[Floats, Floats]:
-    """The hat matrix of ridge with an intercept, and 1 less its diagonal."""
-    n = len(indicators)
-    Z = (indicators - indicators.mean(axis=0)) / indicators.std(axis=0)
-    squares = Z.T @ Z + RIDGE * n * np.eye(Z.shape[1])
-    hat = Z @ np.linalg.solve(squares, Z.T) + 1.0 / n
-    return hat, np.maximum(1.0 - np.diag(hat), 1e-9)
+def _permuted(residuals: Floats, times: int, size: int, rng: np.random.RandomState) -> Iterator[Floats]:
+    """Residuals in other orders: blocks of shape (n, at most size, columns)."""
+    for start in range(0, times, size):
+        orders = [rng.permutation(len(residuals)) for _ in range(min(size, times - start))]
+        yield residuals[np.array(orders).T]
+
+
+def _flipped(residuals: Floats, times: int, size: int, rng: np.random.RandomState) -> Iterator[Floats]:
+    """Residuals with the sign of each row drawn anew: blocks of shape (n, at most size, columns)."""
+    for start in range(0, times, size):
+        signs = rng.choice([-1.0, 1.0], (min(size, times - start), len(residuals)))
+        yield signs.T[:, :, np.newaxis] * residuals[:, np.newaxis]
+
+
+class _Ridge:
+    """Ridge regression with an intercept, for many targets on the same columns."""
+
+    def __init__(self, columns: Floats) -> None:
+        spread = columns.std(axis=0)
+        varying = spread > 1e-12
+        Z = (columns - columns.mean(axis=0))[:, varying] / spread[varying]
+        n = len(Z)
+        self._basis, sizes, _ = np.linalg.svd(Z, full_matrices=False)
+        self._shrunk = sizes**2 / (sizes**2 + RIDGE * n)
+        leverage = 1.0 / n + (self._basis**2) @ self._shrunk
+        self._left = np.maximum(1.0 - leverage, 1e-9)[:, np.newaxis]
+
+    def residuals(self, Y: Floats) -> Floats:
+        """What is left of each row by the fit on all others."""
+        fitted = Y.mean(axis=0) + (self._basis * self._shrunk) @ (self._basis.T @ Y)
+        left: Floats = (Y - fitted) / self._left
+        return left

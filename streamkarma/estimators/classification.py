@@ -12,11 +12,12 @@ from river import base
 
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.estimators.common import KARMABase, Weights
-from streamkarma.estimators.frames import column_like, frame_like, records_of
+from streamkarma.estimators.frames import column_like, frame_like
 from streamkarma.estimators.judged import Judged, joined, probabilities
 from streamkarma.estimators.learner import check_weight
 from streamkarma.estimators.settings import check_count
 from streamkarma.events.batch import Batch
+from streamkarma.events.frames import records_of
 from streamkarma.events.labels import NEW, NONE, Label, Labels
 from streamkarma.events.values import Record
 

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.learning import Core
-from streamkarma.estimators.frames import records_of, values_of
+from streamkarma.estimators.frames import values_of
 from streamkarma.estimators.learner import Learner, check_weight
 from streamkarma.estimators.settings import check_bounds
 from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
+from streamkarma.events.frames import records_of
 from streamkarma.events.values import Record
 from streamkarma.events.vocabulary import Vocabulary
 

@@ -18,9 +18,10 @@ from streamkarma.core.scale import are_rows, constant, nothing
 from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.common import KARMABase, Weights
-from streamkarma.estimators.frames import column_like, records_of
+from streamkarma.estimators.frames import column_like
 from streamkarma.estimators.learner import check_weight
 from streamkarma.events.batch import Batch
+from streamkarma.events.frames import records_of
 from streamkarma.events.labels import numbers
 from streamkarma.events.values import Record
 

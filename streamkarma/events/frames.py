@@ -1,0 +1,50 @@
+"""Data frames as records.
+
+Frames are pandas' or another library's that narwhals knows, polars among them, as in river's own models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from streamkarma.events.values import is_missing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def records_of(frame: Any) -> list[dict[Hashable, Any]]:
+    """The rows as dicts without what is missing (null, NaN, None, NA, NaT)."""
+    known = wrapped(frame)
+    if known.implementation.is_pandas_like():
+        return _of_pandas(frame)
+    return [
+        {name: value for name, value in row.items() if not is_missing(value)}
+        for row in known.iter_rows(named=True)
+    ]
+
+
+def is_frame(thing: Any) -> bool:
+    """Whether it is a data frame whose rows are there."""
+    import narwhals.stable.v2 as nw
+
+    return isinstance(nw.from_native(thing, eager_only=True, pass_through=True), nw.DataFrame)
+
+
+def wrapped(frame: Any) -> Any:
+    """A frame as narwhals has it; TypeError for anything else."""
+    import narwhals.stable.v2 as nw
+
+    return nw.from_native(frame, eager_only=True)
+
+
+def _of_pandas(frame: pd.DataFrame) -> list[dict[Hashable, Any]]:
+    names = list(frame.columns)
+    values = frame.astype(object).to_numpy()
+    present = frame.notna().to_numpy()
+    return [
+        {names[j]: row[j] for j in np.flatnonzero(there)} for row, there in zip(values, present, strict=True)
+    ]
