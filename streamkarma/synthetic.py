@@ -2,7 +2,10 @@
 
 Vectors x = Q z come from a random R-dimensional subspace of D attributes: Q is D x R, z and
 the weights w of the label are standard normal. The label follows <w, x> on the *complete*
-vector, so that what a learner loses by not seeing it all is known.
+vector, so that what a learner loses by not seeing it all is known; or, for three blocks, a
+function of what is observed [H, section 5.1.2].
+
+[H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 """
 
 from __future__ import annotations
@@ -13,14 +16,18 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.blocktarget import block_target, block_weights, target_deviation
 from streamkarma.errors import UsageError
 
 Floats = NDArray[np.float64]
 Task = Literal["binary", "multiclass", "regression"]
 Missing = Literal["mcar", "mar", "mnar"]
+Label = Literal["linear", "blocks"]
 
 #: Classes of a multiclass stream.
 CLASSES = 3
+#: Greatest margin: 1 normal vector in 370 has it, and with every step beyond far fewer.
+WIDEST = 3.0
 #: Events made at once: few enough to start at once, many enough to be fast. The stream does
 #: not depend on how many of its events are asked for.
 CHUNK = 256
@@ -52,6 +59,18 @@ class Plan(NamedTuple):
     blocks
         Number of blocks of neighbouring attributes that are observed or missing together;
         0 for every attribute on its own.
+    allow_empty
+        Without blocks only. False: the observed set of an event is drawn again until it is not
+        empty, as for the blocks of [H, Figure 3]. True: events with nothing observed stay, as
+        in [H, Figure 2].
+    margin
+        For classes, 0 to 3: vectors with a smaller margin are drawn again. The margin is |<w, x>|
+        in standard deviations of <w, x> (those without a margin). With several classes it is
+        the least lead of the best output over another one, each lead in its own standard
+        deviations.
+    label
+        ``"linear"``: <w, x>. ``"blocks"``: the target of [H, Figure 3], see ``blocktarget``, for
+        three blocks and ``"mcar"``, and for two classes or regression.
     """
 
     attributes: int = 20
@@ -62,6 +81,9 @@ class Plan(NamedTuple):
     task: Task = "binary"
     seed: int = 0
     blocks: int = 0
+    allow_empty: bool = False
+    margin: float = 0.0
+    label: Label = "linear"
 
 
 def check(plan: Plan) -> Plan:
@@ -74,6 +96,16 @@ def check(plan: Plan) -> Plan:
         raise UsageError(f"noise must be a probability (regression: 0 or more), not {plan.noise}")
     if not 0 <= plan.blocks <= plan.attributes:
         raise UsageError(f"blocks must be at most attributes ({plan.attributes}), not {plan.blocks}")
+    if plan.allow_empty and plan.blocks:
+        raise UsageError("allow_empty goes with the kind lowrank: one of the blocks is always observed")
+    if not 0.0 <= plan.margin <= WIDEST:
+        raise UsageError(f"margin must be between 0 and {WIDEST:g} standard deviations, not {plan.margin}")
+    if plan.margin and plan.task == "regression":
+        raise UsageError("margin goes with classes; a regression has none")
+    if plan.label == "blocks" and plan.blocks != 3:
+        raise UsageError("label blocks goes with the kind blocks, and with 3 of them")
+    if plan.label == "blocks" and (plan.task == "multiclass" or plan.missing != "mcar"):
+        raise UsageError("label blocks goes with the tasks binary and regression, and with missing mcar")
     return plan
 
 
@@ -97,19 +129,31 @@ def records(plan: Plan, events: int, full: bool = False) -> Iterator[dict[str, A
     """
     check(plan)
     rng = np.random.default_rng(plan.seed)
+    # What is drawn again has generators of its own, so that a stream that needs none keeps its bytes.
+    more_vectors, more_observed = rng.spawn(2)
     basis = rng.standard_normal((plan.attributes, plan.rank))
-    classes = CLASSES if plan.task == "multiclass" else 1
-    weights = rng.standard_normal((plan.attributes, classes))
-    spread = float(np.linalg.norm(basis.T @ weights[:, 0]))
+    weights = rng.standard_normal((plan.attributes, CLASSES if plan.task == "multiclass" else 1))
+    groups = np.arange(plan.attributes)
+    if plan.blocks:
+        groups = groups * plan.blocks // plan.attributes
+    first = np.searchsorted(groups, np.arange(groups[-1] + 1))
+    deviation = float(np.linalg.norm(basis.T @ weights[:, 0]))
+    if plan.label == "blocks":
+        of_blocks = block_weights(basis, weights[:, 0], groups)
+        deviation = target_deviation(basis.T @ of_blocks, plan.observed)
     names = [f"x{i}" for i in range(plan.attributes)]
     for begin in range(0, events, CHUNK):
-        vectors = rng.standard_normal((CHUNK, plan.rank)) @ basis.T
+        vectors = _vectors(plan, basis, basis.T @ weights, rng, more_vectors)
         outputs = vectors @ weights
-        labels = _labels(plan, outputs, spread, rng)
-        seen = _observed(plan, vectors, outputs[:, 0], rng)
+        noise = _noise(plan, rng)
+        chances = _chances(plan, vectors[:, first], outputs[:, 0])
+        present = _present(chances, plan.allow_empty, rng, more_observed)
+        if plan.label == "blocks":
+            outputs = block_target(vectors @ of_blocks, present)[:, np.newaxis]
+        labels = _labels(plan, outputs, deviation, noise)
         # Six decimals: short lines, and nobody's sensor has more.
-        rows = np.round(vectors, 6).tolist()
-        for row, mask, label in zip(rows[: events - begin], seen.tolist(), labels, strict=False):
+        rows, seen = np.round(vectors, 6).tolist(), present[:, groups].tolist()
+        for row, mask, label in zip(rows[: events - begin], seen, labels, strict=False):
             record = {name: value for name, value, there in zip(names, row, mask, strict=True) if there}
             record["y"] = label
             if full:
@@ -117,25 +161,54 @@ def records(plan: Plan, events: int, full: bool = False) -> Iterator[dict[str, A
             yield record
 
 
-def _labels(plan: Plan, outputs: Floats, spread: float, rng: np.random.Generator) -> list[Any]:
-    if plan.task == "regression":
-        noise = plan.noise * rng.standard_normal(CHUNK)
-        return [round(value, 6) for value in (outputs[:, 0] / spread + noise).tolist()]
-    wrong = rng.random(CHUNK) < plan.noise
-    if plan.task == "binary":
-        return list(((outputs[:, 0] > 0) ^ wrong).astype(int).tolist())
+def _vectors(plan: Plan, basis: Floats, weights: Floats, rng: np.random.Generator,
+             more: np.random.Generator) -> Floats:  # fmt: skip
+    """Shape (CHUNK, D); ``weights`` are those on z, shape (R, classes)."""
+    latent = rng.standard_normal((CHUNK, plan.rank))
+    lacking = np.flatnonzero(_margins(latent, weights) < plan.margin)
+    while lacking.size:
+        drawn = more.standard_normal((CHUNK, plan.rank))
+        drawn = drawn[_margins(drawn, weights) >= plan.margin][: lacking.size]
+        latent[lacking[: len(drawn)]] = drawn
+        lacking = lacking[len(drawn) :]
+    return np.asarray(latent @ basis.T)
+
+
+def _margins(latent: Floats, weights: Floats) -> Floats:
+    """The margin of each vector, 0 or more; see ``Plan``."""
+    outputs = latent @ weights
+    if weights.shape[1] == 1:
+        return np.asarray(np.abs(outputs[:, 0]) / np.linalg.norm(weights))
     best = outputs.argmax(axis=1)
-    other = rng.integers(1, CLASSES, CHUNK)
-    return ["abc"[i] for i in np.where(wrong, (best + other) % CLASSES, best)]
+    leads = outputs[np.arange(len(outputs)), best, np.newaxis] - outputs
+    spreads = np.linalg.norm(weights[:, :, np.newaxis] - weights[:, np.newaxis, :], axis=0)
+    # The best has no lead over itself.
+    np.fill_diagonal(spreads, 1.0)
+    leads[np.arange(len(outputs)), best] = np.inf
+    return np.asarray((leads / spreads[best]).min(axis=1))
 
 
-def _observed(plan: Plan, vectors: Floats, output: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which attributes are there, shape (CHUNK, D); at least one in every row."""
-    groups = np.arange(plan.attributes)
-    if plan.blocks:
-        groups = groups * plan.blocks // plan.attributes
-    first = np.searchsorted(groups, np.arange(groups[-1] + 1))
-    heads = vectors[:, first]
+def _noise(plan: Plan, rng: np.random.Generator) -> NDArray[Any]:
+    """What is added to the label: a number, or how many classes further it is."""
+    if plan.task == "regression":
+        return plan.noise * rng.standard_normal(CHUNK)
+    wrong = rng.random(CHUNK) < plan.noise
+    return np.where(wrong, rng.integers(1, CLASSES, CHUNK) if plan.task == "multiclass" else 1, 0)
+
+
+def _labels(plan: Plan, outputs: Floats, deviation: float, noise: NDArray[Any]) -> list[Any]:
+    if plan.task == "regression":
+        return [round(value, 6) for value in (outputs[:, 0] / deviation + noise).tolist()]
+    if plan.task == "binary":
+        return list((((outputs[:, 0] > 0) + noise) % 2).tolist())
+    return ["abc"[i] for i in (outputs.argmax(axis=1) + noise) % CLASSES]
+
+
+def _chances(plan: Plan, heads: Floats, output: Floats) -> Floats:
+    """The probability that each attribute (block) is observed, before empty events are drawn again.
+
+    ``heads`` are the values it depends on, shape (CHUNK, attributes or blocks).
+    """
     odds = np.full(heads.shape, plan.observed / (1.0 - plan.observed) if plan.observed < 1 else np.inf)
     if plan.missing == "mar":
         odds *= np.exp(2.0 * np.sign(heads[:, :1]))
@@ -143,9 +216,29 @@ def _observed(plan: Plan, vectors: Floats, output: Floats, rng: np.random.Genera
     elif plan.missing == "mnar":
         direction = np.where(np.arange(heads.shape[1]) % 2, 1.0, -1.0)
         odds *= np.exp(np.sign(heads) + direction * np.sign(output)[:, None])
-    chance = np.where(np.isinf(odds), 1.0, odds / (1.0 + np.where(np.isinf(odds), 0.0, odds)))
-    drawn = rng.random(chance.shape)
-    seen = drawn < chance
-    # Never none: an event with nothing observed keeps what came closest to being so.
-    seen[np.arange(CHUNK), (drawn - chance).argmin(axis=1)] = True
-    return seen[:, groups]
+    return np.where(np.isinf(odds), 1.0, odds / (1.0 + np.where(np.isinf(odds), 0.0, odds)))
+
+
+def _present(chances: Floats, allow_empty: bool, rng: np.random.Generator,
+             more: np.random.Generator) -> NDArray[np.bool_]:  # fmt: skip
+    """Which attributes (blocks) are observed, shape as ``chances``."""
+    present = rng.random(chances.shape) < chances
+    if not allow_empty:
+        empty = np.flatnonzero(~present.any(axis=1))
+        present[empty] = _not_empty(chances[empty], more)
+    return present
+
+
+def _not_empty(chances: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Which are there if each is with its chance, independently, and at least one is, in every row.
+
+    This is what drawing again until one is there would give, however small the chances: first
+    comes the number of the first one that is there, and those after it are as free as ever.
+    """
+    drawn = rng.random((len(chances), chances.shape[1] + 1))
+    chances = np.maximum(chances, np.finfo(float).tiny)  # a product of chances may have vanished
+    none_before = np.cumprod(np.hstack([np.ones((len(chances), 1)), 1.0 - chances[:, :-1]]), axis=1)
+    up_to = np.cumsum(chances * none_before, axis=1)
+    first = (up_to >= drawn[:, :1] * up_to[:, -1:]).argmax(axis=1)[:, np.newaxis]
+    places = np.arange(chances.shape[1])
+    return np.asarray((places == first) | ((places > first) & (drawn[:, 1:] < chances)))

@@ -45,7 +45,22 @@ CHUNK = 256
     show_default=True,
     help="Kind of label.",
 )
+@click.option(
+    "--label",
+    type=click.Choice(["linear", "blocks"]),
+    default="linear",
+    show_default=True,
+    help="Whether labels follow the complete vector, or which of three blocks are observed.",
+)
+@click.option(
+    "--margin",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Draw vectors again that have a smaller margin, in standard deviations, up to 3.",
+)
 @click.option("--blocks", type=click.IntRange(min=1), help="blocks only: how many.  [default: 3]")
+@click.option("--allow-empty", is_flag=True, help="lowrank only: keep events with nothing observed.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same bytes."
 )
@@ -55,7 +70,8 @@ def generate(kind: str, events: int, full: bool, blocks: int | None, **options: 
 
     lowrank: vectors from a random subspace, each attribute observed with probability
     --observed. blocks: the same vectors, but whole blocks of neighbouring attributes are
-    observed or missing. The label y follows a linear function of the complete vector.
+    observed or missing. An event of which nothing would be observed is drawn again. The label
+    y follows a linear function of the complete vector.
     """
     from itertools import islice
 

@@ -84,7 +84,7 @@ parameters = together(
         "--regularity",
         metavar="LAMBDA",
         type=click.FloatRange(_LEAST, 1),
-        help="With --gamma auto: the regularity to reckon with.  [default: 0.5]",
+        help="With --gamma auto: the least positive eigenvalue of a Q_oo to reckon with.  [default: 0.5]",
     ),
     click.option(
         "--forget",

@@ -4,7 +4,12 @@
 
 Complete vectors x lie in a subspace, Q is the orthogonal projection onto it, and of x the
 coordinates o are observed. The rivals are f_{w,Q}(x_o) = w_o·Q_oo† x_o [H, Def. 2]. Eigenvalues of
-every Q_oo are 0, or at least λ [H, Def. 3]; none is above 1. The bound has three terms.
+every Q_oo are 0, or at least λ; none is above 1. The bound has three terms.
+
+*λ is the square of the paper's.* [H, Def. 1, item 4] has λ bound the positive singular values of P_o P_E,
+whose squares are these eigenvalues, yet the proof of [H, Lemma 2] uses it as a bound on the eigenvalues. The
+lemma holds for these only: on the line through (σ, √(1-σ²)) with o = {1}, the error is (1-σ²)^γ/σ² for
+‖w_o‖ = ‖x_o‖ = 1, above the (1-σ)^γ/σ of singular values. With the λ of the definition, put λ² for λ.
 
 *Approximation.* x = Qx puts x_o in the range of Q_oo, where Q_oo† is the series Σ (I - Q_oo)^l over
 l = 0, 1, …. Its first γ terms are linear in KARMA's features φ, which hold x_k once for every

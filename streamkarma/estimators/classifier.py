@@ -56,7 +56,9 @@ class KARMAClassifier(SupportVectorModel, CoreClassifier):
     normalize
         Divide the kernel by sqrt(k(x, x) k(x', x')): every event has norm 1.
     average
-        Predict by the average of all iterates instead of the last one.
+        Predict by the average of all iterates so far instead of the last one. After T events these are
+        v_1 = 0, v_2, …, v_{T+1}. The v̄ of [H, Thm 2.2] is the average of v_1 … v_T: it leaves out the
+        step of the last event.
     scale
         Standardise numbers by their running mean and variance, the event itself included,
         cut at 5 standard deviations. river's own scalers take neither None nor NaN.
@@ -65,7 +67,8 @@ class KARMAClassifier(SupportVectorModel, CoreClassifier):
         then the model starts afresh after 1, 3, 7, 15, … events, each time set for as many again
         and one more (the doubling trick), and a prediction right after such a start says nothing.
     regularity
-        With ``gamma="auto"``: λ of [H, Def. 3], above 0 and at most 1. None for 0.5.
+        With ``gamma="auto"``: λ, the least positive eigenvalue of a Q_oo, above 0 and at most 1. It is
+        the square of the λ of [H, Def. 1, item 4], a least singular value. None for 0.5.
     forget
         Half-life in events, 1 to 1e15, of what was learned, for streams that drift: of the model,
         through a step that stops decreasing (a constant ``eta`` forgets as it is), and of means and

@@ -1,7 +1,7 @@
 """Running regret: how much better would offline have done on the same events?
 
 ``RegretTracker`` goes beside any river model; the command line has it as ``--regret`` and
-``streamkarma regret``. Its parts are imported when first used.
+``streamkarma regret``. The figures of [H, Thm 1] are here as well. Its parts are imported when first used.
 """
 
 from __future__ import annotations
@@ -13,14 +13,30 @@ if TYPE_CHECKING:
     from streamkarma.regret.beside import RegretTracker as RegretTracker
     from streamkarma.regret.metric import RegressionRegretMetric as RegressionRegretMetric
     from streamkarma.regret.metric import RegretMetric as RegretMetric
+    from streamkarma.regret.samples import feature_dimension as feature_dimension
+    from streamkarma.regret.samples import sample_size as sample_size
+    from streamkarma.regret.samples import sufficient_order as sufficient_order
+    from streamkarma.regret.samples import truncation_error as truncation_error
 
 _HOMES = {
     "RegretTracker": "streamkarma.regret.beside",
     "RegretMetric": "streamkarma.regret.metric",
     "RegressionRegretMetric": "streamkarma.regret.metric",
+    "feature_dimension": "streamkarma.regret.samples",
+    "sample_size": "streamkarma.regret.samples",
+    "sufficient_order": "streamkarma.regret.samples",
+    "truncation_error": "streamkarma.regret.samples",
 }
 
-__all__ = ["RegressionRegretMetric", "RegretMetric", "RegretTracker"]
+__all__ = [
+    "RegressionRegretMetric",
+    "RegretMetric",
+    "RegretTracker",
+    "feature_dimension",
+    "sample_size",
+    "sufficient_order",
+    "truncation_error",
+]
 
 
 def __dir__() -> list[str]:

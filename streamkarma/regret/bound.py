@@ -19,7 +19,9 @@ ZERO = 1e-8
 
 
 def regularity(Q: Floats, observed: NDArray[np.bool_], zero: float = ZERO) -> float:
-    """λ [H, Def. 3]: the least eigenvalue other than 0 of a Q_oo, or 1 if there is none.
+    """λ: the least eigenvalue other than 0 of a Q_oo, or 1 if there is none.
+
+    It is the square of the λ of [H, Def. 1, item 4], a least singular value: see ``core.theory``.
 
     Parameters
     ----------

@@ -1,0 +1,146 @@
+"""How many events KARMA needs to come within ε of the best linear model of complete vectors [H, Thm 1].
+
+[H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
+
+λ is a lower bound on the positive eigenvalues of every Q_oo, for which [H, Lemma 2] holds: the square
+of the λ of [H, Def. 1, item 4]. ``core.theory`` says more.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from streamkarma.errors import UsageError
+
+
+def truncation_error(lam: float, gamma: int) -> float:
+    """(1-λ)^γ/λ: how far f^γ is from f_{w,Q} at most, for ‖w_o‖ and ‖x_o‖ up to 1 [H, Lemma 2].
+
+    Parameters
+    ----------
+    lam
+        λ, above 0 and at most 1.
+    gamma
+        Order, 1 or more.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    Examples
+    --------
+    >>> truncation_error(0.25, 2)
+    2.25
+    """
+    _check_regularity(lam)
+    _check_whole("gamma", gamma)
+    return (1.0 - lam) ** gamma / lam
+
+
+def sufficient_order(epsilon: float, L: float, lam: float) -> int:
+    """γ(ε): the least whole number from log(2L/(λε))/λ on, and 1 at least [H, Thm 1].
+
+    With it a ``truncation_error`` costs ε/2 in the loss at most, and the other half of ε is left for
+    learning from a sample.
+
+    Parameters
+    ----------
+    epsilon
+        ε, the loss that may be lost, above 0.
+    L
+        Lipschitz constant of the loss, above 0.
+    lam
+        λ, above 0 and at most 1.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    Examples
+    --------
+    >>> sufficient_order(epsilon=0.1, L=1, lam=0.5)
+    8
+    """
+    _check_regularity(lam)
+    _check_positive("epsilon", epsilon)
+    _check_positive("L", L)
+    return max(1, math.ceil(math.log(2.0 * L / (lam * epsilon)) / lam))
+
+
+def feature_dimension(d: int, gamma: int) -> int:
+    """Γ = d + d² + … + d^γ: how many features φ_γ has, one for each sequence [H, Thm 2].
+
+    Parameters
+    ----------
+    d
+        Attributes, 1 or more.
+    gamma
+        Order, 1 or more.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    Examples
+    --------
+    >>> feature_dimension(3, 2)
+    12
+    """
+    _check_whole("d", d)
+    _check_whole("gamma", gamma)
+    d, gamma = int(d), int(gamma)  # NumPy's would overflow
+    return gamma if d == 1 else (d ** (gamma + 1) - d) // (d - 1)
+
+
+def sample_size(epsilon: float, delta: float, d: int, L: float, lam: float) -> int:
+    """L² Γ(ε)² log(1/δ) / ε², rounded up: events for a loss within ε, save with probability δ [H, Thm 1].
+
+    The theorem gives the order of this number and leaves its constant open; here it is 1. Γ(ε) is the
+    dimension of the features of order γ(ε).
+
+    Parameters
+    ----------
+    epsilon
+        ε, above 0.
+    delta
+        δ, between 0 and 1.
+    d
+        Attributes, 1 or more.
+    L
+        Lipschitz constant of the loss, above 0.
+    lam
+        λ, above 0 and at most 1.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    Examples
+    --------
+    >>> f"{sample_size(epsilon=0.5, delta=0.05, d=20, L=1, lam=0.5):,}"
+    '135,961,348,735,776'
+    """
+    if not 0.0 < delta < 1.0:
+        raise UsageError(f"delta must be between 0 and 1, not {delta}")
+    features = feature_dimension(d, sufficient_order(epsilon, L, lam))
+    return math.ceil((Fraction(L) / Fraction(epsilon) * features) ** 2 * Fraction(-math.log(delta)))
+
+
+def _check_regularity(lam: float) -> None:
+    if not 0.0 < lam <= 1.0:
+        raise UsageError(f"lam must be above 0 and at most 1, not {lam}")
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0.0 < value < math.inf:
+        raise UsageError(f"{name} must be above 0, not {value}")
+
+
+def _check_whole(name: str, value: int) -> None:
+    if value < 1 or value != int(value):
+        raise UsageError(f"{name} must be a whole number from 1 on, not {value}")
