@@ -1,7 +1,8 @@
 """The offline methods of the papers, as scikit-learn estimators that take NaN for what is missing.
 
 Every one has ``fit``, ``predict``, and for classes ``decision_function``; ``REGISTRY`` has them
-by short names. They are imported when first used: scikit-learn takes a while.
+by short names. They are imported when first used: scikit-learn takes a while. ``tuning`` has the
+papers' grids of C and of widths, ``masks`` their ways to take values away.
 
 [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 [D] Dick, Haider, Scheffer: Learning from Incomplete Data with Infinite Imputations, ICML 2008.
@@ -21,6 +22,7 @@ from streamkarma.baselines.registry import named as named
 _HOMES = {
     name: home
     for home, names in {
+        "class_mean": ("ClassMeanImputer",),
         "coding": ("EventCoder",),
         "chained": ("ChainedEquationsClassifier", "ChainedEquationsRegressor"),
         "completion": ("MC1Classifier", "MC1Regressor", "MCBClassifier", "MCBRegressor"),
@@ -34,7 +36,9 @@ _HOMES = {
             "ImputedClassifier",
             "ImputedRegressor",
         ),
-        "imputers": ("GaussImputer", "MixtureImputer", "RegressionImputer", "SVDImputer"),
+        "imputers": ("GaussImputer", "MixtureImputer", "RegressionImputer"),
+        "interpolation": ("InterpolationImputer",),
+        "iterated_svd": ("SVDImputer",),
         "karma": ("BatchKARMAClassifier", "BatchKARMARegressor"),
         "mcar": ("MCARTest", "mcar_test"),
         "meanfeat": ("MeanFeatClassifier", "MeanFeatRegressor"),

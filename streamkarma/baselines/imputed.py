@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,30 +11,33 @@ from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 
 from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
-from streamkarma.baselines.imputers import GaussImputer, MixtureImputer, RegressionImputer, SVDImputer
+from streamkarma.baselines.class_mean import ClassMeanImputer
+from streamkarma.baselines.imputers import GaussImputer, MixtureImputer, RegressionImputer
+from streamkarma.baselines.interpolation import InterpolationImputer
+from streamkarma.baselines.iterated_svd import SVDImputer
 from streamkarma.baselines.machines import Machine, fit_features, kind_of
 from streamkarma.baselines.tables import Floats, Scaler
 from streamkarma.baselines.tuning import Choice, class_codes
 
+#: The imputers by name, each made for a seed.
+IMPUTERS: dict[str, Callable[[Any], Any]] = {
+    "zero": lambda seed: SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True),
+    "mean": lambda seed: SimpleImputer(strategy="mean", keep_empty_features=True),
+    "median": lambda seed: SimpleImputer(strategy="median", keep_empty_features=True),
+    "class-mean": lambda seed: ClassMeanImputer(),
+    "gauss": lambda seed: GaussImputer(),
+    "gmm": lambda seed: MixtureImputer(random_state=seed),
+    "regression": lambda seed: RegressionImputer(),
+    "svd": lambda seed: SVDImputer(random_state=seed),
+    "interpolation": lambda seed: InterpolationImputer(),
+}
+
 
 def imputer_named(name: str, random_state: Any = 0) -> Any:
     """A new imputer for one of the names that ``ImputedClassifier`` knows."""
-    match name:
-        case "zero":
-            return SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
-        case "mean" | "median":
-            return SimpleImputer(strategy=name, keep_empty_features=True)
-        case "gauss":
-            return GaussImputer()
-        case "gmm":
-            return MixtureImputer(random_state=random_state)
-        case "regression":
-            return RegressionImputer()
-        case "svd":
-            return SVDImputer(random_state=random_state)
-    raise ValueError(
-        f"imputer is zero, mean, median, gauss, gmm, regression, svd or a transformer, not {name!r}"
-    )
+    if name not in IMPUTERS:
+        raise ValueError(f"imputer is one of {', '.join(IMPUTERS)}, or a transformer; not {name!r}")
+    return IMPUTERS[name](random_state)
 
 
 def targets_of(Y: Floats, squared: bool) -> NDArray[Any]:

@@ -13,8 +13,6 @@ from sklearn.utils import check_random_state
 
 from streamkarma.baselines.density import Gauss, SphericalMixture
 from streamkarma.baselines.imputer_base import Imputer
-from streamkarma.baselines.iterated_svd import SVDImputer as SVDImputer
-from streamkarma.baselines.iterated_svd import iterated as iterated
 from streamkarma.baselines.tables import Bools, Floats, zero_filled
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
-from streamkarma.baselines.imputers import iterated
+from streamkarma.baselines.iterated_svd import iterated
 from streamkarma.baselines.machines import Machine, kind_of, width_unit
 from streamkarma.baselines.tables import Floats, Scaler, patterns
 from streamkarma.baselines.tuning import GRID, WIDTHS, Choice, candidates, middle
@@ -107,7 +107,7 @@ class _Projection(Baseline):
         else:
             ranks = [*range(1, min(d, MOST_RANKS) + 1), d] if self.rank is None else [self.rank]
             # Uncentred: the subspace of Definition 2 passes through the origin.
-            bases = [iterated(rows, rank, centre=False).components.T for rank in sorted(set(ranks))]
+            bases = [iterated(rows, rank).components.T for rank in sorted(set(ranks))]
         return [V @ V.T for V in bases]
 
     def _scores(self, X: Floats) -> Floats:

@@ -85,14 +85,16 @@ def _wii(prior: str, summary: str) -> Entry:
 
 
 _ENTRIES = (
-    _imputed("zero", "0 for what is missing, linear machine", "[H]", "n d", "zero"),
+    _imputed("zero", "0 after normalising, linear machine (KARMA with γ = 1)", "[H]", "n d", "zero"),
     _imputed("mean", "the column's mean, linear machine", "[D], [M]", "n d", "mean"),
+    Entry("class-mean", "while training, the mean of the class, linear machine", "[D]", "imputed", "Imputed",
+          _CLASSES, "n d", settings={"imputer": "class-mean"}),
     _imputed("median", "the column's median, linear machine", "[M]", "n d", "median"),
     Entry("complete-case", "only rows with nothing missing", "[M]", "imputed", "Deleted", _ALL, "n d",
           settings={"drop": "rows"}),
     Entry("feature-deletion", "only columns with nothing missing", "[M]", "imputed", "Deleted", _ALL,
           "n d", settings={"drop": "columns"}),
-    Entry("karma-batch", "KARMA's kernel, support vector machine or kernel ridge", "[H]", "karma",
+    Entry("karma-batch", "KARMA's kernel, hinge (Crammer–Singer) or kernel ridge", "[H]", "karma",
           "BatchKARMA", _ALL, "n² d + n³"),
     Entry("full", "the oracle: linear machine on complete vectors", "[H]", "imputed", "FullData", _ALL,
           "n d", oracle=True),
@@ -121,7 +123,8 @@ _ENTRIES = (
              "regression"),
     Entry("knn", "nearest neighbours over what both rows have", "[M]", "neighbors", "PairwiseNeighbors",
           _ALL, "n² d"),
-    _imputed("svd", "principal components by iterated SVD", "[M]", "n d²", "svd"),
+    _imputed("svd", "iterated SVD, uncentred, of the table as it is", "[M]", "n d²", "svd"),
+    _imputed("interpolation", "between neighbouring rows, in their order", "[M]", "n d", "interpolation"),
     Entry("trees", "random forest, 'missing' as a value", "[M]", "trees", "MissingValueTrees", _ALL,
           "n log n d"),
 )  # fmt: skip
