@@ -208,6 +208,9 @@ def test_an_empty_input_is_no_error(streamkarma: Program, tmp_path: Path, text: 
         (["learn", "--model", "no/where"], "folder"),
         (["generate", "lowrank", "--rank", "30"], "rank"),
         (["generate", "lowrank", "--blocks", "3"], "--blocks"),
+        (["generate", "blocks", "--allow-empty"], "allow_empty goes with the kind lowrank"),
+        (["generate", "lowrank", "--margin", "4"], "margin must be between 0 and 3"),
+        (["generate", "lowrank", "--label", "blocks"], "label blocks goes with the kind blocks"),
         (["generate", "spiral"], "spiral"),
         (["wash"], "wash"),
     ],
@@ -406,6 +409,17 @@ def test_generate_writes_the_same_bytes(streamkarma: Program) -> None:
     one, two = streamkarma(*args), streamkarma(*args)
     assert one.stdout == two.stdout
     assert one.rows == list(records(Plan(9, 2, 0.5, "mnar", 0.1, "binary", 5, 3), 300, full=True))
+
+
+@pytest.mark.parametrize(
+    ("args", "plan"),
+    [
+        ("lowrank --observed 0.1 --allow-empty", Plan(observed=0.1, allow_empty=True)),
+        ("blocks --label blocks --margin 1", Plan(blocks=3, label="blocks", margin=1.0)),
+    ],
+)
+def test_generate_hands_its_options_on(streamkarma: Program, args: str, plan: Plan) -> None:
+    assert streamkarma("generate", *args.split(), "--events", "300").rows == list(records(plan, 300))
 
 
 def test_help_is_light() -> None:
