@@ -28,8 +28,9 @@ def algorithm_1(rows: Array, labels: Any, gamma: int, normalize: bool, rho: floa
     for t, x in enumerate(rows):
         k = np.array([kernel(rows[i], x, gamma) / (norms[i] * norms[t]) for i in range(t)])
         f = alphas[:t].T @ k if t else np.zeros(classes)
-        total[: t + 1] += alphas[: t + 1]
-        scores.append(total[:t].T @ k / (t + 1) if average and t else f)
+        # The averaged predictor is of v_1 … v_t: the one that stands has met no event yet.
+        scores.append(total[:t].T @ k / t if average and t else f)
+        total += alphas
         step = eta if eta is not None else 1.0 / (rho * (t + 1))
         alphas[:t] *= 1.0 - step * rho
         weight = 1.0 if weights is None else weights[t]

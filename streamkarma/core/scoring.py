@@ -71,5 +71,6 @@ def score(v: Vectors, work: Workspace, gamma: int, rough: bool, size: int, span:
         now[c] = said[c] = clock[SCALE] * plain
         if averaged:
             past = product(v.passed, c, rows, work.x, size, span, work.exact)
-            said[c] = (clock[SCALE_SUM] * plain - past) / (v.counts[STEPS] + 1)
+            # Of v_1 … v_T, and not of the one that stands now, which has met no event yet.
+            said[c] = (clock[SCALE_SUM] * plain - past - now[c]) / max(v.counts[STEPS], 1)
     return same

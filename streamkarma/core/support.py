@@ -36,7 +36,7 @@ class SupportVectors:
     rule
         How it steps.
     average
-        Keep the average of all iterates, and predict by it.
+        Keep the average of v_1 … v_T, and predict by it [H, Thm 2.2].
 
     Examples
     --------

@@ -56,9 +56,8 @@ class KARMAClassifier(SupportVectorModel, CoreClassifier):
     normalize
         Divide the kernel by sqrt(k(x, x) k(x', x')): every event has norm 1.
     average
-        Predict by the average of all iterates so far instead of the last one. After T events these are
-        v_1 = 0, v_2, …, v_{T+1}. The v̄ of [H, Thm 2.2] is the average of v_1 … v_T: it leaves out the
-        step of the last event.
+        Predict by the average of v_1 … v_T after T events [H, Thm 2.2], instead of by v_{T+1}, the last
+        one: what the last event taught counts from the next event on.
     scale
         Standardise numbers by their running mean and variance, the event itself included,
         cut at 5 standard deviations. river's own scalers take neither None nor NaN.

@@ -195,8 +195,11 @@ class Fit:
 
     def linear(self) -> tuple[Floats | None, float]:
         """Weights and intercept of the last fit, for two classes and a linear machine; else None."""
-        scorers = self.model.machine_.columns if self.matched and self.task == "binary" else [None]
-        match scorers[0]:
+        # Chained equations have several machines, and no weights of their own.
+        machine = getattr(self.model, "machine_", None)
+        if machine is None or not self.matched or self.task != "binary":
+            return None, 0.0
+        match machine.columns[0]:
             case Linear(w, b):
                 return w, b
             case Decided(classifier):
