@@ -1,0 +1,238 @@
+"""The search for weighted imputations: Algorithm 1 of [D], for one column of targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import brentq, minimize
+from sklearn.metrics.pairwise import rbf_kernel
+
+from streamkarma.baselines.priors import Decision
+from streamkarma.baselines.tables import Floats
+
+#: Weights below are dropped: they are what rounding leaves of a completion that is not used.
+LEAST_WEIGHT = 1e-8
+
+#: Most steps of one gradient ascent: any better completion will do, the best is not needed.
+ASCENT = 20
+
+
+@dataclass
+class Imputations:
+    """A decision function over weighted completions.
+
+    Attributes
+    ----------
+    tables
+        The completions, arrays of shape (n, d).
+    weights
+        β, above 0, with sum 1.
+    c, b
+        Coefficients of the decision function, and its intercept.
+    objectives
+        The objective, before the first step and after each.
+    converged
+        Whether the end came because no better completion was found.
+    """
+
+    tables: list[Floats]
+    weights: Floats
+    c: Floats
+    b: float
+    objectives: list[float]
+    converged: bool
+
+    def scores(self, X: Floats, width: float) -> Floats:
+        """The decision function for complete rows [D, Equation 4]."""
+        rows = np.flatnonzero(self.c)
+        scores = np.full(len(X), self.b)
+        for weight, table in zip(self.weights, self.tables, strict=True):
+            scores += weight * (rbf_kernel(X, table[rows], gamma=width) @ self.c[rows])
+        return scores
+
+
+@dataclass
+class Mixture:
+    """Where the search stands: weighted completions, their kernel matrix and Q, and what is best there."""
+
+    K: Floats
+    Q: float
+    decision: Decision
+
+
+class Search:
+    """[D]'s Algorithm 1.
+
+    Parameters
+    ----------
+    X, y
+        The incomplete table, scaled, and its targets.
+    completed
+        The prior's completion ω̂, where the search starts.
+    squared, C, gamma, width
+        As of ``InfiniteImputationsClassifier``.
+    rng
+        Draws completions for restarts.
+    """
+
+    def __init__(self, X: Floats, y: Floats, completed: Floats, *, squared: bool, C: float, gamma: float,
+                 width: float, rng: np.random.RandomState) -> None:  # fmt: skip
+        self.X, self.y, self.completed = X, y, completed
+        self.squared, self.C, self.width = squared, C, width
+        self.strength = C * gamma
+        self.rng = rng
+        self.missing = np.isnan(X)
+        # Where the prior puts rows with the same values elsewhere (by their labels), they differ.
+        keys = np.column_stack([self.missing, completed, y])
+        self.groups = np.unique(keys, axis=0, return_inverse=True)[1].ravel()
+
+    def run(self, max_iter: int, restarts: int, tol: float,
+            report: Callable[[int, str], None]) -> Imputations:  # fmt: skip
+        """Add completions until none that lowers the objective by a share ``tol`` of it is found."""
+        tables, weights = [self.completed], np.ones(1)
+        now = self._mixture(tables, weights)
+        objectives = [self._objective(now)]
+        converged = not self.missing.any()
+        for step in range(0 if converged else max_iter):
+            found = self._step(now, tables[-1], restarts, tol * abs(objectives[-1]))
+            if found is None:
+                converged = True
+                break
+            new, beta, now = found
+            tables, weights = _pruned([*tables, new], np.append((1 - beta) * weights, beta))
+            objectives.append(self._objective(now))
+            report(step + 1, f"objective {objectives[-1]:.6g}, {len(tables)} completions")
+            if len(tables) > len(self.X) + 2:
+                tables, weights = self._reduced(tables, weights, now.decision.c)
+                now = self._mixture(tables, weights)
+        return Imputations(tables, weights, now.decision.c, now.decision.b, objectives, converged)
+
+    def _mixture(self, tables: list[Floats], weights: Floats) -> Mixture:
+        pairs = list(zip(weights, tables, strict=True))
+        K = np.asarray(sum(weight * self._kernel(table) for weight, table in pairs))
+        return Mixture(K, sum(weight * self._distance(table) for weight, table in pairs), self._decision(K))
+
+    def _objective(self, at: Mixture) -> float:
+        return at.decision.value + self.strength * at.Q
+
+    def _kernel(self, table: Floats) -> Floats:
+        return np.asarray(rbf_kernel(table, gamma=self.width))
+
+    def _distance(self, table: Floats) -> float:
+        """Q^sq [D, section 5.2]: the sum over rows of ‖φ(x) - φ(ω̂)‖²."""
+        away = table - self.completed
+        return 2.0 * float((1.0 - np.exp(-self.width * (away * away).sum(axis=1))).sum())
+
+    def _decision(self, K: Floats) -> Decision:
+        """The best decision function; of many, the one that treats equal rows alike.
+
+        With most values missing, many rows are equal (those without any value, at the least), and a
+        support vector machine may give all that a group of them needs to a few. Along what only
+        those few would gain, the others take over at once, and nothing is gained.
+        """
+        best = Decision.of(K, self.y, self.C, self.squared)
+        shared = np.bincount(self.groups, best.c) / np.bincount(self.groups)
+        return replace(best, c=shared[self.groups])
+
+    def _step(self, now: Mixture, last: Floats, restarts: int,
+              least: float) -> tuple[Floats, float, Mixture] | None:  # fmt: skip
+        """A completion that lowers the objective by more than ``least``, its weight, what it leads to.
+
+        Step 2 of the algorithm asks for any. Gradient ascent from the prior's completion is tried
+        first, then from the one added last, then from random ones; the first that serves is taken.
+        """
+        c, objective = now.decision.c, self._objective(now)
+        so_far = 0.5 * float(c @ now.K @ c) - self.strength * now.Q
+        for start in self._starts(last, restarts):
+            gain, table = self._ascended(c, start)
+            # The objective is convex in the weight: it falls by no more than its first slope.
+            if gain - so_far <= least:
+                continue
+            beta, mixed = self._line(now, self._kernel(table), self._distance(table))
+            if objective - self._objective(mixed) > least:
+                return table, beta, mixed
+        return None
+
+    def _starts(self, last: Floats, restarts: int) -> Iterator[Floats]:
+        yield self.completed
+        if last is not self.completed:
+            yield last
+        for _ in range(restarts):
+            yield self._drawn()
+
+    def _drawn(self) -> Floats:
+        """A completion with values drawn from the observed ones of each column."""
+        table = self.completed.copy()
+        for j in np.flatnonzero(self.missing.any(axis=0)):
+            rows = self.missing[:, j]
+            if not rows.all():
+                table[rows, j] = self.rng.choice(self.X[~rows, j], rows.sum())
+        return table
+
+    def _ascended(self, c: Floats, start: Floats) -> tuple[float, Floats]:
+        """Where gradient ascent takes a completion, and its gain there."""
+        # Rows without a coefficient pull at nothing: the prior is best for them.
+        rows = np.flatnonzero(c)
+        missing = self.missing[rows]
+        table, part = self.completed.copy(), start[rows]
+        if not missing.any():
+            return self._gain(c[rows], part, self.completed[rows])[0], table
+
+        def loss(values: Floats) -> tuple[float, Floats]:
+            part[missing] = values
+            gain, slope = self._gain(c[rows], part, self.completed[rows])
+            return -gain, -slope[missing]
+
+        options = {"maxiter": ASCENT}
+        end = minimize(loss, part[missing], jac=True, method="L-BFGS-B", options=options)
+        part[missing] = end.x
+        table[rows] = part
+        return -float(end.fun), table
+
+    def _gain(self, c: Floats, table: Floats, completed: Floats) -> tuple[float, Floats]:
+        """How steeply mass on a completion lowers the objective, and the slope of that in it."""
+        pulls = c[:, np.newaxis] * self._kernel(table) * c
+        sums = pulls.sum(axis=1)
+        away = table - completed
+        near = np.exp(-self.width * (away * away).sum(axis=1))
+        gain = 0.5 * float(sums.sum()) - 2.0 * self.strength * float((1.0 - near).sum())
+        slope = pulls @ table - sums[:, np.newaxis] * table
+        slope -= 2.0 * self.strength * near[:, np.newaxis] * away
+        return gain, 2.0 * self.width * slope
+
+    def _line(self, now: Mixture, K: Floats, Q: float) -> tuple[float, Mixture]:
+        """The weight of a new completion at which the objective is least, and the mixture there.
+
+        In the weight the objective is convex, with the slope that the best decision function
+        there gives: its root is sought.
+        """
+        found: dict[float, Mixture] = {0.0: now}
+
+        def slope(beta: float) -> float:
+            if beta not in found:
+                mixed = (1 - beta) * now.K + beta * K
+                found[beta] = Mixture(mixed, (1 - beta) * now.Q + beta * Q, self._decision(mixed))
+            c = found[beta].decision.c
+            return -0.5 * float(c @ (K - now.K) @ c) + self.strength * (Q - now.Q)
+
+        beta = 1.0 if slope(1.0) <= 0 else float(brentq(slope, 0.0, 1.0, xtol=1e-6, rtol=1e-3))
+        slope(beta)
+        return beta, found[beta]
+
+    def _reduced(self, tables: list[Floats], weights: Floats, c: Floats) -> tuple[list[Floats], Floats]:
+        """n + 2 completions at most with the same scores and the same Q [D, Theorem 1]."""
+        while len(tables) > len(self.X) + 2:
+            columns = [np.append(self._kernel(table) @ c, [self._distance(table), 1.0]) for table in tables]
+            direction = np.linalg.svd(np.array(columns).T)[2][-1]
+            ratios = np.where(direction > 0, weights / np.where(direction > 0, direction, 1.0), np.inf)
+            weights = weights - ratios.min() * direction
+            weights[ratios.argmin()] = 0.0
+            tables, weights = _pruned(tables, weights)
+        return tables, weights
+
+
+def _pruned(tables: list[Floats], weights: Floats) -> tuple[list[Floats], Floats]:
+    kept = np.flatnonzero(weights > LEAST_WEIGHT)
+    return [tables[i] for i in kept], weights[kept] / weights[kept].sum()
