@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq, minimize
+from sklearn import config_context
 from sklearn.metrics.pairwise import rbf_kernel
 
 from streamkarma.baselines.priors import Decision
@@ -91,6 +93,12 @@ class Search:
     def run(self, max_iter: int, restarts: int, tol: float,
             report: Callable[[int, str], None]) -> Imputations:  # fmt: skip
         """Add completions until none that lowers the objective by a share ``tol`` of it is found."""
+        # Thousands of small fits: what is checked in each would be a third of the time.
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            return self._run(max_iter, restarts, tol, report)
+
+    def _run(self, max_iter: int, restarts: int, tol: float,
+             report: Callable[[int, str], None]) -> Imputations:  # fmt: skip
         tables, weights = [self.completed], np.ones(1)
         now = self._mixture(tables, weights)
         objectives = [self._objective(now)]
@@ -146,13 +154,13 @@ class Search:
         c, objective = now.decision.c, self._objective(now)
         so_far = 0.5 * float(c @ now.K @ c) - self.strength * now.Q
         for start in self._starts(last, restarts):
-            gain, table = self._ascended(c, start)
-            # The objective is convex in the weight: it falls by no more than its first slope.
-            if gain - so_far <= least:
-                continue
-            beta, mixed = self._line(now, self._kernel(table), self._distance(table))
-            if objective - self._objective(mixed) > least:
-                return table, beta, mixed
+            for gain, table in self._ascended(c, start):
+                # The objective is convex in the weight: it falls by no more than its first slope.
+                if gain - so_far <= least:
+                    break
+                beta, mixed = self._line(now, self._kernel(table), self._distance(table))
+                if objective - self._objective(mixed) > least:
+                    return table, beta, mixed
         return None
 
     def _starts(self, last: Floats, restarts: int) -> Iterator[Floats]:
@@ -171,25 +179,39 @@ class Search:
                 table[rows, j] = self.rng.choice(self.X[~rows, j], rows.sum())
         return table
 
-    def _ascended(self, c: Floats, start: Floats) -> tuple[float, Floats]:
-        """Where gradient ascent takes a completion, and its gain there."""
+    def _ascended(self, c: Floats, start: Floats) -> Iterator[tuple[float, Floats]]:
+        """Completions that gradient ascent passes, and their gains; the last and steepest first.
+
+        How far the objective falls depends on how it is curved, too: where the steepest comes to
+        nothing, a completion nearer to the start may serve.
+        """
         # Rows without a coefficient pull at nothing: the prior is best for them.
         rows = np.flatnonzero(c)
         missing = self.missing[rows]
-        table, part = self.completed.copy(), start[rows]
         if not missing.any():
-            return self._gain(c[rows], part, self.completed[rows])[0], table
+            return
+        completed, part = self.completed[rows], start[rows]
 
         def loss(values: Floats) -> tuple[float, Floats]:
             part[missing] = values
-            gain, slope = self._gain(c[rows], part, self.completed[rows])
+            gain, slope = self._gain(c[rows], part, completed)
             return -gain, -slope[missing]
 
-        options = {"maxiter": ASCENT}
-        end = minimize(loss, part[missing], jac=True, method="L-BFGS-B", options=options)
-        part[missing] = end.x
-        table[rows] = part
-        return -float(end.fun), table
+        passed: list[tuple[float, Floats]] = []
+
+        def keep(intermediate_result: Any) -> None:
+            passed.append((-float(intermediate_result.fun), np.array(intermediate_result.x)))
+
+        minimize(loss, part[missing], jac=True, method="L-BFGS-B", options={"maxiter": ASCENT}, callback=keep)
+        # The last, the one after half as many steps, and so on.
+        step = len(passed)
+        while step > 0:
+            gain, values = passed[step - 1]
+            part[missing] = values
+            table = self.completed.copy()
+            table[rows] = part
+            yield gain, table
+            step //= 2
 
     def _gain(self, c: Floats, table: Floats, completed: Floats) -> tuple[float, Floats]:
         """How steeply mass on a completion lowers the objective, and the slope of that in it."""
@@ -217,7 +239,7 @@ class Search:
             c = found[beta].decision.c
             return -0.5 * float(c @ (K - now.K) @ c) + self.strength * (Q - now.Q)
 
-        beta = 1.0 if slope(1.0) <= 0 else float(brentq(slope, 0.0, 1.0, xtol=1e-6, rtol=1e-3))
+        beta = 1.0 if slope(1.0) <= 0 else float(brentq(slope, 0.0, 1.0, xtol=1e-6, rtol=1e-2))
         slope(beta)
         return beta, found[beta]
 
