@@ -86,9 +86,11 @@ class Search:
         self.strength = C * gamma
         self.rng = rng
         self.missing = np.isnan(X)
-        # Where the prior puts rows with the same values elsewhere (by their labels), they differ.
+        # Rows that are equal, and stay so: ascents treat them alike. (Where the prior puts those with
+        # the same values elsewhere, by their labels, they are not.)
         keys = np.column_stack([self.missing, completed, y])
-        self.groups = np.unique(keys, axis=0, return_inverse=True)[1].ravel()
+        _, self.first, groups = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        self.groups = groups.ravel()
 
     def run(self, max_iter: int, restarts: int, tol: float,
             report: Callable[[int, str], None]) -> Imputations:  # fmt: skip
@@ -171,13 +173,13 @@ class Search:
             yield self._drawn()
 
     def _drawn(self) -> Floats:
-        """A completion with values drawn from the observed ones of each column."""
+        """A completion with values drawn from the observed ones of each column; equal rows alike."""
         table = self.completed.copy()
         for j in np.flatnonzero(self.missing.any(axis=0)):
             rows = self.missing[:, j]
             if not rows.all():
                 table[rows, j] = self.rng.choice(self.X[~rows, j], rows.sum())
-        return table
+        return table[self.first[self.groups]]
 
     def _ascended(self, c: Floats, start: Floats) -> Iterator[tuple[float, Floats]]:
         """Completions that gradient ascent passes, and their gains; the last and steepest first.
@@ -239,6 +241,8 @@ class Search:
             c = found[beta].decision.c
             return -0.5 * float(c @ (K - now.K) @ c) + self.strength * (Q - now.Q)
 
+        if slope(0.0) >= 0:
+            return 0.0, now
         beta = 1.0 if slope(1.0) <= 0 else float(brentq(slope, 0.0, 1.0, xtol=1e-6, rtol=1e-2))
         slope(beta)
         return beta, found[beta]
