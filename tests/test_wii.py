@@ -76,7 +76,7 @@ class TestSearch:
         scores = K @ result.c + result.b
         losses = (y - scores) ** 2 if squared else np.maximum(0, 1 - y * scores)
         Q = sum(
-            weight * (2 - 2 * np.diag(rbf_kernel(table, found.completed, gamma=0.3))).sum()
+            weight * (2 - 2 * np.diag(rbf_kernel(table, found.completed[found.group], gamma=0.3))).sum()
             for weight, table in pairs
         )
         value = 0.5 * result.c @ K @ result.c + losses.sum() + 0.1 * Q
@@ -91,11 +91,11 @@ class TestSearch:
         found = search(X, y, "meanfeat", False, gamma=0.7)
         rng = np.random.default_rng(0)
         c, table = rng.standard_normal(10), rng.standard_normal((10, 3))
-        _, slope = found._gain(c, table, found.completed)
+        _, slope = found._gain(c, table, np.arange(len(c)))
         for i, j in np.ndindex(*X.shape):
             step = np.zeros_like(table)
             step[i, j] = 1e-6
-            up, down = (found._gain(c, table + by, found.completed)[0] for by in (step, -step))
+            up, down = (found._gain(c, table + by, np.arange(10))[0] for by in (step, -step))
             assert slope[i, j] == pytest.approx((up - down) / 2e-6, abs=1e-5)
 
     def test_the_gain_is_how_steeply_the_objective_falls(self) -> None:
@@ -104,7 +104,7 @@ class TestSearch:
         now = found._mixture([found.completed], np.ones(1))
         c = now.decision.c
         gain, table = next(found._ascended(c, found.completed))
-        assert gain == pytest.approx(found._gain(c, table, found.completed)[0])
+        assert gain == pytest.approx(found._gain(c, table, np.arange(len(c)))[0])
         mixed = now.K + 1e-6 * (found._kernel(table) - now.K)
         nearby = Mixture(mixed, 1e-6 * found._distance(table), found._decision(mixed))
         fallen = (found._objective(now) - found._objective(nearby)) / 1e-6
@@ -124,18 +124,25 @@ class TestSearch:
 
         beta, there = found._line(now, K, Q)
         assert found._objective(there) == pytest.approx(value(beta))
+        assert 0 < beta <= 1
         assert value(beta) <= min(value(each) for each in np.linspace(0, 1, 201)) + 1e-4
 
-    def test_equal_rows_have_equal_coefficients(self) -> None:
+    @pytest.mark.parametrize("squared", [False, True])
+    def test_equal_rows_are_one_with_their_number_as_weight(self, squared: bool) -> None:
         X, y = near_line(40, 2, 6, missing=0.7)
-        found = search(X, y, "mean", False)
-        K = found._kernel(found.completed)
-        shared, plain = found._decision(K), Decision.of(K, y, 1.0, False)
-        assert shared.c @ K == pytest.approx(plain.c @ K)
+        found = search(X, y, "mean", squared, gamma=0.1)
+        assert len(found.X) < 30
+        # The same machine as that of all rows, each with its own coefficient.
+        alone = found._mixture([found.completed], np.ones(1))
+        K = rbf_kernel(found.completed[found.group], gamma=0.3)
+        every = Decision.of(K, y, np.ones(40), squared)
+        assert alone.decision.value == pytest.approx(every.value, rel=1e-4)
+        assert found._distance(found._drawn()) > 0
+        result = found.run(5, 1, 1e-6, silent)
         empty = np.isnan(X).all(axis=1) & (y > 0)
         assert empty.sum() > 3
-        assert np.ptp(shared.c[empty]) < 1e-12
-        assert np.abs(shared.c).max() <= 1.0 + 1e-9
+        assert np.ptp(result.c[empty]) == 0
+        assert all(np.ptp(table[empty], axis=0).max() == 0 for table in result.tables)
 
     @pytest.mark.parametrize("squared", [False, True])
     def test_at_most_two_more_completions_than_rows_have_weight(self, squared: bool) -> None:
@@ -239,7 +246,7 @@ class TestEstimators:
             problem = model._problem(X, y[:, None], np.random.RandomState(0))
             prior = problem.prior("class-mean", 0.25, np.arange(100))
             K = rbf_kernel(prior.completed, gamma=0.25)
-            decision = Decision.of(K, y[:100], C, False)
+            decision = Decision.of(K, y[:100], np.full(100, C), False)
             later = rbf_kernel(prior.points(X[100:]), prior.completed, gamma=0.25) @ decision.c + decision.b
             errors.append(((later > 0) != (y[100:] > 0)).mean())
         assert min(errors) > 0.35

@@ -89,7 +89,7 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     --------
     >>> X = np.array([[1.0, 1.0], [3.0, np.nan], [-1.0, -2.0], [np.nan, -4.0]])
     >>> y = np.array([1, 1, 0, 0])
-    >>> MeanFeatImputer(kernel="linear").fit_transform(X, y).tolist()
+    >>> MeanFeatImputer(kernel="linear").fit_transform(X, y).round(3).tolist()
     [[1.0, 1.0], [3.0, 1.0], [-1.0, -2.0], [-1.0, -4.0]]
     """
 

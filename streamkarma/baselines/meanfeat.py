@@ -68,8 +68,9 @@ class MeanFeatClassifier(_MeanFeat, BaselineClassifier):
 
     Examples
     --------
-    >>> X = np.array([[1.0, np.nan], [2.0, 1.0], [-1.0, -1.0], [np.nan, -2.0]])
-    >>> MeanFeatClassifier(C=1.0).fit(X, [1, 1, 0, 0]).predict([[1.5, np.nan]])
+    >>> nan = float("nan")
+    >>> X = [[1.0, nan], [2.0, 1.0], [-1.0, -1.0], [nan, -2.0]]
+    >>> MeanFeatClassifier(C=1.0).fit(X, [1, 1, 0, 0]).predict([[1.5, nan]])
     array([1])
     """
 

@@ -88,7 +88,7 @@ class Decision:
     c, b
         Its coefficients and its intercept.
     value
-        ``½‖f‖² + C Σ_i loss(y_i, f(x_i))``.
+        ``½‖f‖² + Σ_i C_i loss(y_i, f(x_i))``.
     """
 
     c: Floats
@@ -96,19 +96,19 @@ class Decision:
     value: float
 
     @classmethod
-    def of(cls, K: Floats, y: Floats, C: float, squared: bool) -> Decision:
-        """A support vector machine, or kernel ridge regression without an intercept."""
+    def of(cls, K: Floats, y: Floats, C: Floats, squared: bool) -> Decision:
+        """A support vector machine, or kernel ridge regression without an intercept; C of each row."""
         b = 0.0
         if squared:
-            c = np.asarray(solve(K + np.eye(len(K)) / (2.0 * C), y, assume_a="pos"))
+            c = np.asarray(solve(K + np.diag(0.5 / C), y, assume_a="pos"))
             losses = (y - K @ c) ** 2
         else:
             # Tight, since a search compares objectives.
-            svm = SVC(kernel="precomputed", C=C, tol=1e-5).fit(K, y)
+            svm = SVC(kernel="precomputed", C=1.0, tol=1e-5).fit(K, y, sample_weight=C)
             c, b = np.zeros(len(K)), float(svm.intercept_[0])
             c[svm.support_] = svm.dual_coef_[0]
             losses = np.maximum(0.0, 1.0 - y * (K @ c + b))
-        return cls(c, b, 0.5 * float(c @ K @ c) + C * float(losses.sum()))
+        return cls(c, b, 0.5 * float(c @ K @ c) + float(C @ losses))
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class SingleImputation:
     @classmethod
     def of(cls, prior: Prior, Y: Floats, width: float, C: float, squared: bool) -> SingleImputation:
         K = rbf_kernel(prior.completed, gamma=width)
-        return cls(prior, width, [Decision.of(K, y, C, squared) for y in Y.T])
+        return cls(prior, width, [Decision.of(K, y, np.full(len(y), C), squared) for y in Y.T])
 
     def scores(self, X: Floats) -> Floats:
         K = rbf_kernel(self.prior.points(X), self.prior.completed, gamma=self.width)

@@ -160,9 +160,10 @@ class InfiniteImputationsClassifier(_WII, BaselineClassifier):
     n + 2 completions have weight, they are reduced to so many by the argument of
     [D, Theorem 1]. Three classes or more are one against the rest, from one prior.
 
-    Rows that are equal (those without any value, at the least) are given equal coefficients: a
-    support vector machine leaves open how they share, and a share of any other kind stops the
-    algorithm early, since completions that promise to gain from it do not.
+    Rows that are equal (those without any value, at the least) are completed alike, and learned
+    from as one with their number as its weight. A support vector machine leaves open how equal
+    rows share a coefficient; where a few have it all, completions promise to gain from these
+    few what the others take over at once, and the algorithm stops early.
 
     References
     ----------

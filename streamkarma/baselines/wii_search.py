@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize
 from sklearn import config_context
 from sklearn.metrics.pairwise import rbf_kernel
@@ -81,16 +82,20 @@ class Search:
 
     def __init__(self, X: Floats, y: Floats, completed: Floats, *, squared: bool, C: float, gamma: float,
                  width: float, rng: np.random.RandomState) -> None:  # fmt: skip
-        self.X, self.y, self.completed = X, y, completed
         self.squared, self.C, self.width = squared, C, width
         self.strength = C * gamma
         self.rng = rng
-        self.missing = np.isnan(X)
-        # Rows that are equal, and stay so: ascents treat them alike. (Where the prior puts those with
-        # the same values elsewhere, by their labels, they are not.)
-        keys = np.column_stack([self.missing, completed, y])
-        _, self.first, groups = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        self.groups = groups.ravel()
+        self.drawn_from = X
+        # Equal rows are learned from as one, with their number as its weight. (Where the prior puts
+        # those with the same values elsewhere, by their labels, they are not equal.)
+        keys = np.column_stack([np.isnan(X), completed, y])
+        _, first, groups, counts = np.unique(keys, axis=0, return_index=True, return_inverse=True,
+                                             return_counts=True)  # fmt: skip
+        order = np.argsort(first)
+        self.group = np.argsort(order)[groups.ravel()]
+        self.count = counts[order].astype(np.float64)
+        self.X, self.y, self.completed = (each[first[order]] for each in (X, y, completed))
+        self.missing = np.isnan(self.X)
 
     def run(self, max_iter: int, restarts: int, tol: float,
             report: Callable[[int, str], None]) -> Imputations:  # fmt: skip
@@ -117,7 +122,10 @@ class Search:
             if len(tables) > len(self.X) + 2:
                 tables, weights = self._reduced(tables, weights, now.decision.c)
                 now = self._mixture(tables, weights)
-        return Imputations(tables, weights, now.decision.c, now.decision.b, objectives, converged)
+        # Rows that were equal share their coefficient.
+        c = (now.decision.c / self.count)[self.group]
+        tables = [table[self.group] for table in tables]
+        return Imputations(tables, weights, c, now.decision.b, objectives, converged)
 
     def _mixture(self, tables: list[Floats], weights: Floats) -> Mixture:
         pairs = list(zip(weights, tables, strict=True))
@@ -133,18 +141,10 @@ class Search:
     def _distance(self, table: Floats) -> float:
         """Q^sq [D, section 5.2]: the sum over rows of ‖φ(x) - φ(ω̂)‖²."""
         away = table - self.completed
-        return 2.0 * float((1.0 - np.exp(-self.width * (away * away).sum(axis=1))).sum())
+        return 2.0 * float(self.count @ (1.0 - np.exp(-self.width * (away * away).sum(axis=1))))
 
     def _decision(self, K: Floats) -> Decision:
-        """The best decision function; of many, the one that treats equal rows alike.
-
-        With most values missing, many rows are equal (those without any value, at the least), and a
-        support vector machine may give all that a group of them needs to a few. Along what only
-        those few would gain, the others take over at once, and nothing is gained.
-        """
-        best = Decision.of(K, self.y, self.C, self.squared)
-        shared = np.bincount(self.groups, best.c) / np.bincount(self.groups)
-        return replace(best, c=shared[self.groups])
+        return Decision.of(K, self.y, self.C * self.count, self.squared)
 
     def _step(self, now: Mixture, last: Floats, restarts: int,
               least: float) -> tuple[Floats, float, Mixture] | None:  # fmt: skip
@@ -173,13 +173,13 @@ class Search:
             yield self._drawn()
 
     def _drawn(self) -> Floats:
-        """A completion with values drawn from the observed ones of each column; equal rows alike."""
+        """A completion with values drawn from the observed ones of each column."""
         table = self.completed.copy()
-        for j in np.flatnonzero(self.missing.any(axis=0)):
-            rows = self.missing[:, j]
-            if not rows.all():
-                table[rows, j] = self.rng.choice(self.X[~rows, j], rows.sum())
-        return table[self.first[self.groups]]
+        for lacking, cells, values in zip(self.missing.T, table.T, self.drawn_from.T, strict=True):
+            observed = values[~np.isnan(values)]
+            if len(observed):
+                cells[lacking] = self.rng.choice(observed, lacking.sum())
+        return table
 
     def _ascended(self, c: Floats, start: Floats) -> Iterator[tuple[float, Floats]]:
         """Completions that gradient ascent passes, and their gains; the last and steepest first.
@@ -192,11 +192,11 @@ class Search:
         missing = self.missing[rows]
         if not missing.any():
             return
-        completed, part = self.completed[rows], start[rows]
+        part = start[rows]
 
         def loss(values: Floats) -> tuple[float, Floats]:
             part[missing] = values
-            gain, slope = self._gain(c[rows], part, completed)
+            gain, slope = self._gain(c[rows], part, rows)
             return -gain, -slope[missing]
 
         passed: list[tuple[float, Floats]] = []
@@ -215,15 +215,19 @@ class Search:
             yield gain, table
             step //= 2
 
-    def _gain(self, c: Floats, table: Floats, completed: Floats) -> tuple[float, Floats]:
-        """How steeply mass on a completion lowers the objective, and the slope of that in it."""
+    def _gain(self, c: Floats, table: Floats, rows: NDArray[np.intp]) -> tuple[float, Floats]:
+        """How steeply mass on a completion lowers the objective, and the slope of that in it.
+
+        For a completion that differs from the prior's in some rows, of which ``c`` and ``table``
+        have the coefficients and the values, all others having no coefficient.
+        """
         pulls = c[:, np.newaxis] * self._kernel(table) * c
         sums = pulls.sum(axis=1)
-        away = table - completed
+        away = table - self.completed[rows]
         near = np.exp(-self.width * (away * away).sum(axis=1))
-        gain = 0.5 * float(sums.sum()) - 2.0 * self.strength * float((1.0 - near).sum())
+        gain = 0.5 * float(sums.sum()) - 2.0 * self.strength * float(self.count[rows] @ (1.0 - near))
         slope = pulls @ table - sums[:, np.newaxis] * table
-        slope -= 2.0 * self.strength * near[:, np.newaxis] * away
+        slope -= 2.0 * self.strength * (self.count[rows] * near)[:, np.newaxis] * away
         return gain, 2.0 * self.width * slope
 
     def _line(self, now: Mixture, K: Floats, Q: float) -> tuple[float, Mixture]:
