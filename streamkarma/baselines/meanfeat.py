@@ -1,69 +1,96 @@
-"""MeanFeat alone: incomplete rows as means in feature space, and a kernel machine [D]."""
+"""MeanFeat alone: incomplete rows at their class's mean in feature space, and a kernel machine [D]."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from streamkarma.baselines.base import Baseline, BaselineClassifier, BaselineRegressor
-from streamkarma.baselines.machines import fit_gram
-from streamkarma.baselines.priors import MeanFeat
-from streamkarma.baselines.tables import Floats, Scaler
+from streamkarma.baselines.base import BaselineClassifier, BaselineRegressor
+from streamkarma.baselines.priors import PriorBaseline, SingleImputation
+from streamkarma.baselines.tables import Floats
 
 
-class _MeanFeat(Baseline):
-    def __init__(self, C: float | None = None, width: float | None = None, scale: bool = True,
-                 random_state: Any = 0) -> None:  # fmt: skip
+class _MeanFeat(PriorBaseline):
+    prior = "meanfeat"
+
+    def __init__(self, C: float | Sequence[float] | None = None, width: float | Sequence[float] | None = None,
+                 scale: bool = True, random_state: Any = 0) -> None:  # fmt: skip
         self.C = C
         self.width = width
         self.scale = scale
         self.random_state = random_state
 
     def _learn(self, X: Floats, Y: Floats) -> None:
-        self._scaler = Scaler.of(X, scale=self.scale)
-        self._rows = self._scaler(X)
-        self.prior_ = MeanFeat(self._rows, self.width if self.width is not None else 1.0 / X.shape[1])
-        K = self.prior_.between(self._rows, self._rows)
-        self.machine_ = fit_gram(self._squared, K, Y, self.C, self._rng())
+        rng = self._rng()
+        problem = self._problem(X, Y, rng)
+        self._choose_kernel(problem, rng)
+        self._mean = problem.mean
+        prior = problem.prior(self.prior, self.width_)
+        self.imputer_ = prior.imputer
+        self.machine_ = SingleImputation.of(prior, problem.Y, self.width_, self.C_, self._squared)
 
     def _scores(self, X: Floats) -> Floats:
-        return self.machine_.scores(self.prior_.between(self._scaler(X), self._rows))
+        return self.machine_.scores(self._scaler(X)) + self._mean
 
 
 class MeanFeatClassifier(_MeanFeat, BaselineClassifier):
-    """A support vector machine on means in feature space.
+    """A support vector machine on rows completed by the mean in feature space of their class.
 
-    A row stands where the mean of φ is when its missing values are drawn, independently, from
-    the observed values of their columns; φ is that of the RBF kernel. Imputing the mean in input
-    space instead (MeanInput) lands elsewhere.
+    The learning rows are completed by [D, Definition 1] with the help of their labels, later rows
+    without: see ``MeanFeatImputer``. The machine has the RBF kernel that they are completed
+    for, and an intercept. This is the single imputation that weighted infinite imputations with
+    ``prior="meanfeat"`` start from.
 
     Parameters
     ----------
     C
-        As of ``ImputedClassifier``.
+        Weight of the losses against ½‖w‖², above 0; a sequence of such, or None for 0.01 … 100,
+        to choose from on random quarters held out (and completed without their labels).
     width
-        Of the RBF kernel ``exp(-width ‖x - x'‖²)``, above 0; None for 1 / d.
+        Of the RBF kernel ``exp(-width ‖x - x'‖²)``, above 0; a sequence to choose from together
+        with C; None for 1 / d.
     scale
         Standardise each column by its observed values first.
     random_state
         Seed of the held-out quarters.
 
-    Notes
-    -----
-    [D]'s Definition 1 could not be consulted word for word; this is what its name says, in the
-    closed form that the RBF kernel allows.
+    Attributes
+    ----------
+    C_, width_
+        Those given or chosen.
+    imputer_
+        The ``MeanFeatImputer`` fitted to the scaled columns.
 
     References
     ----------
     [D] Dick, Haider, Scheffer: Learning from Incomplete Data with Infinite Imputations,
-    ICML 2008.
+    ICML 2008, section 5.3.
+
+    Examples
+    --------
+    >>> nan = float("nan")
+    >>> X = [[1.0, nan], [2.0, 1.0], [-1.0, -1.0], [nan, -2.0]]
+    >>> MeanFeatClassifier(C=1.0).fit(X, [1, 1, 0, 0]).predict([[1.5, nan]])
+    array([1])
     """
 
 
 class MeanFeatRegressor(_MeanFeat, BaselineRegressor):
-    """Kernel ridge regression on means in feature space.
+    """Kernel ridge regression on rows completed by their mean in feature space.
+
+    All rows are of one class. With ``C = 1 / (2 η)``, the machine minimises [D]'s
+    ``Σ_i (y_i - f(x_i))² + η ‖f‖²``.
 
     Parameters
     ----------
     C, width, scale, random_state
         As of ``MeanFeatClassifier``.
+    intercept
+        Take the mean of the targets off first, and add it to what is predicted. [D]'s kernel
+        ridge regression has no intercept.
     """
+
+    def __init__(self, C: float | Sequence[float] | None = None, width: float | Sequence[float] | None = None,
+                 scale: bool = True, intercept: bool = False, random_state: Any = 0) -> None:  # fmt: skip
+        super().__init__(C, width, scale, random_state)
+        self.intercept = intercept

@@ -1,153 +1,212 @@
-"""Where [D]'s imputations start from: points for what is missing, or means in feature space.
+"""Where [D]'s imputations start from: a prior imputation, and the plain machine on it.
 
-All speak of the RBF kernel ``k(x, x') = exp(-w ‖x - x'‖²)``. A prior gives each incomplete row
-a place φ̂ in its feature space, and answers three questions about it.
+All speak of the RBF kernel ``k(x, x') = exp(-width ‖x - x'‖²)``.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve
+from sklearn.impute import SimpleImputer
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.utils import check_random_state
+from sklearn.svm import SVC
 
+from streamkarma.baselines.base import Baseline
+from streamkarma.baselines.feature_mean import MeanFeatImputer
 from streamkarma.baselines.imputers import GaussImputer, MixtureImputer
-from streamkarma.baselines.tables import Floats, moments, zero_filled
+from streamkarma.baselines.machines import chosen, grid
+from streamkarma.baselines.tables import Floats, Scaler
 
-#: Means over a column's values are taken this often in a search that moves every missing value; so
-#: many evenly spaced quantiles say as much.
-MOST_DRAWN = 256
-
-#: What ``prior_named`` knows.
-PRIORS = ("mean", "gauss", "gmm", "meanfeat")
+#: What ``Prior.named`` knows.
+PRIORS = ("mean", "class-mean", "gauss", "gmm", "meanfeat")
 
 
-class Prior(Protocol):
-    """Imputations of any table, in feature space."""
+@dataclass(frozen=True)
+class Prior:
+    """One point for each row.
 
-    def points(self, X: Floats) -> Floats:
-        """A completion in input space: where a search for better imputations starts."""
-
-    def kernel(self, X: Floats, Z: Floats) -> Floats:
-        """``φ̂(x_i) · φ(z_j)`` for incomplete rows ``X`` and complete ``Z``."""
-
-    def near(self, X: Floats, Z: Floats) -> tuple[Floats, Floats]:
-        """``φ̂(x_i) · φ(z_i)`` for rows that agree where X is observed, and its slope in Z."""
-
-    def norms(self, X: Floats) -> Floats:
-        """``‖φ̂(x_i)‖²``."""
-
-
-class Points:
-    """Single imputation: φ̂ is the image of a completed row."""
-
-    def __init__(self, imputer: GaussImputer | MixtureImputer | None, X: Floats, width: float) -> None:
-        self.imputer = imputer.fit(X) if imputer is not None else None
-        self.mean = moments(X)[0]
-        self.width = width
-        self._completed = (X, self._points(X))
-
-    def points(self, X: Floats) -> Floats:
-        # A search asks about its one table in every step.
-        known, completed = self._completed
-        return completed if X is known else self._points(X)
-
-    def _points(self, X: Floats) -> Floats:
-        if self.imputer is None:
-            return np.where(np.isnan(X), self.mean, X)
-        return self.imputer.transform(X)
-
-    def kernel(self, X: Floats, Z: Floats) -> Floats:
-        return np.asarray(rbf_kernel(self.points(X), Z, gamma=self.width))
-
-    def near(self, X: Floats, Z: Floats) -> tuple[Floats, Floats]:
-        away = Z - self.points(X)
-        k = np.exp(-self.width * (away * away).sum(axis=1))
-        return k, -2.0 * self.width * away * k[:, np.newaxis]
-
-    def norms(self, X: Floats) -> Floats:
-        return np.ones(len(X))
-
-
-class MeanFeat:
-    """The mean in feature space: φ̂ is the mean of φ with what is missing drawn at random.
-
-    Each missing value is drawn from the observed values of its column, independently; where there
-    are more than ``MOST_DRAWN``, from so many of their quantiles. For the RBF kernel, a product
-    over columns, all scalar products have closed forms.
+    Attributes
+    ----------
+    imputer
+        Completes later rows, whose labels are not known.
+    completed
+        The rows that it was learned from, completed: ω̂.
     """
 
-    def __init__(self, X: Floats, width: float) -> None:
-        self.mean = moments(X)[0]
-        self.width = width
-        self.drawn = [_drawn_from(column[~np.isnan(column)]) for column in X.T]
-        self.both_drawn = np.array([self._factor(values, values).mean() for values in self.drawn])
+    imputer: Any
+    completed: Floats
+
+    @classmethod
+    def named(cls, name: str, X: Floats, codes: NDArray[Any], width: float, seed: int) -> Prior:
+        """The prior of that name, learned from an incomplete table of scaled columns.
+
+        Parameters
+        ----------
+        name
+            One of ``PRIORS``.
+        X, codes
+            The table, and the class of each row (the same for all in a regression).
+        width
+            Of the RBF kernel, for ``"meanfeat"``.
+        seed
+            Of the first centres, for ``"gmm"``.
+        """
+        imputer: Any
+        match name:
+            case "mean":
+                imputer = SimpleImputer(keep_empty_features=True)
+            case "class-mean":
+                # The mean of each class is what Definition 1 comes to for the linear kernel.
+                imputer = MeanFeatImputer("linear", scale=False)
+            case "gauss":
+                imputer = GaussImputer()
+            case "gmm":
+                imputer = MixtureImputer(random_state=seed)
+            case "meanfeat":
+                imputer = MeanFeatImputer(width=width, scale=False)
+            case _:
+                raise ValueError(f"prior is one of {', '.join(PRIORS)}, not {name!r}")
+        return cls(imputer, np.asarray(imputer.fit_transform(X, codes)))
 
     def points(self, X: Floats) -> Floats:
-        return np.where(np.isnan(X), self.mean, X)
-
-    def kernel(self, X: Floats, Z: Floats) -> Floats:
-        return self.between(X, Z)
-
-    def between(self, X: Floats, Z: Floats) -> Floats:
-        """``φ̂(x_i) · φ̂(z_j)`` for incomplete rows on both sides: shape (n, m)."""
-        seen_X, seen_Z = (~np.isnan(X)).astype(np.float64), (~np.isnan(Z)).astype(np.float64)
-        filled_X, filled_Z = zero_filled(X), zero_filled(Z)
-        # Over what both have, squares as products of matrices (a zero is a zero on either side).
-        squares = (filled_X**2) @ seen_Z.T + seen_X @ (filled_Z**2).T - 2 * filled_X @ filled_Z.T
-        logs = -self.width * np.maximum(squares, 0.0)
-        # Over what one has, the mean for its value; over what neither has, the mean of means.
-        logs += self._log_means(filled_X) * seen_X @ (1 - seen_Z).T
-        logs += (1 - seen_X) @ (self._log_means(filled_Z) * seen_Z).T
-        logs += (1 - seen_X) * np.log(self.both_drawn) @ (1 - seen_Z).T
-        return np.asarray(np.exp(logs))
-
-    def _log_means(self, filled: Floats) -> Floats:
-        means = [self._factor(values, filled[:, j]) for j, values in enumerate(self.drawn)]
-        return np.asarray(np.log(np.maximum(np.column_stack(means), 1e-300)))
-
-    def near(self, X: Floats, Z: Floats) -> tuple[Floats, Floats]:
-        missing = np.isnan(X)
-        factors, slopes = np.ones_like(Z), np.zeros_like(Z)
-        for j, values in enumerate(self.drawn):
-            rows = missing[:, j]
-            if rows.any():
-                away = Z[rows, j, np.newaxis] - values
-                k = np.exp(-self.width * away**2)
-                factors[rows, j] = np.maximum(k.mean(axis=1), 1e-300)
-                slopes[rows, j] = (-2.0 * self.width * away * k).mean(axis=1)
-        k = factors.prod(axis=1)
-        return k, k[:, np.newaxis] * slopes / factors
-
-    def norms(self, X: Floats) -> Floats:
-        return np.asarray(np.where(np.isnan(X), self.both_drawn, 1.0).prod(axis=1))
-
-    def _factor(self, values: Floats, at: Floats) -> Floats:
-        """The mean over ``values`` of ``exp(-w (at - value)²)``."""
-        means: Floats = np.exp(-self.width * (at[:, np.newaxis] - values) ** 2).mean(axis=1)
-        return means
+        """Later rows, completed."""
+        return np.asarray(self.imputer.transform(X))
 
 
-def _drawn_from(values: Floats) -> Floats:
-    """The values that stand for a column; one without any is as good as constant."""
-    if not len(values):
-        return np.zeros(1)
-    if len(values) <= MOST_DRAWN:
-        return values
-    return np.asarray(np.quantile(values, (np.arange(MOST_DRAWN) + 0.5) / MOST_DRAWN))
+@dataclass(frozen=True)
+class Decision:
+    """A decision function ``f(x) = Σ_i c_i k(ω_i, x) + b``, the best for one kernel matrix.
+
+    Attributes
+    ----------
+    c, b
+        Its coefficients and its intercept.
+    value
+        ``½‖f‖² + Σ_i C_i loss(y_i, f(x_i))``.
+    """
+
+    c: Floats
+    b: float
+    value: float
+
+    @classmethod
+    def of(cls, K: Floats, y: Floats, C: Floats, squared: bool) -> Decision:
+        """A support vector machine, or kernel ridge regression without an intercept; C of each row."""
+        b = 0.0
+        if squared:
+            c = np.asarray(solve(K + np.diag(0.5 / C), y, assume_a="pos"))
+            losses = (y - K @ c) ** 2
+        else:
+            # Tight, since a search compares objectives.
+            svm = SVC(kernel="precomputed", C=1.0, tol=1e-5).fit(K, y, sample_weight=C)
+            c, b = np.zeros(len(K)), float(svm.intercept_[0])
+            c[svm.support_] = svm.dual_coef_[0]
+            losses = np.maximum(0.0, 1.0 - y * (K @ c + b))
+        return cls(c, b, 0.5 * float(c @ K @ c) + float(C @ losses))
 
 
-def prior_named(name: str, X: Floats, width: float, random_state: object) -> Prior:
-    """The prior of that name, learned from an incomplete table of scaled columns."""
-    match name:
-        case "mean":
-            return Points(None, X, width)
-        case "gauss":
-            return Points(GaussImputer(), X, width)
-        case "gmm":
-            seed = check_random_state(random_state).randint(2**31 - 1)
-            return Points(MixtureImputer(random_state=seed), X, width)
-        case "meanfeat":
-            return MeanFeat(X, width)
-    raise ValueError(f"prior is one of {', '.join(PRIORS)}, not {name!r}")
+@dataclass(frozen=True)
+class SingleImputation:
+    """One decision function per column of targets, on the completion that a prior gives."""
+
+    prior: Prior
+    width: float
+    decisions: list[Decision]
+
+    @classmethod
+    def of(cls, prior: Prior, Y: Floats, width: float, C: float, squared: bool) -> SingleImputation:
+        K = rbf_kernel(prior.completed, gamma=width)
+        return cls(prior, width, [Decision.of(K, y, np.full(len(y), C), squared) for y in Y.T])
+
+    def scores(self, X: Floats) -> Floats:
+        K = rbf_kernel(self.prior.points(X), self.prior.completed, gamma=self.width)
+        return np.column_stack([K @ decision.c + decision.b for decision in self.decisions])
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What there is to learn.
+
+    Attributes
+    ----------
+    X, Y
+        The scaled table, and the targets less ``mean``.
+    mean
+        What was taken off each column of targets.
+    codes
+        The class of each row, the same for all in a regression.
+    seed
+        Of the prior.
+    """
+
+    X: Floats
+    Y: Floats
+    mean: Floats
+    codes: NDArray[Any]
+    seed: int
+
+    def prior(self, name: str, width: float, rows: NDArray[Any] | slice = slice(None)) -> Prior:
+        """The prior of that name, learned from some of the rows."""
+        return Prior.named(name, self.X[rows], self.codes[rows], width, self.seed)
+
+
+class PriorBaseline(Baseline):
+    """An offline method that starts from a prior, with the RBF kernel."""
+
+    prior: str
+    C: float | Sequence[float] | None
+    width: float | Sequence[float] | None
+    scale: bool
+
+    def _problem(self, X: Floats, Y: Floats, rng: np.random.RandomState) -> Problem:
+        """Scales the table, and takes the mean off the targets where an intercept is asked for."""
+        self._scaler = Scaler.of(X, scale=self.scale)
+        mean = Y.mean(axis=0) if getattr(self, "intercept", False) else np.zeros(Y.shape[1])
+        if self._squared:
+            codes = np.zeros(len(Y), dtype=np.intp)
+        else:
+            codes = Y.argmax(axis=1) if Y.shape[1] > 1 else (Y[:, 0] > 0).astype(np.intp)
+        return Problem(self._scaler(X), Y - mean, mean, codes, rng.randint(2**31 - 1))
+
+    def _choose_kernel(self, problem: Problem, rng: np.random.RandomState) -> None:
+        """``width_`` and ``C_``: those given, or the best on held-out quarters of the plain machine.
+
+        A prior may see labels, so it is learned anew without each quarter, and completes the
+        quarter's rows without theirs.
+        """
+        widths = numbers("width", 1.0 / problem.X.shape[1] if self.width is None else self.width)
+        Cs = grid(None) if self.C is None else [C for given in numbers("C", self.C) for C in grid(given)]
+        priors: dict[Any, Prior] = {}
+
+        def trial(setting: tuple[float, float], rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:
+            width, C = setting
+            key = rest.tobytes(), width if self.prior == "meanfeat" else None
+            if key not in priors:
+                priors[key] = problem.prior(self.prior, width, rest)
+            machine = SingleImputation.of(priors[key], problem.Y[rest], width, C, self._squared)
+            return machine.scores(problem.X[quarter])
+
+        default = widths[0], 1.0 if self.C is None else Cs[0]
+        settings = list(product(widths, Cs))
+        self.width_, self.C_ = chosen(settings, default, trial, problem.Y, self._squared, rng)
+
+
+def numbers(name: str, value: float | Sequence[float], *, zero: bool = False) -> tuple[float, ...]:
+    """A setting as the values to choose from: the one given, or several.
+
+    Raises
+    ------
+    ValueError
+        For one that is not above 0 (or 0, with ``zero``), or no value at all.
+    """
+    given = tuple(float(each) for each in np.atleast_1d(np.asarray(value, dtype=np.float64)))
+    if not given or not all(np.isfinite(each) and (each > 0 or (zero and each == 0)) for each in given):
+        least = "of 0 or more" if zero else "above 0"
+        raise ValueError(f"{name} is a number {least}, or several to choose from; not {value}")
+    return given
