@@ -83,7 +83,7 @@ class TestGenRBF:
         assert gram(points, width=0.7) == pytest.approx(rbf_kernel(X, gamma=0.7))
         y = np.tile([0, 1], 10)
         machine = SVC(kernel="rbf", gamma=0.7, C=1.0).fit(X, y)
-        model = GenRBFClassifier(width=0.7, C=1.0, scale=False).fit(X, y)
+        model = GenRBFClassifier(width=0.7, C=1.0, whiten=False, scale=False).fit(X, y)
         assert model.decision_function(X) == pytest.approx(machine.decision_function(X), abs=1e-6)
 
     @pytest.mark.parametrize("width", [0.2, 1.0])

@@ -26,6 +26,7 @@ _HOMES = {
         "coding": ("EventCoder",),
         "chained": ("ChainedEquationsClassifier", "ChainedEquationsRegressor"),
         "completion": ("MC1Classifier", "MC1Regressor", "MCBClassifier", "MCBRegressor"),
+        "feature_mean": ("MeanFeatImputer",),
         "genrbf": ("GenRBFClassifier",),
         "geom": ("GeometricMarginClassifier",),
         "imputed": (

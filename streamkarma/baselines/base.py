@@ -18,9 +18,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from streamkarma.baselines.tables import Floats
+from streamkarma.baselines.tables import Floats, validated
 from streamkarma.baselines.tuning import Holdout
 
 
@@ -44,16 +44,7 @@ class Baseline(BaseEstimator):
         return tags
 
     def _checked(self, X: ArrayLike, y: Any = "no_validation", reset: bool = False) -> Any:
-        finite: Any = True if self._needs_complete else "allow-nan"
-        try:
-            return validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_all_finite=finite)
-        except ValueError as error:
-            if "could not convert string" in str(error):
-                raise ValueError(
-                    f"{error}; strings become columns of numbers by EventCoder, as in "
-                    f"make_pipeline(EventCoder(), {type(self).__name__}())"
-                ) from None
-            raise
+        return validated(self, X, y, reset=reset, complete=self._needs_complete)
 
     def _holdout(self, Y: Floats, weights: Floats | None = None) -> Holdout:
         """Quarters to choose settings on, drawn by ``random_state``."""

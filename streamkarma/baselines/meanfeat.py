@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from streamkarma.baselines.base import BaselineClassifier, BaselineRegressor
 from streamkarma.baselines.priors import PriorBaseline, SingleImputation
 from streamkarma.baselines.tables import Floats
+from streamkarma.baselines.tuning import Choice
 
 
 class _MeanFeat(PriorBaseline):
     prior = "meanfeat"
 
-    def __init__(self, C: float | Sequence[float] | None = None, width: float | Sequence[float] | None = None,
-                 scale: bool = True, random_state: Any = 0) -> None:  # fmt: skip
+    def __init__(
+        self, C: Choice = None, width: Choice = None, scale: bool = True, random_state: Any = 0
+    ) -> None:
         self.C = C
         self.width = width
         self.scale = scale
         self.random_state = random_state
 
-    def _learn(self, X: Floats, Y: Floats) -> None:
+    def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         rng = self._rng()
         problem = self._problem(X, Y, rng)
         self._choose_kernel(problem, rng)
@@ -48,7 +49,7 @@ class MeanFeatClassifier(_MeanFeat, BaselineClassifier):
         to choose from on random quarters held out (and completed without their labels).
     width
         Of the RBF kernel ``exp(-width ‖x - x'‖²)``, above 0; a sequence to choose from together
-        with C; None for 1 / d.
+        with C; None for 0.1 / d or 1 / d.
     scale
         Standardise each column by its observed values first.
     random_state
@@ -90,7 +91,7 @@ class MeanFeatRegressor(_MeanFeat, BaselineRegressor):
         ridge regression has no intercept.
     """
 
-    def __init__(self, C: float | Sequence[float] | None = None, width: float | Sequence[float] | None = None,
-                 scale: bool = True, intercept: bool = False, random_state: Any = 0) -> None:  # fmt: skip
+    def __init__(self, C: Choice = None, width: Choice = None, scale: bool = True,
+                 intercept: bool = False, random_state: Any = 0) -> None:  # fmt: skip
         super().__init__(C, width, scale, random_state)
         self.intercept = intercept

@@ -5,7 +5,6 @@ All speak of the RBF kernel ``k(x, x') = exp(-width ‖x - x'‖²)``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -18,10 +17,11 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from streamkarma.baselines.base import Baseline
+from streamkarma.baselines.class_mean import ClassMeanImputer
 from streamkarma.baselines.feature_mean import MeanFeatImputer
 from streamkarma.baselines.imputers import GaussImputer, MixtureImputer
-from streamkarma.baselines.machines import chosen, grid
 from streamkarma.baselines.tables import Floats, Scaler
+from streamkarma.baselines.tuning import GRID, WIDTHS, Choice, Holdout, candidates, class_codes, middle
 
 #: What ``Prior.named`` knows.
 PRIORS = ("mean", "class-mean", "gauss", "gmm", "meanfeat")
@@ -62,8 +62,7 @@ class Prior:
             case "mean":
                 imputer = SimpleImputer(keep_empty_features=True)
             case "class-mean":
-                # The mean of each class is what Definition 1 comes to for the linear kernel.
-                imputer = MeanFeatImputer("linear", scale=False)
+                imputer = ClassMeanImputer()
             case "gauss":
                 imputer = GaussImputer()
             case "gmm":
@@ -160,18 +159,15 @@ class PriorBaseline(Baseline):
     """An offline method that starts from a prior, with the RBF kernel."""
 
     prior: str
-    C: float | Sequence[float] | None
-    width: float | Sequence[float] | None
+    C: Choice
+    width: Choice
     scale: bool
 
     def _problem(self, X: Floats, Y: Floats, rng: np.random.RandomState) -> Problem:
         """Scales the table, and takes the mean off the targets where an intercept is asked for."""
         self._scaler = Scaler.of(X, scale=self.scale)
         mean = Y.mean(axis=0) if getattr(self, "intercept", False) else np.zeros(Y.shape[1])
-        if self._squared:
-            codes = np.zeros(len(Y), dtype=np.intp)
-        else:
-            codes = Y.argmax(axis=1) if Y.shape[1] > 1 else (Y[:, 0] > 0).astype(np.intp)
+        codes = np.zeros(len(Y), dtype=np.intp) if self._squared else class_codes(Y)
         return Problem(self._scaler(X), Y - mean, mean, codes, rng.randint(2**31 - 1))
 
     def _choose_kernel(self, problem: Problem, rng: np.random.RandomState) -> None:
@@ -180,8 +176,8 @@ class PriorBaseline(Baseline):
         A prior may see labels, so it is learned anew without each quarter, and completes the
         quarter's rows without theirs.
         """
-        widths = numbers("width", 1.0 / problem.X.shape[1] if self.width is None else self.width)
-        Cs = grid(None) if self.C is None else [C for given in numbers("C", self.C) for C in grid(given)]
+        widths = candidates("width", self.width, [factor / problem.X.shape[1] for factor in WIDTHS])
+        values = candidates("C", self.C, GRID)
         priors: dict[Any, Prior] = {}
 
         def trial(setting: tuple[float, float], rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:
@@ -192,21 +188,6 @@ class PriorBaseline(Baseline):
             machine = SingleImputation.of(priors[key], problem.Y[rest], width, C, self._squared)
             return machine.scores(problem.X[quarter])
 
-        default = widths[0], 1.0 if self.C is None else Cs[0]
-        settings = list(product(widths, Cs))
-        self.width_, self.C_ = chosen(settings, default, trial, problem.Y, self._squared, rng)
-
-
-def numbers(name: str, value: float | Sequence[float], *, zero: bool = False) -> tuple[float, ...]:
-    """A setting as the values to choose from: the one given, or several.
-
-    Raises
-    ------
-    ValueError
-        For one that is not above 0 (or 0, with ``zero``), or no value at all.
-    """
-    given = tuple(float(each) for each in np.atleast_1d(np.asarray(value, dtype=np.float64)))
-    if not given or not all(np.isfinite(each) and (each > 0 or (zero and each == 0)) for each in given):
-        least = "of 0 or more" if zero else "above 0"
-        raise ValueError(f"{name} is a number {least}, or several to choose from; not {value}")
-    return given
+        settings = list(product(widths, values))
+        holdout = Holdout(problem.Y, self._squared, rng, say=self._say)
+        self.width_, self.C_ = holdout.best(settings, (widths[-1], middle(values, 1.0)), trial)

@@ -38,7 +38,11 @@ class Progress:
 
     def step(self, detail: str = "") -> None:
         """One step more is done; ``detail`` is added to the line."""
-        self.done += 1
+        self.reach(self.done + 1, detail)
+
+    def reach(self, done: int, detail: str = "") -> None:
+        """So many steps are done by now, or need no longer be."""
+        self.done = done
         now = monotonic()
         if now - self._said >= PAUSE:
             self._said = now

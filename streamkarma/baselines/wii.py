@@ -6,44 +6,23 @@ each completion has its kernel matrix, and the machine works with their weighted
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from time import monotonic
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.baselines.base import BaselineClassifier, BaselineRegressor
-from streamkarma.baselines.machines import REPEATS, chosen
-from streamkarma.baselines.priors import Prior, PriorBaseline, Problem, numbers
+from streamkarma.baselines.priors import Prior, PriorBaseline, Problem
+from streamkarma.baselines.progress import Progress
 from streamkarma.baselines.tables import Floats
+from streamkarma.baselines.tuning import REPEATS, Choice, Holdout
 from streamkarma.baselines.wii_search import Imputations, Search
 
 
-class Progress:
-    """Says which step of which search it is, and how long the rest may take."""
-
-    def __init__(self, say: Callable[[str], None], searches: int, max_iter: int) -> None:
-        self.say, self.searches, self.max_iter = say, searches, max_iter
-        self.search = 0
-        self.started = monotonic()
-
-    def begin(self, label: str) -> Callable[[int, str], None]:
-        """The next search; returns what it reports its steps to."""
-        done, self.search = self.search, self.search + 1
-        self.say(f"search {self.search} of {max(self.search, self.searches)}: {label}")
-
-        def report(step: int, text: str) -> None:
-            share = done + step / self.max_iter
-            left = (monotonic() - self.started) / share * max(self.searches - share, 0.0)
-            self.say(f"step {step} of at most {self.max_iter}: {text}; at most about {left:.0f} s left")
-
-        return report
-
-
 class _WII(PriorBaseline):
-    def __init__(self, prior: str = "gauss", C: float | Sequence[float] | None = None,
-                 gamma: float | Sequence[float] = 1.0, width: float | Sequence[float] | None = None,
+    def __init__(self, prior: str = "gauss", C: Choice = None,
+                 gamma: float | Sequence[float] = 1.0, width: Choice = None,
                  max_iter: int = 50, restarts: int = 1, tol: float = 1e-5, scale: bool = True,
                  random_state: Any = 0, verbose: bool = False) -> None:  # fmt: skip
         self.prior = prior
@@ -57,35 +36,42 @@ class _WII(PriorBaseline):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learn(self, X: Floats, Y: Floats) -> None:
-        gammas = numbers("gamma", self.gamma, zero=True)
+    def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
+        gammas = self._gammas()
         rng = self._rng()
         problem = self._problem(X, Y, rng)
         self._choose_kernel(problem, rng)
         trials = REPEATS * len(gammas) if len(gammas) > 1 else 0
-        progress = Progress(self._say, (trials + 1) * Y.shape[1], self.max_iter)
+        progress = Progress(self._say, (trials + 1) * Y.shape[1] * self.max_iter, "steps done at most")
 
         def trial(gamma: float, rest: NDArray[Any], quarter: NDArray[Any]) -> Floats:
             prior, found = self._searched(problem, rest, gamma, rng, progress)
             return self._scored(prior, found, problem.X[quarter])
 
-        self.gamma_ = chosen(gammas, gammas[0], trial, problem.Y, self._squared, rng)
+        self.gamma_ = Holdout(problem.Y, self._squared, rng).best(gammas, gammas[0], trial)
         everything = np.arange(len(X))
         self._prior, self.imputations_ = self._searched(problem, everything, self.gamma_, rng, progress)
         self._mean = problem.mean
         self.n_iter_ = max(len(found.objectives) for found in self.imputations_)
+
+    def _gammas(self) -> tuple[float, ...]:
+        given = tuple(float(each) for each in np.atleast_1d(np.asarray(self.gamma, dtype=np.float64)))
+        if not given or not all(0 <= each < np.inf for each in given):
+            raise ValueError(f"gamma is a number of 0 or more, or several to choose from; not {self.gamma}")
+        return given
 
     def _searched(self, problem: Problem, rows: NDArray[Any], gamma: float, rng: np.random.RandomState,
                   progress: Progress) -> tuple[Prior, list[Imputations]]:  # fmt: skip
         """The prior learned from some rows, and the search on them for each column of targets."""
         prior = problem.prior(self.prior, self.width_, rows)
         found = []
-        for number, y in enumerate(problem.Y[rows].T):
-            column = f"column {number + 1} of {problem.Y.shape[1]}, {len(rows)} rows"
-            report = progress.begin(f"{column}, width {self.width_:g}, C {self.C_:g}, gamma {gamma:g}")
+        for y in problem.Y[rows].T:
+            done = progress.done
             search = Search(problem.X[rows], y, prior.completed, squared=self._squared, C=self.C_,
                             gamma=gamma, width=self.width_, rng=rng)  # fmt: skip
-            found.append(search.run(self.max_iter, self.restarts, self.tol, report))
+            found.append(search.run(self.max_iter, self.restarts, self.tol, progress.step))
+            # A search that ended early has no more steps to come.
+            progress.reach(done + self.max_iter)
         return prior, found
 
     def _scored(self, prior: Prior, found: list[Imputations], X: Floats) -> Floats:
@@ -122,7 +108,7 @@ class InfiniteImputationsClassifier(_WII, BaselineClassifier):
         searches for each value.
     width
         Of the RBF kernel ``exp(-width ‖x - x'‖²)``, above 0; a sequence to choose from together
-        with C; None for 1 / d.
+        with C; None for 0.1 / d or 1 / d.
     max_iter
         Most completions added, for each column of labels. [D] saw fewer than 50, 30 to 40 on
         average, and an accuracy that settles after about 5.
@@ -194,8 +180,8 @@ class InfiniteImputationsRegressor(_WII, BaselineRegressor):
         ridge regression has no intercept.
     """
 
-    def __init__(self, prior: str = "gauss", C: float | Sequence[float] | None = None,
-                 gamma: float | Sequence[float] = 1.0, width: float | Sequence[float] | None = None,
+    def __init__(self, prior: str = "gauss", C: Choice = None,
+                 gamma: float | Sequence[float] = 1.0, width: Choice = None,
                  max_iter: int = 50, restarts: int = 1, tol: float = 1e-5, scale: bool = True,
                  intercept: bool = False, random_state: Any = 0, verbose: bool = False) -> None:  # fmt: skip
         super().__init__(prior, C, gamma, width, max_iter, restarts, tol, scale, random_state, verbose)

@@ -51,6 +51,8 @@ class Imputations:
         """The decision function for complete rows [D, Equation 4]."""
         rows = np.flatnonzero(self.c)
         scores = np.full(len(X), self.b)
+        if not len(rows):
+            return scores
         for weight, table in zip(self.weights, self.tables, strict=True):
             scores += weight * (rbf_kernel(X, table[rows], gamma=width) @ self.c[rows])
         return scores
@@ -98,19 +100,19 @@ class Search:
         self.missing = np.isnan(self.X)
 
     def run(self, max_iter: int, restarts: int, tol: float,
-            report: Callable[[int, str], None]) -> Imputations:  # fmt: skip
+            report: Callable[[str], None]) -> Imputations:  # fmt: skip
         """Add completions until none that lowers the objective by a share ``tol`` of it is found."""
         # Thousands of small fits: what is checked in each would be a third of the time.
         with config_context(assume_finite=True, skip_parameter_validation=True):
             return self._run(max_iter, restarts, tol, report)
 
     def _run(self, max_iter: int, restarts: int, tol: float,
-             report: Callable[[int, str], None]) -> Imputations:  # fmt: skip
+             report: Callable[[str], None]) -> Imputations:  # fmt: skip
         tables, weights = [self.completed], np.ones(1)
         now = self._mixture(tables, weights)
         objectives = [self._objective(now)]
         converged = not self.missing.any()
-        for step in range(0 if converged else max_iter):
+        for _ in range(0 if converged else max_iter):
             found = self._step(now, tables[-1], restarts, tol * abs(objectives[-1]))
             if found is None:
                 converged = True
@@ -118,7 +120,7 @@ class Search:
             new, beta, now = found
             tables, weights = _pruned([*tables, new], np.append((1 - beta) * weights, beta))
             objectives.append(self._objective(now))
-            report(step + 1, f"objective {objectives[-1]:.6g}, {len(tables)} completions")
+            report(f"objective {objectives[-1]:.6g}, {len(tables)} completions")
             if len(tables) > len(self.X) + 2:
                 tables, weights = self._reduced(tables, weights, now.decision.c)
                 now = self._mixture(tables, weights)
