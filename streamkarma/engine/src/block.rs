@@ -1,0 +1,63 @@
+//! Encoded events, one after another.
+
+/// One event: what it observes, attributes ascending, values finite.
+///
+/// Attribute 0 and coordinate 0 are the constant. An attribute or a coordinate that a learner has not
+/// learned yet may be anything below 2^31: it is observed, and counts as such in the kernel, but the
+/// learner knows nothing of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'a> {
+    /// What is observed: the attribute of each item.
+    pub attributes: &'a [u32],
+    /// Where each value sits.
+    pub coordinates: &'a [u32],
+    /// The values, as many as coordinates.
+    pub values: &'a [f64],
+}
+
+impl Event<'_> {
+    /// How many items it has.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether nothing is observed.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+/// Events one after another: event `t` has the items from `starts[t]` to `starts[t + 1]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    /// Ascending, one more than there are events; the first need not be 0.
+    pub starts: &'a [usize],
+    /// See [`Event`].
+    pub attributes: &'a [u32],
+    /// See [`Event`].
+    pub coordinates: &'a [u32],
+    /// See [`Event`].
+    pub values: &'a [f64],
+}
+
+impl<'a> Block<'a> {
+    /// How many events there are.
+    pub fn len(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// Whether there is no event.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Event `t`.
+    pub fn event(&self, t: usize) -> Event<'a> {
+        let items = self.starts[t]..self.starts[t + 1];
+        Event {
+            attributes: &self.attributes[items.clone()],
+            coordinates: &self.coordinates[items.clone()],
+            values: &self.values[items],
+        }
+    }
+}

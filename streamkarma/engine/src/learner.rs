@@ -1,0 +1,92 @@
+//! What every learner can do.
+
+use crate::block::{Block, Event};
+use crate::state::{Refused, State};
+
+/// What is known of one event beside what it observes.
+#[derive(Clone, Copy, Debug)]
+pub struct Lesson<'a> {
+    /// +1 or -1, the number of a class, or a target; NaN for an event that is predicted only.
+    pub label: f64,
+    /// How often the event counts, 0 or more; one of weight 0 leaves the model as it is.
+    pub weight: f64,
+    /// How late the label comes, 0 or more, in events; only a mixture minds.
+    pub delay: f64,
+    /// Scores of models from elsewhere, one after another, `classes` each; only for a mixture.
+    pub others: &'a [f64],
+}
+
+impl Lesson<'static> {
+    /// Nothing to learn: the event is predicted only.
+    pub const NONE: Self = Self { label: f64::NAN, weight: 1.0, delay: 0.0, others: &[] };
+}
+
+impl Lesson<'_> {
+    /// Whether there is a label.
+    pub fn is_labelled(&self) -> bool {
+        !self.label.is_nan()
+    }
+
+    /// Whether the event is to be learned.
+    pub fn is_learned(&self) -> bool {
+        self.is_labelled() && self.weight > 0.0
+    }
+}
+
+/// One entry of a summary.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fact {
+    /// A size or a count.
+    Count(u64),
+    /// Does not apply.
+    Nothing,
+    /// A number for each of several names.
+    Numbers(Vec<(String, f64)>),
+}
+
+/// A learner: events in, scores out.
+///
+/// `step` is the whole of it: scores come from before the event is learned.
+pub trait Learner: Send + Sync {
+    /// Scores of an event: 1 for two classes and for a regression, else one per class.
+    fn classes(&self) -> usize;
+
+    /// Events learned.
+    fn steps(&self) -> u64;
+
+    /// Predict an event, then learn it if it is to be learned.
+    ///
+    /// `scores` has room for `classes` scores. Returns the loss suffered, NaN where there is no label.
+    fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64;
+
+    /// Predict, then learn, the events of a block in turn: `step` on each.
+    ///
+    /// `scores` has room for `classes` scores of each event, one event after another, and `losses`
+    /// for one loss each.
+    fn run(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
+        let classes = self.classes();
+        for (t, row) in scores.chunks_exact_mut(classes).enumerate() {
+            losses[t] = self.step(block.event(t), lessons[t], row);
+        }
+    }
+
+    /// Go to so many classes; from w of two classes to -w/2 and w/2, and new ones begin with 0.
+    fn widen(&mut self, classes: usize);
+
+    /// Forget everything, and go on as after `steps` steps.
+    fn restart(&mut self, steps: u64);
+
+    /// Sizes of the model, `bytes` among them, and what became of the examples; in order.
+    fn summary(&self) -> Vec<(&'static str, Fact)>;
+
+    /// Everything learned.
+    fn state(&self) -> State;
+
+    /// Take over a state, of a model with so many attributes and coordinates.
+    ///
+    /// # Errors
+    ///
+    /// If the arrays contradict each other, or point outside of the model. The learner is then as after
+    /// `restart(0)`, or as it was.
+    fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused>;
+}

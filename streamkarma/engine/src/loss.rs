@@ -1,0 +1,133 @@
+//! Losses l(f, y) and their slopes in the score f.
+//!
+//! | name | for | l(f, y) |
+//! |---|---|---|
+//! | hinge | classes | max(0, 1 - y f); of several: max(0, 1 + max_{r ≠ y} f_r - f_y) (Crammer, Singer 2001) |
+//! | squared hinge | classes | the square of the above |
+//! | logistic | classes | log(1 + exp(-y f)); of several: log Σ_r exp(f_r - f_y) |
+//! | squared | numbers | (f - y)² |
+//! | absolute | numbers | \|f - y\| |
+//! | huber | numbers | (f - y)² / 2 within [`DELTA`], then linear |
+//! | epsilon insensitive | numbers | max(0, \|f - y\| - [`EPSILON`]) |
+//!
+//! With two classes y is +1 or -1.
+
+use crate::math::{exp, log, log1p};
+
+/// Where Huber's loss turns linear, in standard deviations of the target when that is standardised.
+pub const DELTA: f64 = 1.0;
+/// Half the width of the insensitive tube, in the same unit.
+pub const EPSILON: f64 = 0.1;
+
+/// A loss; its number is the one that Python knows it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// See the head of this module.
+    Hinge,
+    /// See the head of this module.
+    SquaredHinge,
+    /// See the head of this module.
+    Logistic,
+    /// See the head of this module.
+    Squared,
+    /// See the head of this module.
+    Absolute,
+    /// See the head of this module.
+    Huber,
+    /// See the head of this module.
+    EpsilonInsensitive,
+}
+
+impl Loss {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 7] = [
+        Self::Hinge,
+        Self::SquaredHinge,
+        Self::Logistic,
+        Self::Squared,
+        Self::Absolute,
+        Self::Huber,
+        Self::EpsilonInsensitive,
+    ];
+
+    /// The loss of one score, and its derivative in the score.
+    pub fn of(self, score: f64, label: f64) -> (f64, f64) {
+        let residual = score - label;
+        let lack = 1.0 - label * score;
+        match self {
+            Self::Logistic => logistic(label * score, label),
+            Self::Hinge | Self::SquaredHinge if lack <= 0.0 => (0.0, 0.0),
+            Self::Hinge => (lack, -label),
+            Self::SquaredHinge => (lack * lack, -2.0 * label * lack),
+            Self::Squared => (residual * residual, 2.0 * residual),
+            Self::Absolute => (residual.abs(), sign(residual)),
+            Self::Huber if residual.abs() <= DELTA => (0.5 * residual * residual, residual),
+            Self::Huber => (DELTA * (residual.abs() - 0.5 * DELTA), DELTA * sign(residual)),
+            Self::EpsilonInsensitive if residual.abs() <= EPSILON => (0.0, 0.0),
+            Self::EpsilonInsensitive => (residual.abs() - EPSILON, sign(residual)),
+        }
+    }
+
+    /// The loss of one score per class; `slopes` receives the derivative in each of them.
+    pub fn of_classes(self, scores: &[f64], label: usize, slopes: &mut [f64]) -> f64 {
+        slopes.fill(0.0);
+        let mut rival = None;
+        for (c, &score) in scores.iter().enumerate() {
+            if c != label && rival.is_none_or(|r: usize| score > scores[r]) {
+                rival = Some(c);
+            }
+        }
+        let Some(rival) = rival else { return 0.0 };
+        if self == Self::Logistic {
+            let highest = scores[rival].max(scores[label]);
+            let mut total = 0.0;
+            for (slope, &score) in slopes.iter_mut().zip(scores) {
+                *slope = exp(score - highest);
+                total += *slope;
+            }
+            for slope in slopes.iter_mut() {
+                *slope /= total;
+            }
+            slopes[label] -= 1.0;
+            return log(total) + highest - scores[label];
+        }
+        let lack = 1.0 + scores[rival] - scores[label];
+        if lack <= 0.0 {
+            return 0.0;
+        }
+        let slope = if self == Self::Hinge { 1.0 } else { 2.0 * lack };
+        slopes[rival] = slope;
+        slopes[label] = -slope;
+        if self == Self::Hinge { lack } else { lack * lack }
+    }
+
+    /// The loss of scores, one or one per class, and their slopes.
+    pub fn judge(self, scores: &[f64], label: f64, slopes: &mut [f64]) -> f64 {
+        if let [score] = scores {
+            let (loss, slope) = self.of(*score, label);
+            slopes[0] = slope;
+            return loss;
+        }
+        self.of_classes(scores, label as usize, slopes)
+    }
+}
+
+/// Through exp of what is negative, so that nothing overflows.
+fn logistic(margin: f64, label: f64) -> (f64, f64) {
+    let tail = exp(-margin.abs());
+    if margin > 0.0 {
+        (log1p(tail), -label * tail / (1.0 + tail))
+    } else {
+        (log1p(tail) - margin, -label / (1.0 + tail))
+    }
+}
+
+fn sign(number: f64) -> f64 {
+    if number > 0.0 {
+        1.0
+    } else if number < 0.0 {
+        -1.0
+    } else {
+        0.0
+    }
+}

@@ -1,0 +1,58 @@
+//! States as dictionaries of NumPy arrays, and back.
+
+use numpy::{Element, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::state::{Array, State};
+
+/// A dictionary of arrays.
+pub fn to_python<'py>(py: Python<'py>, state: State) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, array) in state.0 {
+        match array {
+            Array::F64(values, shape) => dict.set_item(name, shaped(py, values, &shape)?)?,
+            Array::I64(values, shape) => dict.set_item(name, shaped(py, values, &shape)?)?,
+            Array::I32(values, shape) => dict.set_item(name, shaped(py, values, &shape)?)?,
+            Array::U64(values, shape) => dict.set_item(name, shaped(py, values, &shape)?)?,
+            Array::Bool(values, shape) => dict.set_item(name, shaped(py, values, &shape)?)?,
+        }
+    }
+    Ok(dict)
+}
+
+/// The state in a dictionary of arrays; ValueError for what is none.
+pub fn from_python(arrays: &Bound<'_, PyDict>) -> PyResult<State> {
+    let mut state = State::default();
+    for (key, value) in arrays {
+        let name: String = key.extract()?;
+        let array = if let Ok(array) = value.extract::<PyReadonlyArrayDyn<f64>>() {
+            Array::F64(flat(&array), array.shape().to_vec())
+        } else if let Ok(array) = value.extract::<PyReadonlyArrayDyn<i64>>() {
+            Array::I64(flat(&array), array.shape().to_vec())
+        } else if let Ok(array) = value.extract::<PyReadonlyArrayDyn<i32>>() {
+            Array::I32(flat(&array), array.shape().to_vec())
+        } else if let Ok(array) = value.extract::<PyReadonlyArrayDyn<u64>>() {
+            Array::U64(flat(&array), array.shape().to_vec())
+        } else if let Ok(array) = value.extract::<PyReadonlyArrayDyn<bool>>() {
+            Array::Bool(flat(&array), array.shape().to_vec())
+        } else {
+            return Err(PyValueError::new_err(format!("the array {name} is of no kind that a state has")));
+        };
+        state.0.insert(name, array);
+    }
+    Ok(state)
+}
+
+fn shaped<'py, T: Element>(
+    py: Python<'py>,
+    values: Vec<T>,
+    shape: &[usize],
+) -> PyResult<Bound<'py, PyArrayDyn<T>>> {
+    numpy::PyArray1::from_vec(py, values).reshape(shape.to_vec())
+}
+
+fn flat<T: Element + Copy>(array: &PyReadonlyArrayDyn<T>) -> Vec<T> {
+    array.as_array().iter().copied().collect()
+}

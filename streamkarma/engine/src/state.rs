@@ -1,0 +1,60 @@
+//! What a learner has learned, as named arrays: what goes into a model file.
+
+use std::collections::BTreeMap;
+
+/// An array of one of the kinds that a model file may have.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Array {
+    /// Numbers.
+    F64(Vec<f64>, Vec<usize>),
+    /// Counts and places.
+    I64(Vec<i64>, Vec<usize>),
+    /// Attributes and coordinates.
+    I32(Vec<i32>, Vec<usize>),
+    /// Hashes.
+    U64(Vec<u64>, Vec<usize>),
+    /// Marks.
+    Bool(Vec<bool>, Vec<usize>),
+}
+
+/// A state does not fit the learner, or its parts contradict each other: why, in one line.
+pub type Refused = String;
+
+/// Arrays by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State(pub BTreeMap<String, Array>);
+
+macro_rules! access {
+    ($get:ident, $put:ident, $kind:ident, $type:ty) => {
+        /// The array of that name and its shape; refused if it is missing or of another kind.
+        pub fn $get(&self, name: &str) -> Result<(&[$type], &[usize]), Refused> {
+            match self.0.get(name) {
+                Some(Array::$kind(values, shape)) => Ok((values, shape)),
+                _ => Err(format!("the state has no array {name} of the right kind")),
+            }
+        }
+
+        /// Puts in an array of that name and shape.
+        pub fn $put(&mut self, name: &str, values: Vec<$type>, shape: &[usize]) {
+            debug_assert_eq!(values.len(), shape.iter().product::<usize>());
+            self.0.insert(name.to_owned(), Array::$kind(values, shape.to_vec()));
+        }
+    };
+}
+
+impl State {
+    access!(f64s, put_f64s, F64, f64);
+    access!(i64s, put_i64s, I64, i64);
+    access!(i32s, put_i32s, I32, i32);
+    access!(u64s, put_u64s, U64, u64);
+    access!(bools, put_bools, Bool, bool);
+}
+
+/// Refuses with `why` unless `holds`.
+///
+/// # Errors
+///
+/// `why`, if `holds` is false.
+pub fn ensure(holds: bool, why: &str) -> Result<(), Refused> {
+    if holds { Ok(()) } else { Err(why.to_owned()) }
+}
