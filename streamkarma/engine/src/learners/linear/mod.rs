@@ -98,6 +98,11 @@ impl LinearModel {
         model
     }
 
+    /// How it steps.
+    pub fn settings(&self) -> &Step {
+        &self.step
+    }
+
     /// Rows of weights.
     pub fn classes(&self) -> usize {
         self.classes
