@@ -2,11 +2,14 @@
 
 use pyo3::prelude::*;
 
+mod explicit;
 mod learner;
 mod state;
 
 /// What streamkarma runs for each event.
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(explicit::explicit, module)?)?;
+    module.add_function(wrap_pyfunction!(explicit::products, module)?)?;
     module.add_class::<learner::Learner>()
 }

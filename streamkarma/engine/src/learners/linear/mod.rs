@@ -1,0 +1,267 @@
+//! A linear model on sparse features: SGD, AROW and AdaGrad.
+//!
+//! A feature vector is a list of places (`index`) with values there (`phi`); nothing here knows what the
+//! places mean, and nothing costs more than the list is long. The model has one row of weights for two
+//! classes and for a regression, else one per class. Beside each weight AROW keeps its variance, and
+//! AdaGrad the sum of its squared gradients: the second moment. What each step does is in [`updates`].
+//!
+//! Forgetting with half-life h lets variances grow by 2^(1/h) each step, up to 1 again, and AdaGrad's
+//! weights and sums shrink by as much; SGD takes every step as one soon after the first, where each step
+//! forgets the like. That would touch every weight at every step, so a global factor stands for it: of
+//! SGD's weights, of AROW's variances, and of 1 / w and 1 / G of AdaGrad. (With w left alone, AdaGrad's w
+//! grows without end where the classes are separable: its steps have one length whatever the gradients,
+//! and each flip takes longer to follow.)
+
+mod state;
+#[cfg(test)]
+mod tests;
+mod updates;
+
+use crate::learner::Lesson;
+use crate::loss::Loss;
+use crate::math::{log, pow};
+
+/// Scores, slopes and gradients beyond this are cut, so that their squares stay finite.
+pub const LARGEST: f64 = 1e100;
+/// Where the global factor is multiplied into the arrays: long before anything overflows.
+const SMALLEST_SCALE: f64 = 1e-9;
+const LARGEST_GROWTH: f64 = 18_446_744_073_709_551_616.0; // 2^64
+
+/// The kind of step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Algorithm 1 of [H], with weights instead of support vectors.
+    Sgd,
+    /// Adaptive regularisation of weights, with a diagonal covariance.
+    Arow,
+    /// Adaptive gradients.
+    Adagrad,
+}
+
+/// How a model steps; the same for its whole life.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Which.
+    pub update: Update,
+    /// The loss; for AROW hinge or squared.
+    pub loss: Loss,
+    /// AROW: the variance of the noise, above 0. With events of norm 1, 1 to 3 did best.
+    pub r: f64,
+    /// AdaGrad: the step, above 0; with events of norm 1, 0.1 to 0.3 did best. SGD: a constant step, or 0
+    /// for 1 / (rho t).
+    pub eta: f64,
+    /// SGD: strength of the regularisation, above 0.
+    pub rho: f64,
+    /// SGD: the step is held below 1 / (steepness |phi|² weight); 0 for no such limit.
+    pub steepness: f64,
+    /// Steps after which what was learned counts half, 1 or more; 0 for never.
+    pub half_life: f64,
+}
+
+/// The weights, and what the steps remember of the past.
+#[derive(Clone, Debug)]
+pub struct LinearModel {
+    step: Step,
+    /// By how much the factor grows each step, and how many steps SGD averages over.
+    growth: f64,
+    memory: f64,
+    steps: u64,
+    factor: f64,
+    classes: usize,
+    places: usize,
+    /// Class by class, `places` each.
+    weights: Vec<f64>,
+    /// As the weights; none for SGD.
+    second_moments: Vec<f64>,
+    slopes: Vec<f64>,
+    scratch: [Vec<f64>; 2],
+}
+
+impl LinearModel {
+    /// A model that has learned nothing.
+    pub fn new(step: Step, classes: usize, places: usize) -> Self {
+        let forgets = step.half_life > 0.0;
+        let mut model = Self {
+            step,
+            growth: if forgets { pow(2.0, 1.0 / step.half_life) } else { 1.0 },
+            memory: if forgets { (step.half_life / log(2.0)).max(1.0) } else { f64::INFINITY },
+            steps: 0,
+            factor: 1.0,
+            classes,
+            places,
+            weights: Vec::new(),
+            second_moments: Vec::new(),
+            slopes: vec![0.0; classes],
+            scratch: [Vec::new(), Vec::new()],
+        };
+        model.clear();
+        model
+    }
+
+    /// How it steps.
+    pub fn settings(&self) -> &Step {
+        &self.step
+    }
+
+    /// Rows of weights.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// Weights of a row: indices are below that.
+    pub fn places(&self) -> usize {
+        self.places
+    }
+
+    /// Steps taken.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Bytes of the weights and their second moments.
+    pub fn bytes(&self) -> u64 {
+        8 * (self.weights.len() + self.second_moments.len()) as u64
+    }
+
+    /// The weight of a class at a place.
+    pub fn weight(&self, class: usize, place: usize) -> f64 {
+        self.scale() * self.weights[class * self.places + place]
+    }
+
+    /// Put a weight into a class at a place.
+    pub fn set_weight(&mut self, class: usize, place: usize, weight: f64) {
+        self.weights[class * self.places + place] = weight / self.scale();
+    }
+
+    /// Predict, then learn if that is to be; see [`crate::learner::Learner::step`].
+    pub fn step(&mut self, index: &[u32], phi: &[f64], lesson: &Lesson, scores: &mut [f64]) -> f64 {
+        self.predict(index, phi, scores);
+        if !lesson.is_labelled() {
+            return f64::NAN;
+        }
+        self.learn(index, phi, scores, lesson.label, lesson.weight)
+    }
+
+    /// Write the score of every class, within ±[`LARGEST`].
+    pub fn predict(&self, index: &[u32], phi: &[f64], scores: &mut [f64]) {
+        let scale = self.scale();
+        for (c, score) in scores.iter_mut().enumerate() {
+            let row = &self.weights[c * self.places..][..self.places];
+            *score = (scale * updates::product(row, index, phi)).clamp(-LARGEST, LARGEST);
+        }
+    }
+
+    /// Suffer the loss of a label, and take one step against it; none if the weight is 0.
+    ///
+    /// `scores` are those of [`Self::predict`]; the loss is returned. A place may occur twice in `index`.
+    pub fn learn(&mut self, index: &[u32], phi: &[f64], scores: &[f64], label: f64, weight: f64) -> f64 {
+        let loss = self.step.loss.judge(scores, label, &mut self.slopes);
+        if weight > 0.0 {
+            self.steps += 1;
+            match self.step.update {
+                Update::Sgd => self.descend(index, phi, weight),
+                Update::Arow => self.regularise(index, phi, loss, weight),
+                Update::Adagrad => self.adapt(index, phi, weight),
+            }
+        }
+        loss
+    }
+
+    /// Forget everything, and go on as after so many steps, with so many classes and places.
+    pub fn restart(&mut self, steps: u64, classes: usize, places: usize) {
+        *self = Self { steps, ..Self::new(self.step, classes, places) };
+    }
+
+    /// Go to so many classes; from w of two classes to -w/2 and w/2, and new ones begin with 0.
+    ///
+    /// The difference of the two scores stays, and both take over the second moments.
+    pub fn widen(&mut self, classes: usize) {
+        if self.classes == 1 {
+            let halves: Vec<f64> = self.weights.iter().map(|weight| weight / 2.0).collect();
+            // Subtracted from 0, for a zero must not get a sign: no file keeps it.
+            self.weights = halves.iter().map(|half| 0.0 - half).chain(halves.iter().copied()).collect();
+            self.second_moments.extend_from_within(..);
+            self.classes = 2;
+        }
+        self.classes = self.classes.max(classes);
+        self.slopes.resize(self.classes, 0.0);
+        self.fit();
+    }
+
+    /// Go to so many places, with what is at those that stay.
+    pub fn resize(&mut self, places: usize) {
+        if places != self.places {
+            let kept: Vec<u32> = (0..places.min(self.places) as u32).collect();
+            self.relocate(&kept, &kept, places);
+        }
+    }
+
+    /// Go to so many places, of all that was learned what is at `from` moves to `to`.
+    ///
+    /// What meets in one place is put together: it gets the sum of the weights and of the squared
+    /// gradients, and the least variance.
+    pub fn relocate(&mut self, from: &[u32], to: &[u32], places: usize) {
+        let old = self.places;
+        let (weights, moments) =
+            (std::mem::take(&mut self.weights), std::mem::take(&mut self.second_moments));
+        self.places = places;
+        self.clear();
+        for c in 0..self.classes {
+            for (&from, &to) in from.iter().zip(to) {
+                self.weights[c * places + to as usize] += weights[c * old + from as usize];
+            }
+            if self.step.update == Update::Sgd {
+                continue;
+            }
+            for (&from, &to) in from.iter().zip(to) {
+                let joined = &mut self.second_moments[c * places + to as usize];
+                let moment = moments[c * old + from as usize];
+                *joined =
+                    if self.step.update == Update::Arow { joined.min(moment) } else { *joined + moment };
+            }
+        }
+    }
+
+    /// The places where anything was learned, ascending.
+    pub fn touched(&self) -> Vec<u32> {
+        let first = self.first_moment();
+        let mut touched = vec![false; self.places];
+        for row in self.weights.chunks_exact(self.places.max(1)) {
+            touched.iter_mut().zip(row).for_each(|(touched, &weight)| *touched |= weight != 0.0);
+        }
+        for row in self.second_moments.chunks_exact(self.places.max(1)) {
+            touched.iter_mut().zip(row).for_each(|(touched, &moment)| *touched |= moment != first);
+        }
+        (0..self.places as u32).filter(|&place| touched[place as usize]).collect()
+    }
+
+    /// What the weights as stored are to be multiplied by.
+    fn scale(&self) -> f64 {
+        match self.step.update {
+            Update::Sgd => self.factor,
+            Update::Arow => 1.0,
+            Update::Adagrad => 1.0 / self.factor,
+        }
+    }
+
+    /// The second moment of a weight that was never touched.
+    fn first_moment(&self) -> f64 {
+        if self.step.update == Update::Arow { 1.0 } else { 0.0 }
+    }
+
+    /// As many weights as there are classes and places, all of them untouched.
+    fn clear(&mut self) {
+        self.weights = Vec::new();
+        self.second_moments = Vec::new();
+        self.fit();
+    }
+
+    /// Append untouched weights, up to as many as there are classes and places.
+    fn fit(&mut self) {
+        let (size, first) = (self.classes * self.places, self.first_moment());
+        self.weights.resize(size, 0.0);
+        if self.step.update != Update::Sgd {
+            self.second_moments.resize(size, first);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The three kinds of step.
+//!
+//! SGD is Algorithm 1 of [H]:
+//!
+//! ```text
+//! w <- (1 - eta rho) w - eta l'(f, y) phi,    eta = 1 / (rho t).
+//! ```
+//!
+//! AROW [C] keeps a variance sigma beside each weight, 1 to begin with. An event of weight k is one whose
+//! noise is r / k. With v = Σ sigma phi² and, where y f < 1,
+//!
+//! ```text
+//! beta = 1 / (v + r / k),  w <- w + beta (1 - y f) y sigma phi,  1 / sigma <- 1 / sigma + phi² k / r.
+//! ```
+//!
+//! Two diagonal forms are in use. This one keeps the diagonal of the inverse covariance; the other that
+//! of the covariance itself, sigma <- sigma - beta sigma² phi², by which the variances of a hundred
+//! correlated features hardly fall: it erred more at every r, gamma and scale tried on two low-rank
+//! streams of 100,000 events (at r = 1, gamma = 2: 0.1064 against 0.1061 with events of norm 1, 0.123
+//! against 0.113 without).
+//!
+//! The paper gives no regression. Here it has the same gain on the error y - f, at every event: recursive
+//! least squares with a diagonal covariance, as in [V]. With several classes the true class and the
+//! highest wrong one are updated, and v is the sum over both.
+//!
+//! AdaGrad [D] divides the gradient by the root of the sum G of its squares; [`START`] is added to it.
+//!
+//! - [C] Crammer, Kulesza, Dredze: Adaptive Regularization of Weight Vectors, NIPS 2009.
+//! - [V] Vaits, Crammer: Re-adapting the Regularization of Weights for Non-stationary Regression, ALT 2011.
+//! - [D] Duchi, Hazan, Singer: Adaptive Subgradient Methods, JMLR 2011.
+
+use super::{LARGEST, LARGEST_GROWTH, LinearModel, SMALLEST_SCALE, Update};
+use crate::loss::Loss;
+use crate::math::dot;
+
+/// What AdaGrad adds to the sums of squared gradients: below any gradient that matters, so that the first
+/// step on a weight is eta whatever the unit of its feature.
+pub const START: f64 = 1e-8;
+
+impl LinearModel {
+    pub(super) fn descend(&mut self, index: &[u32], phi: &[f64], weight: f64) {
+        let step = self.step;
+        let mut eta = step.eta;
+        if eta == 0.0 {
+            eta = 1.0 / (step.rho * (self.steps as f64).min(self.memory));
+        }
+        if step.steepness > 0.0 {
+            let curvature = phi.iter().map(|x| x * x).sum::<f64>() * (step.steepness * weight);
+            if curvature * eta > 1.0 {
+                eta = 1.0 / curvature;
+            }
+        }
+        self.factor *= 1.0 - eta * step.rho;
+        if self.factor < SMALLEST_SCALE {
+            self.rescale();
+        }
+        for (row, slope) in self.weights.chunks_exact_mut(self.places.max(1)).zip(&self.slopes) {
+            let change = -eta * weight * slope / self.factor;
+            if change != 0.0 {
+                for (&place, x) in index.iter().zip(phi) {
+                    row[place as usize] += change * x;
+                }
+            }
+        }
+    }
+
+    pub(super) fn regularise(&mut self, index: &[u32], phi: &[f64], loss: f64, weight: f64) {
+        // Half the slope of the squared loss is the error; the hinge has its lack as loss.
+        let error = if self.step.loss == Loss::Squared { 0.5 } else { loss };
+        let noise = (self.step.r / weight).clamp(1.0 / LARGEST, LARGEST);
+        let growth = self.factor;
+        let rows = self.places.max(1);
+        let [parts, kept] = &mut self.scratch;
+        let mut variance = 0.0;
+        for (variances, slope) in self.second_moments.chunks_exact(rows).zip(&self.slopes) {
+            if *slope != 0.0 {
+                gather(growth, variances, index, phi, parts);
+                variance += dot(parts, phi);
+            }
+        }
+        let gain = 1.0 / (variance + noise);
+        let both = self.weights.chunks_exact_mut(rows).zip(self.second_moments.chunks_exact_mut(rows));
+        for ((row, variances), slope) in both.zip(&self.slopes) {
+            if *slope == 0.0 {
+                continue;
+            }
+            if self.classes > 1 {
+                gather(growth, variances, index, phi, parts);
+            }
+            shrink(noise, phi, parts, kept);
+            let (change, limit) = (-slope * error * gain, 1.0 / growth);
+            for ((&place, part), kept) in index.iter().zip(parts.iter()).zip(kept.iter()) {
+                let (weight, variance) = (&mut row[place as usize], &mut variances[place as usize]);
+                *weight += change * part;
+                *variance = variance.min(limit) * kept;
+            }
+        }
+        self.grow();
+    }
+
+    pub(super) fn adapt(&mut self, index: &[u32], phi: &[f64], weight: f64) {
+        let rows = self.places.max(1);
+        let [added, moved] = &mut self.scratch;
+        let both = self.weights.chunks_exact_mut(rows).zip(self.second_moments.chunks_exact_mut(rows));
+        for ((row, squares), slope) in both.zip(&self.slopes) {
+            let slope = (weight * slope).clamp(-LARGEST, LARGEST);
+            if slope == 0.0 {
+                continue;
+            }
+            moved.clear();
+            moved.extend(index.iter().map(|&place| squares[place as usize]));
+            divide_by_root(self.factor, self.step.eta, slope, phi, added, moved);
+            for ((&place, added), moved) in index.iter().zip(added.iter()).zip(moved.iter()) {
+                squares[place as usize] += added;
+                row[place as usize] -= moved;
+            }
+        }
+        self.grow();
+    }
+
+    /// Forget.
+    fn grow(&mut self) {
+        self.factor *= self.growth;
+        if self.factor > LARGEST_GROWTH {
+            self.rescale();
+        }
+    }
+
+    /// Multiply the global factor into the arrays and set it to 1.
+    fn rescale(&mut self) {
+        let (factor, scale) = (self.factor, self.scale());
+        self.weights.iter_mut().for_each(|weight| *weight *= scale);
+        for moment in &mut self.second_moments {
+            *moment = match self.step.update {
+                Update::Arow => (factor * *moment).min(1.0),
+                _ => *moment / factor,
+            };
+        }
+        self.factor = 1.0;
+    }
+}
+
+/// The sum of weights times phi; four sums side by side, for none to wait for the last.
+pub(super) fn product(row: &[f64], index: &[u32], phi: &[f64]) -> f64 {
+    let mut sums = [0.0; 4];
+    let (places, other_places) = index.as_chunks::<4>();
+    let (values, other_values) = phi.as_chunks::<4>();
+    for (places, values) in places.iter().zip(values) {
+        for i in 0..4 {
+            sums[i] += row[places[i] as usize] * values[i];
+        }
+    }
+    for (&place, value) in other_places.iter().zip(other_values) {
+        sums[0] += row[place as usize] * value;
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
+}
+
+/// Write sigma phi.
+fn gather(growth: f64, variances: &[f64], index: &[u32], phi: &[f64], parts: &mut Vec<f64>) {
+    parts.clear();
+    parts.extend(index.iter().zip(phi).map(|(&place, x)| (growth * variances[place as usize]).min(1.0) * x));
+}
+
+/// Write what is kept of each sigma. Apart from the table, so that divisions go side by side.
+fn shrink(noise: f64, phi: &[f64], parts: &[f64], kept: &mut Vec<f64>) {
+    kept.clear();
+    kept.extend(parts.iter().zip(phi).map(|(part, x)| noise / (noise + part * x)));
+}
+
+/// From G in `moved`: what is added to it, and the steps. Apart from the table, as in [`shrink`].
+fn divide_by_root(growth: f64, eta: f64, slope: f64, phi: &[f64], added: &mut Vec<f64>, moved: &mut [f64]) {
+    let inverse = 1.0 / growth;
+    added.clear();
+    added.extend(phi.iter().map(|x| {
+        let gradient = (slope * x).clamp(-LARGEST, LARGEST);
+        growth * gradient * gradient
+    }));
+    for ((moved, added), x) in moved.iter_mut().zip(added.iter()).zip(phi) {
+        let gradient = (slope * x).clamp(-LARGEST, LARGEST);
+        *moved = growth * eta * gradient / (START + inverse * (*moved + added)).sqrt();
+    }
+}
