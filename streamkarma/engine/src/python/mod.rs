@@ -2,11 +2,17 @@
 
 use pyo3::prelude::*;
 
+mod label_delay;
 mod learner;
+mod mixture;
 mod state;
 
 /// What streamkarma runs for each event.
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<label_delay::LabelDelay>()?;
+    module.add_class::<mixture::Aggregator>()?;
+    module.add_function(wrap_pyfunction!(mixture::mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(mixture::calibrated, module)?)?;
     module.add_class::<learner::Learner>()
 }
