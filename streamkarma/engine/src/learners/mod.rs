@@ -2,4 +2,5 @@
 
 pub mod explicit;
 pub mod linear;
+pub mod mixture;
 pub mod products;

@@ -3,7 +3,9 @@
 use pyo3::prelude::*;
 
 mod explicit;
+mod label_delay;
 mod learner;
+mod mixture;
 mod state;
 
 /// What streamkarma runs for each event.
@@ -11,5 +13,9 @@ mod state;
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(explicit::explicit, module)?)?;
     module.add_function(wrap_pyfunction!(explicit::products, module)?)?;
+    module.add_class::<label_delay::LabelDelay>()?;
+    module.add_class::<mixture::Aggregator>()?;
+    module.add_function(wrap_pyfunction!(mixture::mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(mixture::calibrated, module)?)?;
     module.add_class::<learner::Learner>()
 }
