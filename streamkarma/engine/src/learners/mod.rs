@@ -1,3 +1,4 @@
 //! The learners, one file or folder each.
 
 pub mod linear;
+pub mod subspace;

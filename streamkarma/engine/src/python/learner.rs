@@ -27,7 +27,7 @@ impl Learner {
 }
 
 /// A block, in the kinds of numbers that the engine has.
-struct Items {
+pub(super) struct Items {
     starts: Vec<usize>,
     attributes: Vec<u32>,
     coordinates: Vec<u32>,
@@ -35,7 +35,7 @@ struct Items {
 }
 
 /// The four arrays of a `Block` of Python.
-type Arrays<'py> = (
+pub(super) type Arrays<'py> = (
     PyReadonlyArray1<'py, i64>,
     PyReadonlyArray1<'py, i32>,
     PyReadonlyArray1<'py, i32>,
@@ -43,7 +43,7 @@ type Arrays<'py> = (
 );
 
 impl Items {
-    fn from_python((starts, attributes, coordinates, values): &Arrays) -> PyResult<Self> {
+    pub(super) fn from_python((starts, attributes, coordinates, values): &Arrays) -> PyResult<Self> {
         let items = Self {
             starts: starts.as_array().iter().map(|&start| start as usize).collect(),
             attributes: attributes.as_array().iter().map(|&each| each as u32).collect(),
@@ -58,7 +58,7 @@ impl Items {
         if fits { Ok(items) } else { Err(PyValueError::new_err("the arrays of the block do not fit")) }
     }
 
-    fn block(&self) -> Block<'_> {
+    pub(super) fn block(&self) -> Block<'_> {
         Block {
             starts: &self.starts,
             attributes: &self.attributes,

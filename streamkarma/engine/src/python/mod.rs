@@ -4,9 +4,12 @@ use pyo3::prelude::*;
 
 mod learner;
 mod state;
+mod subspace;
 
 /// What streamkarma runs for each event.
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<learner::Learner>()
+    module.add_class::<learner::Learner>()?;
+    module.add_class::<subspace::Subspace>()?;
+    module.add_function(wrap_pyfunction!(subspace::subspace, module)?)
 }
