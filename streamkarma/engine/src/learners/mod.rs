@@ -4,3 +4,4 @@ pub mod explicit;
 pub mod linear;
 pub mod mixture;
 pub mod products;
+pub mod subspace;

@@ -1,7 +1,9 @@
 //! Any learner, as Python sees it.
 
 use numpy::PyUntypedArrayMethods;
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray3};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray3, PyReadwriteArray2,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -63,18 +65,19 @@ pub type Arrays<'py> = (
 impl Items {
     /// ValueError if they do not fit each other.
     pub fn from_python((starts, attributes, coordinates, values): &Arrays) -> PyResult<Self> {
-        let items = Self {
-            starts: starts.as_array().iter().map(|&start| start as usize).collect(),
-            attributes: attributes.as_array().iter().map(|&each| each as u32).collect(),
-            coordinates: coordinates.as_array().iter().map(|&each| each as u32).collect(),
-            values: values.as_array().to_vec(),
-        };
-        let end = items.starts.last().copied().unwrap_or(0);
-        let fits = items.starts.is_sorted()
-            && [items.attributes.len(), items.coordinates.len(), items.values.len()]
-                .iter()
-                .all(|&length| end <= length);
-        if fits { Ok(items) } else { Err(PyValueError::new_err("the arrays of the block do not fit")) }
+        let starts: Vec<usize> = starts.as_array().iter().map(|&start| start as usize).collect();
+        let end = starts.last().copied().unwrap_or(0);
+        let fits = [attributes.len(), coordinates.len(), values.len()].iter().all(|&length| end <= length);
+        if !starts.is_sorted() || !fits {
+            return Err(PyValueError::new_err("the arrays of the block do not fit"));
+        }
+        // The arrays may have room for more events.
+        Ok(Self {
+            starts,
+            attributes: attributes.as_array().iter().take(end).map(|&each| each as u32).collect(),
+            coordinates: coordinates.as_array().iter().take(end).map(|&each| each as u32).collect(),
+            values: values.as_array().iter().take(end).copied().collect(),
+        })
     }
 
     /// To be walked through.
@@ -140,6 +143,25 @@ impl Learner {
         // What is learned needs no interpreter.
         py.detach(|| inner.run(&items.block(), &lessons, &mut scores, &mut losses));
         Ok((scores.into_pyarray(py).reshape([events, classes])?, losses.into_pyarray(py)))
+    }
+
+    /// Predict, then learn, one event; its scores are written into `scores`, shape (1, C).
+    fn step(
+        &mut self,
+        block: Arrays<'_>,
+        label: f64,
+        weight: f64,
+        delay: f64,
+        mut scores: PyReadwriteArray2<'_, f64>,
+    ) -> PyResult<f64> {
+        let items = Items::from_python(&block)?;
+        let inner = self.inner_mut()?;
+        let room = scores.as_slice_mut()?;
+        if items.block().len() != 1 || room.len() != inner.classes() {
+            return Err(PyValueError::new_err("one event has as many scores as there are classes"));
+        }
+        let lesson = Lesson { label, weight, delay, others: &[] };
+        Ok(inner.step(items.block().event(0), lesson, room))
     }
 
     /// Go to so many classes.

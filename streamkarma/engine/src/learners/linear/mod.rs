@@ -25,7 +25,7 @@ use crate::math::{log, pow};
 pub const LARGEST: f64 = 1e100;
 /// Where the global factor is multiplied into the arrays: long before anything overflows.
 const SMALLEST_SCALE: f64 = 1e-9;
-const LARGEST_GROWTH: f64 = 18_446_744_073_709_551_616.0; // 2^64
+pub(crate) const LARGEST_GROWTH: f64 = 18_446_744_073_709_551_616.0; // 2^64
 
 /// The kind of step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,66 @@
+//! A matrix that grows.
+
+/// Numbers in rows, one row after another.
+#[derive(Clone, Debug, Default)]
+pub struct Matrix {
+    width: usize,
+    values: Vec<f64>,
+}
+
+impl Matrix {
+    /// Zeros.
+    pub fn zeros(height: usize, width: usize) -> Self {
+        Self { width, values: vec![0.0; height * width] }
+    }
+
+    /// From rows one after another.
+    pub fn from_rows(width: usize, values: Vec<f64>) -> Self {
+        Self { width, values }
+    }
+
+    /// Columns.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// A row.
+    pub fn row(&self, i: usize) -> &[f64] {
+        &self.values[i * self.width..][..self.width]
+    }
+
+    /// A row, to be changed.
+    pub fn row_mut(&mut self, i: usize) -> &mut [f64] {
+        &mut self.values[i * self.width..][..self.width]
+    }
+
+    /// All numbers, row by row.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// All numbers, to be changed.
+    pub fn values_mut(&mut self) -> &mut Vec<f64> {
+        &mut self.values
+    }
+
+    /// The first rows and columns of a square matrix.
+    pub fn corner(&self, size: usize) -> Self {
+        let rows = self.values.chunks_exact(self.width.max(1)).take(size);
+        Self { width: size, values: rows.flat_map(|row| &row[..size]).copied().collect() }
+    }
+
+    /// Make a square matrix at least so large; what is new is 0. Sizes double, up to `most`.
+    pub fn grow_square(&mut self, size: usize, most: usize) {
+        if size <= self.width {
+            return;
+        }
+        let mut grown = Self::zeros(0, size.next_power_of_two().max(8).min(most).max(size));
+        grown.values.resize(grown.width * grown.width, 0.0);
+        for (target, row) in
+            grown.values.chunks_exact_mut(grown.width).zip(self.values.chunks_exact(self.width.max(1)))
+        {
+            target[..self.width].copy_from_slice(row);
+        }
+        *self = grown;
+    }
+}

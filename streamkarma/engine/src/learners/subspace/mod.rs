@@ -1,0 +1,329 @@
+//! A linear model on completed events, for data close to a subspace.
+//!
+//! This is what [H] competes with: f_{w,Q}(x_o) = w_o' Q_oo^+ x_o [H, Def. 2], which completes the event
+//! from what it observes and weighs the result. The completion comes from [`pairwise_moments`] while there
+//! are few coordinates, and from [`ppca`] beyond. The weights are those of AROW, see [`linear`], and learn
+//! from the first event on: what they learn of early, poor completions does not linger (to begin later,
+//! or to raise the variances with each new completion, erred more).
+//!
+//! With few coordinates it is the completed vector that is weighed. With many it is the latent z and, of
+//! what is observed, the residuals x_k - m_k - d_k F_k' z: the same hypotheses, since
+//!
+//! ```text
+//! w' x = Σ_{k in o} w_k (residual_k) + (Σ_k w_k d_k F_k)' z + w' m,
+//! ```
+//!
+//! with weights of its own for z, and nothing that costs as much as there are coordinates. By this
+//! identity the weights go over from the one to the other.
+
+mod cholesky;
+mod correlations;
+mod matrix;
+mod pairwise_moments;
+mod ppca;
+mod spectrum;
+mod state;
+mod uniform;
+mod widening;
+
+use self::pairwise_moments::PairwiseMoments;
+use self::ppca::{Ppca, next_noise};
+use super::linear::{self, LARGEST_GROWTH, LinearModel, Step, Update};
+use crate::block::Event;
+use crate::learner::{Fact, Learner, Lesson};
+use crate::loss::Loss;
+use crate::math::{dot, log, pow};
+use crate::state::{Refused, State};
+
+/// The owner of a coordinate that was not learned.
+const NOBODY: u32 = u32::MAX;
+
+/// The correlations are due for the first time after so many events, and again whenever there are so much
+/// more events than before.
+const FIRST_DUE: f64 = 10.0;
+const LATER_DUE: f64 = 0.1;
+
+/// An event counts at most so often in the moments: their sums must stay finite.
+const HEAVIEST: f64 = 1e6;
+
+/// How the learner is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Squared loss on targets, else the hinge on classes.
+    pub regression: bool,
+    /// Variance of the noise in AROW, above 0.
+    pub r: f64,
+    /// Weigh also which attributes are observed: for streams where that tells of the label.
+    pub indicators: bool,
+    /// How many events without any correlation each pair starts with, 0 or more.
+    pub shrink: f64,
+    /// Half-life in events, above 0; 0 for never.
+    pub forget: f64,
+    /// Most coordinates of which all pairs are kept, 1 or more; 1 for none but the constant's.
+    pub max_rank_dim: usize,
+    /// Dimension of the subspace beyond, 1 or more.
+    pub rank: usize,
+}
+
+impl Settings {
+    fn step(&self) -> Step {
+        let loss = if self.regression { Loss::Squared } else { Loss::Hinge };
+        let (update, half_life) = (Update::Arow, self.forget);
+        Step { update, loss, r: self.r, eta: 0.0, rho: 0.0, steepness: 0.0, half_life }
+    }
+}
+
+/// What is known about how coordinates go together.
+#[derive(Clone, Debug)]
+enum Form {
+    Pairs(PairwiseMoments),
+    Factor(Ppca),
+}
+
+/// A linear model on what is observed and, where it is missing, expected.
+///
+/// Latent i has place i in the weights, the value on coordinate k place r + 2 k, and the indicator that
+/// attribute a is observed place r + 2 a + 1, whichever of them are in use.
+#[derive(Clone, Debug)]
+pub struct Subspace {
+    settings: Settings,
+    /// Events learned, and at how many the correlations are due.
+    events: f64,
+    due: f64,
+    /// What an event of weight 1 adds to the counts; it grows so that what was before counts less.
+    growth: f64,
+    /// Variance of the noise, in units of a coordinate's own.
+    noise: f64,
+    /// The attribute of each coordinate seen.
+    owners: Vec<u32>,
+    /// By attribute: whether it was learned.
+    known: Vec<bool>,
+    form: Form,
+    model: LinearModel,
+    index: Vec<u32>,
+    phi: Vec<f64>,
+}
+
+impl Subspace {
+    /// A learner that has learned nothing.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            events: 0.0,
+            due: FIRST_DUE,
+            growth: 1.0,
+            noise: 1.0,
+            owners: Vec::new(),
+            known: Vec::new(),
+            form: Form::Pairs(PairwiseMoments::default()),
+            model: LinearModel::new(settings.step(), 1, settings.rank),
+            index: Vec::new(),
+            phi: Vec::new(),
+        }
+    }
+
+    /// Coordinates seen: 1 + the highest that was learned.
+    pub fn coordinates(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// Learn the subspace, not the weights, from an event without a label.
+    pub fn observe(&mut self, event: &Event) {
+        self.admit(event);
+        if let Form::Factor(ppca) = &mut self.form {
+            ppca.explain(&self.owners, self.noise, event);
+        }
+        self.learn(event, 1.0);
+    }
+
+    /// Complete an event, without learning: as many coordinates as `row` has.
+    ///
+    /// What is observed is kept; what is missing is its mean given that, 0 for what was never learned.
+    pub fn complete(&mut self, event: &Event, row: &mut [f64]) {
+        row.fill(0.0);
+        let seen = self.owners.len().min(row.len());
+        match &mut self.form {
+            Form::Pairs(moments) => {
+                self.phi.resize(self.owners.len(), 0.0);
+                moments.complete(&self.owners, self.noise, event, &mut self.phi);
+                row[..seen].copy_from_slice(&self.phi[..seen]);
+            }
+            Form::Factor(ppca) => {
+                ppca.explain(&self.owners, self.noise, event);
+                for (k, (value, &owner)) in row.iter_mut().zip(&self.owners).enumerate() {
+                    // Attributes ascend.
+                    if owner != NOBODY && event.attributes.binary_search(&owner).is_err() {
+                        let (mean, deviation) = ppca.moments(owner, k);
+                        *value = mean + deviation * dot(ppca.row(k), &ppca.posterior.mean);
+                    }
+                }
+            }
+        }
+        for (&k, value) in event.coordinates.iter().zip(event.values) {
+            if let Some(entry) = row.get_mut(k as usize) {
+                *entry = *value;
+            }
+        }
+    }
+
+    /// Take note of what an event to be learned has.
+    fn admit(&mut self, event: &Event) {
+        let highest = |places: &[u32]| places.iter().max().map_or(0, |&highest| highest as usize + 1);
+        let (attributes, coordinates) = (highest(event.attributes), highest(event.coordinates));
+        let beyond = attributes.max(coordinates) > self.settings.max_rank_dim;
+        if beyond && matches!(self.form, Form::Pairs(_)) {
+            self.go_wide();
+        }
+        if attributes > self.known.len() || coordinates > self.owners.len() {
+            self.grow(attributes.max(self.known.len()), coordinates.max(self.owners.len()));
+        }
+        for (&attribute, &coordinate) in event.attributes.iter().zip(event.coordinates) {
+            self.owners[coordinate as usize] = attribute;
+            self.known[attribute as usize] = true;
+        }
+    }
+
+    fn grow(&mut self, attributes: usize, coordinates: usize) {
+        self.owners.resize(coordinates, NOBODY);
+        self.known.resize(attributes, false);
+        match &mut self.form {
+            Form::Pairs(moments) => moments.grow(attributes, coordinates, self.settings.max_rank_dim),
+            Form::Factor(ppca) => ppca.grow(attributes, coordinates),
+        }
+        let most = attributes.max(coordinates);
+        if self.settings.rank + 2 * most > self.model.places() {
+            self.model.resize(self.settings.rank + 2 * most.next_power_of_two().max(8));
+        }
+    }
+
+    /// Write the features of an event.
+    fn write_features(&mut self, event: &Event) {
+        let rank = self.settings.rank as u32;
+        self.index.clear();
+        match &mut self.form {
+            Form::Pairs(moments) => {
+                self.phi.resize(self.owners.len(), 0.0);
+                moments.complete(&self.owners, self.noise, event, &mut self.phi);
+                self.index.extend((0..self.owners.len() as u32).map(|k| rank + 2 * k));
+            }
+            Form::Factor(ppca) => {
+                ppca.explain(&self.owners, self.noise, event);
+                self.phi.clear();
+                self.phi.extend(&ppca.posterior.mean);
+                self.index.extend(0..rank);
+                let explained = ppca.posterior.deviations.iter().zip(&ppca.posterior.residuals);
+                let items = event.coordinates.iter().zip(event.values).zip(explained);
+                for ((&k, &value), (deviation, residual)) in items {
+                    if self.owners.get(k as usize).is_some_and(|&owner| owner != NOBODY) {
+                        self.index.push(rank + 2 * k);
+                        // Coordinate 0 is the constant, which takes up all means.
+                        self.phi.push(if k > 0 { deviation * residual } else { value });
+                    }
+                }
+            }
+        }
+        if self.settings.indicators {
+            for &attribute in event.attributes {
+                if self.known.get(attribute as usize).is_some_and(|&is| is) {
+                    self.index.push(rank + 2 * attribute + 1);
+                    self.phi.push(1.0);
+                }
+            }
+        }
+    }
+
+    /// Learn the subspace; the event was admitted and, in factor form, explained.
+    fn learn(&mut self, event: &Event, weight: f64) {
+        self.events += 1.0;
+        let (weight, half_life) = (weight.min(HEAVIEST), self.settings.forget);
+        match &mut self.form {
+            Form::Pairs(moments) => moments.count(event, weight * self.growth),
+            Form::Factor(ppca) => {
+                let surprise = ppca.learn(event, self.noise, weight, self.growth);
+                let memory = if half_life > 0.0 { half_life / log(2.0) } else { f64::INFINITY };
+                self.noise = next_noise(self.noise, surprise, self.events.min(memory));
+            }
+        }
+        if half_life > 0.0 {
+            self.growth *= pow(2.0, 1.0 / half_life);
+            if self.growth > LARGEST_GROWTH {
+                self.rescale();
+            }
+        }
+        if matches!(self.form, Form::Pairs(_)) && self.events >= self.due {
+            self.update_correlations();
+        }
+    }
+
+    /// Bring the completion up to date.
+    fn update_correlations(&mut self) {
+        if let Form::Pairs(moments) = &mut self.form {
+            self.noise = moments.update_correlations(&self.owners, self.growth, self.settings.shrink);
+            let forget = self.settings.forget;
+            let memory = if forget > 0.0 { self.events.min(forget) } else { self.events };
+            self.due = self.events + (memory * LATER_DUE).floor().max(FIRST_DUE);
+        }
+    }
+
+    /// Divide all counts and sums by the growth and set it to 1.
+    fn rescale(&mut self) {
+        let inverse = 1.0 / self.growth;
+        let tables = match &mut self.form {
+            Form::Pairs(m) => vec![m.sums.values_mut(), m.counts.values_mut(), &mut m.value_counts],
+            Form::Factor(p) => vec![&mut p.observed, &mut p.value_counts, &mut p.sums, &mut p.squares],
+        };
+        for table in tables {
+            table.iter_mut().for_each(|entry| *entry *= inverse);
+        }
+        self.growth = 1.0;
+    }
+}
+
+impl Learner for Subspace {
+    fn classes(&self) -> usize {
+        self.model.classes()
+    }
+
+    fn steps(&self) -> u64 {
+        self.model.steps()
+    }
+
+    fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        if lesson.is_learned() {
+            self.admit(&event);
+        }
+        self.write_features(&event);
+        let loss = self.model.step(&self.index, &self.phi, &lesson, scores);
+        if lesson.is_learned() {
+            self.learn(&event, lesson.weight);
+        }
+        loss
+    }
+
+    fn widen(&mut self, classes: usize) {
+        self.model.widen(classes);
+    }
+
+    fn restart(&mut self, steps: u64) {
+        *self = Self::new(self.settings);
+        self.model.restart(steps, 1, self.settings.rank);
+    }
+
+    fn summary(&self) -> Vec<(&'static str, Fact)> {
+        let (rank, numbers) = match &self.form {
+            Form::Pairs(moments) => (Fact::Nothing, moments.numbers()),
+            Form::Factor(ppca) => (Fact::Count(self.settings.rank as u64), ppca.numbers()),
+        };
+        let places = 4 * self.owners.len() + self.known.len();
+        vec![("rank", rank), ("bytes", Fact::Count((8 * numbers + places) as u64 + self.model.bytes()))]
+    }
+
+    fn state(&self) -> State {
+        self.to_state()
+    }
+
+    fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
+        *self = Self::from_state(self.settings, state, attributes, coordinates)?;
+        Ok(())
+    }
+}

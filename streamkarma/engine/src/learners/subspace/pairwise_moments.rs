@@ -1,0 +1,163 @@
+//! Second moments of pairs observed together, and the conditional mean of what is missing.
+//!
+//! A pair of coordinates counts in the events that observe both of their attributes. A category that
+//! holds is 1 on its own coordinate and an observed 0 on its siblings, so counts belong to pairs of
+//! attributes, sums to pairs of coordinates, and an event adds |o|² of each. The constant is one of the
+//! coordinates: the first moments are its pairs.
+//!
+//! Now and then these become correlations R, see [`super::correlations`]. What is missing is filled by
+//! the conditional mean, in standard deviations from the mean:
+//!
+//! ```text
+//! z_m = R_mo (R_oo + noise I)^-1 z_o.
+//! ```
+//!
+//! It is Q_oo^+ of [H, Def. 2] where the data lie on a subspace Q that is known.
+//!
+//! Of an observed categorical attribute only the category that holds is conditioned on, not the zeros of
+//! its siblings: the regression on one indicator alone is the mean given that category, exactly; with all
+//! of them the matrix would be singular, and as wide as there are categories.
+
+use super::NOBODY;
+use super::cholesky::Cholesky;
+use super::matrix::Matrix;
+use crate::block::Event;
+
+/// Values are cut at so many standard deviations before they explain others: a variance may be older than
+/// the value.
+pub const FARTHEST: f64 = 30.0;
+
+/// A variance below this share of the mean square is what rounding left of none.
+pub const ROUNDING: f64 = 1e-12;
+
+/// What is known about coordinates and their attributes. The matrices may be larger than that.
+#[derive(Clone, Debug, Default)]
+pub struct PairwiseMoments {
+    /// Sums of products x_i x_j over the events that observe both, in the row of the later attribute.
+    pub sums: Matrix,
+    /// How many events those are, by attribute, in the row of the later one.
+    pub counts: Matrix,
+    /// In how many events a coordinate had the value.
+    pub value_counts: Vec<f64>,
+    /// Where its attribute is observed. From here on all is as of the last update of the correlations.
+    pub means: Vec<f64>,
+    /// Standard deviations; 0 says that nothing is known.
+    pub deviations: Vec<f64>,
+    /// Positive semidefinite.
+    pub correlations: Matrix,
+    workspace: Workspace,
+}
+
+/// What is reused from event to event.
+#[derive(Clone, Debug, Default)]
+struct Workspace {
+    /// By attribute: whether the event has it.
+    observed: Vec<bool>,
+    /// The coordinates that explain others, and their standardised values.
+    known: Vec<u32>,
+    z: Vec<f64>,
+    cholesky: Cholesky,
+}
+
+impl PairwiseMoments {
+    /// Make room for so many, up to `most`.
+    pub fn grow(&mut self, attributes: usize, coordinates: usize, most: usize) {
+        self.counts.grow_square(attributes, most);
+        self.sums.grow_square(coordinates, most);
+        self.correlations.grow_square(coordinates, most);
+        self.workspace.observed.resize(attributes, false);
+        for row in [&mut self.value_counts, &mut self.means, &mut self.deviations] {
+            row.resize(coordinates, 0.0);
+        }
+    }
+
+    /// Add one event, which counts `amount` times; there is room for what it has.
+    pub fn count(&mut self, event: &Event, amount: f64) {
+        let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
+        for (i, ((&attribute, &coordinate), value)) in items.enumerate() {
+            self.value_counts[coordinate as usize] += amount;
+            let counts = self.counts.row_mut(attribute as usize);
+            for &other in &event.attributes[..=i] {
+                counts[other as usize] += amount;
+            }
+            let (sums, part) = (self.sums.row_mut(coordinate as usize), amount * value);
+            for (&other, x) in event.coordinates[..=i].iter().zip(event.values) {
+                sums[other as usize] += part * x;
+            }
+        }
+    }
+
+    /// Fill `completed` from one event; it has as many coordinates as there are owners.
+    ///
+    /// What is observed is kept, of a category that holds the siblings are 0. Attributes and coordinates
+    /// that were never learned are passed over.
+    pub fn complete(&mut self, owners: &[u32], noise: f64, event: &Event, completed: &mut [f64]) {
+        self.mark(event, true);
+        self.explain(noise, event);
+        let Workspace { observed, known, z, .. } = &self.workspace;
+        multiply(&self.correlations, known, z, completed);
+        let moments = self.means.iter().zip(&self.deviations);
+        for ((value, &owner), (mean, deviation)) in completed.iter_mut().zip(owners).zip(moments) {
+            // Chosen from two values, not between two ways to go: half of those would be guessed wrong.
+            let expected = mean + deviation * *value;
+            let is_observed = observed.get(owner as usize).is_some_and(|&is| is);
+            *value = if is_observed { 0.0 } else { expected };
+        }
+        self.mark(event, false);
+        for (&k, x) in event.coordinates.iter().zip(event.values) {
+            if owners.get(k as usize).is_some_and(|&owner| owner != NOBODY) {
+                completed[k as usize] = *x;
+            }
+        }
+    }
+
+    /// Leave (R_oo + noise I)^-1 z_o in the workspace.
+    fn explain(&mut self, noise: f64, event: &Event) {
+        let Workspace { known, z, cholesky, .. } = &mut self.workspace;
+        known.clear();
+        z.clear();
+        for (&k, value) in event.coordinates.iter().zip(event.values) {
+            let deviation = self.deviations.get(k as usize).copied().unwrap_or(0.0);
+            if deviation > 0.0 {
+                known.push(k);
+                z.push(((value - self.means[k as usize]) / deviation).clamp(-FARTHEST, FARTHEST));
+            }
+        }
+        for (i, entries) in cholesky.rows(known.len()).enumerate() {
+            let row = self.correlations.row(known[i] as usize);
+            for (entry, &k) in entries.iter_mut().zip(&known[..=i]) {
+                *entry = row[k as usize];
+            }
+            entries[i] += noise;
+        }
+        cholesky.factorise();
+        cholesky.solve(z);
+    }
+
+    fn mark(&mut self, event: &Event, is_observed: bool) {
+        for &attribute in event.attributes {
+            if let Some(mark) = self.workspace.observed.get_mut(attribute as usize) {
+                *mark = is_observed;
+            }
+        }
+    }
+}
+
+/// R_mo z for every m; four rows a pass, a quarter of the traffic through `result`.
+fn multiply(matrix: &Matrix, places: &[u32], z: &[f64], result: &mut [f64]) {
+    result.fill(0.0);
+    let size = result.len();
+    let (quads, rest) = places.as_chunks::<4>();
+    let (z_quads, z_rest) = z.as_chunks::<4>();
+    for (places, z) in quads.iter().zip(z_quads) {
+        let [row0, row1, row2, row3] = places.map(|place| &matrix.row(place as usize)[..size]);
+        for (k, value) in result.iter_mut().enumerate() {
+            *value = *value + z[0] * row0[k] + z[1] * row1[k] + z[2] * row2[k] + z[3] * row3[k];
+        }
+    }
+    for (&place, z) in rest.iter().zip(z_rest) {
+        for (value, entry) in result.iter_mut().zip(matrix.row(place as usize)) {
+            *value += z * entry;
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Eigenvalues of symmetric matrices.
+//!
+//! nalgebra's decomposition adds, multiplies and takes square roots, in one order on every processor (its
+//! products of matrices do not, so there are none here).
+
+use nalgebra::{DMatrix, SymmetricEigen};
+
+use super::matrix::Matrix;
+use super::pairwise_moments::ROUNDING;
+
+/// So many iterations for each eigenvalue; two or three are needed.
+const PATIENCE: usize = 100;
+
+/// Eigenvalues, the largest first, and their eigenvectors. None if there are none to be found.
+fn decompose(matrix: &Matrix) -> Option<Vec<(f64, Vec<f64>)>> {
+    let size = matrix.width();
+    if size == 0 || !matrix.values().iter().all(|entry| entry.is_finite()) {
+        return None;
+    }
+    let copy = DMatrix::from_column_slice(size, size, matrix.values());
+    let found = SymmetricEigen::try_new(copy, f64::EPSILON, PATIENCE * size)?;
+    let vectors = found.eigenvectors.as_slice().chunks_exact(size).map(<[f64]>::to_vec);
+    let mut pairs: Vec<_> = found.eigenvalues.iter().copied().zip(vectors).collect();
+    pairs.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    Some(pairs)
+}
+
+/// What stands out of a symmetric matrix, positive semidefinite, and tau: minus the lowest eigenvalue, if
+/// that is below 0. Of a matrix that has no eigenvalues nothing stands out.
+pub fn project(matrix: &Matrix) -> (Matrix, f64) {
+    let mut projected = Matrix::zeros(matrix.width(), matrix.width());
+    let Some(pairs) = decompose(matrix) else { return (projected, 0.0) };
+    let tau = pairs.last().map_or(0.0, |(lowest, _)| (-lowest).max(0.0));
+    let kept = pairs.partition_point(|(value, _)| *value > tau);
+    for (value, vector) in &pairs[..kept] {
+        let rows = projected.values_mut().chunks_exact_mut(vector.len());
+        for (i, (row, x)) in rows.zip(vector).enumerate() {
+            let scaled = value * x;
+            for (entry, y) in row[..=i].iter_mut().zip(vector) {
+                *entry += scaled * y;
+            }
+        }
+    }
+    mirror(&mut projected);
+    (projected, tau)
+}
+
+/// The rows F, of up to `rank` columns, for which F F' is nearest to a semidefinite matrix.
+pub fn strongest(matrix: &Matrix, rank: usize) -> Matrix {
+    let mut pairs = decompose(matrix).unwrap_or_default();
+    pairs.truncate(rank);
+    pairs.retain(|(value, _)| *value > ROUNDING);
+    let mut rows = Matrix::zeros(matrix.width(), pairs.len());
+    for (c, (value, vector)) in pairs.iter().enumerate() {
+        for (k, x) in vector.iter().enumerate() {
+            rows.row_mut(k)[c] = x * value.sqrt();
+        }
+    }
+    rows
+}
+
+/// What is below the diagonal is put above it, too.
+fn mirror(matrix: &mut Matrix) {
+    let size = matrix.width();
+    let values = matrix.values_mut();
+    for i in 0..size {
+        for j in 0..i {
+            values[j * size + i] = values[i * size + j];
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The subspace learner.
+
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::learner::{Arrays, Items, Learner};
+use super::state::{from_python, to_python};
+use crate::learner::Learner as _;
+use crate::learners::subspace::{Settings, Subspace as Inner};
+
+/// A linear model on completed events; see `Settings` of `core.subspace`.
+#[pyfunction]
+#[pyo3(signature = (regression=false, r=10.0, indicators=false, shrink=5.0, forget=0.0, max_rank_dim=64, rank=16))]
+pub fn subspace(
+    regression: bool,
+    r: f64,
+    indicators: bool,
+    shrink: f64,
+    forget: f64,
+    max_rank_dim: usize,
+    rank: usize,
+) -> Learner {
+    Learner::of(Inner::new(Settings { regression, r, indicators, shrink, forget, max_rank_dim, rank }))
+}
+
+/// The subspace alone: what completes events.
+#[pyclass(module = "streamkarma._engine")]
+pub struct Subspace {
+    inner: Inner,
+}
+
+#[pymethods]
+impl Subspace {
+    #[new]
+    #[pyo3(signature = (shrink=5.0, forget=0.0, max_rank_dim=64, rank=16))]
+    fn new(shrink: f64, forget: f64, max_rank_dim: usize, rank: usize) -> Self {
+        let (regression, r, indicators) = (false, 1.0, false);
+        let settings = Settings { regression, r, indicators, shrink, forget, max_rank_dim, rank };
+        Self { inner: Inner::new(settings) }
+    }
+
+    /// Learn the subspace from the events of a block.
+    fn observe(&mut self, py: Python<'_>, block: Arrays<'_>) -> PyResult<()> {
+        let items = Items::from_python(&block)?;
+        py.detach(|| {
+            let block = items.block();
+            (0..block.len()).for_each(|t| self.inner.observe(&block.event(t)));
+        });
+        Ok(())
+    }
+
+    /// The completed events of a block, shape (T, K): K is 1 + the highest coordinate that was learned.
+    fn completed<'py>(&mut self, py: Python<'py>, block: Arrays<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let items = Items::from_python(&block)?;
+        let (events, width) = (items.block().len(), self.inner.coordinates());
+        let mut completed = vec![0.0; events * width];
+        py.detach(|| {
+            let block = items.block();
+            for (t, row) in completed.chunks_exact_mut(width.max(1)).enumerate() {
+                self.inner.complete(&block.event(t), row);
+            }
+        });
+        completed.into_pyarray(py).reshape([events, width])
+    }
+
+    /// Everything learned, as arrays by name.
+    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        to_python(py, self.inner.state())
+    }
+
+    /// Take over a state.
+    fn restore(&mut self, arrays: &Bound<'_, PyDict>, attributes: usize, coordinates: usize) -> PyResult<()> {
+        let state = from_python(arrays)?;
+        self.inner.restore(&state, attributes, coordinates).map_err(PyValueError::new_err)
+    }
+}
