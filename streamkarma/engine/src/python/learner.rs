@@ -11,6 +11,7 @@ use pyo3::types::PyDict;
 use super::state::{from_python, to_python};
 use crate::block::Block;
 use crate::learner::{self, Fact, Lesson};
+use crate::math;
 
 /// Scores of events, shape (T, C), and losses, shape (T,).
 pub type Run<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
@@ -146,6 +147,8 @@ impl Learner {
     }
 
     /// Predict, then learn, one event; its scores are written into `scores`, shape (1, C).
+    ///
+    /// Returns the logistic function of the first.
     fn step(
         &mut self,
         block: Arrays<'_>,
@@ -161,7 +164,8 @@ impl Learner {
             return Err(PyValueError::new_err("one event has as many scores as there are classes"));
         }
         let lesson = Lesson { label, weight, delay, others: &[] };
-        Ok(inner.step(items.block().event(0), lesson, room))
+        inner.step(items.block().event(0), lesson, room);
+        Ok(math::logistic(room[0]))
     }
 
     /// Go to so many classes.
