@@ -29,7 +29,6 @@ RULE = Rule(2, True, 1.0, 0.0, HINGE, 0.0, 0, MERGE)
 
 def model_of(attributes: int, gamma: int | None = None, **changes: Any) -> DoublingSupportVectors:
     model = DoublingSupportVectors(RULE._replace(**changes), False, Pace(gamma, 0.3, None))
-    model.reserve(attributes, attributes)
     return model
 
 

@@ -20,7 +20,8 @@ from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 
 from streamkarma.baselines.registry import named
-from streamkarma.core.loss import CLASSIFICATION, losses, multiclass_loss_and_slopes
+from streamkarma import _engine
+from streamkarma.core.loss import CLASSIFICATION
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
 from streamkarma.regret.hindsight import Fit, Table, compared, judged
@@ -69,7 +70,7 @@ class TestLosses:
     def test_they_are_the_learners(self, seed: int, loss: str) -> None:
         rng = np.random.default_rng(seed)
         one, y = 5 * rng.standard_normal((8, 1)), rng.integers(0, 2, 8).astype(float)
-        expected = losses(CLASSIFICATION[loss].code, one[:, 0], 2.0 * y - 1.0)
+        expected = _engine.losses(CLASSIFICATION[loss].code, one[:, 0], 2.0 * y - 1.0)
         assert suffered(loss, one, y) == pytest.approx(expected)
         many, of = 5 * rng.standard_normal((8, 4)), rng.integers(0, 4, 8)
         several = [multiclass_loss_and_slopes(CLASSIFICATION[loss].code, row, int(c), np.empty(4))

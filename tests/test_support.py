@@ -8,18 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkarma.core.karma import Rule
-from streamkarma.core.loss import (
-    CLASSIFICATION,
-    HINGE,
-    REGRESSION,
+from streamkarma.core.loss import CLASSIFICATION, HINGE, REGRESSION
+from streamkarma.core.support import PRUNING, Rule, SupportVectors
+from streamkarma.events.block import Block
+from tests.reference import (
+    Array,
+    algorithm_1,
+    explicit_features,
     loss_and_slope,
     multiclass_loss_and_slopes,
+    stream,
 )
-from streamkarma.core.pruning import MERGE, OLDEST, PRUNING, REMOVE
-from streamkarma.core.support import SupportVectors
-from streamkarma.events.block import Block
-from tests.reference import Array, algorithm_1, explicit_features, stream
 
 
 def block_of(rows: Array) -> Block:
@@ -31,9 +30,8 @@ def block_of(rows: Array) -> Block:
 
 
 def model_of(attributes: int, classes: int = 1, average: bool = False, **changes: Any) -> SupportVectors:
-    rule = Rule(2, True, 0.1, 0.0, HINGE, 0.0, 0, MERGE)._replace(**changes)
+    rule = Rule(2, True, 0.1, 0.0, HINGE, 0.0, 0, "merge")._replace(**changes)
     model = SupportVectors(rule, average)
-    model.reserve(attributes, attributes)
     if classes > 1:
         model.widen(classes)
     return model
@@ -119,11 +117,11 @@ def test_several_classes_are_algorithm_1_with_one_vector_each(loss: str, average
 @given(
     seed=st.integers(0, 10_000),
     cuts=st.lists(st.integers(0, 200), max_size=6),
-    pruning=st.sampled_from(list(PRUNING.values())),
+    pruning=st.sampled_from(PRUNING),
     average=st.booleans(),
 )
 def test_blocks_and_single_events_give_the_same_bits(
-    seed: int, cuts: list[int], pruning: int, average: bool
+    seed: int, cuts: list[int], pruning: str, average: bool
 ) -> None:
     rows, labels = stream(seed, 200, 6), np.sign(np.random.default_rng(seed).standard_normal(200))
     labels[::17] = np.nan
@@ -189,8 +187,8 @@ def _residual(basis: Array, target: Array) -> float:
     return float(((basis @ solution - target) ** 2).sum())
 
 
-@pytest.mark.parametrize("pruning", [MERGE, REMOVE, OLDEST])
-def test_memory_stays_once_the_budget_is_full(pruning: int) -> None:
+@pytest.mark.parametrize("pruning", ["merge", "remove", "oldest"])
+def test_memory_stays_once_the_budget_is_full(pruning: str) -> None:
     model = model_of(8, budget=16, pruning=pruning)
     sizes = []
     for seed in range(5):
@@ -202,7 +200,7 @@ def test_memory_stays_once_the_budget_is_full(pruning: int) -> None:
 
 
 def test_oldest_keeps_the_newest() -> None:
-    model = model_of(12, budget=4, pruning=OLDEST)
+    model = model_of(12, budget=4, pruning="oldest")
     rows = np.full((8, 12), np.nan)
     rows[np.arange(8), np.arange(8)] = 1.0
     model.run(block_of(rows), np.ones(8), np.ones(8))
@@ -210,7 +208,7 @@ def test_oldest_keeps_the_newest() -> None:
 
 
 def test_merging_where_nothing_overlaps_is_counted_as_removal() -> None:
-    model = model_of(12, budget=4, pruning=MERGE)
+    model = model_of(12, budget=4, pruning="merge")
     rows = np.full((8, 12), np.nan)
     rows[np.arange(8), np.arange(8)] = 1.0
     model.run(block_of(rows), np.ones(8), np.ones(8))
