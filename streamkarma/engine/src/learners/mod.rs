@@ -1,1 +1,3 @@
 //! The learners, one file or folder each.
+
+pub mod support_vectors;
