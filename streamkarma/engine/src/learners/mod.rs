@@ -5,3 +5,4 @@ pub mod linear;
 pub mod mixture;
 pub mod products;
 pub mod subspace;
+pub mod support_vectors;

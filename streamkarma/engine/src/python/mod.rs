@@ -9,6 +9,7 @@ mod loss;
 mod mixture;
 mod state;
 mod subspace;
+mod support_vectors;
 
 /// What streamkarma runs for each event.
 #[pymodule]
@@ -25,4 +26,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(mixture::calibrated, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::mixture, module)?)?;
     module.add_function(wrap_pyfunction!(subspace::subspace, module)?)
+    module.add_class::<learner::Learner>()?;
+    module.add_function(wrap_pyfunction!(support_vectors::support_vectors, module)?)?;
+    module.add_function(wrap_pyfunction!(support_vectors::doubling_support_vectors, module)?)
 }
