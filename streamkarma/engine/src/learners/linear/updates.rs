@@ -171,13 +171,10 @@ fn shrink(noise: f64, phi: &[f64], parts: &[f64], kept: &mut Vec<f64>) {
 /// From G in `moved`: what is added to it, and the steps. Apart from the table, as in [`shrink`].
 fn divide_by_root(growth: f64, eta: f64, slope: f64, phi: &[f64], added: &mut Vec<f64>, moved: &mut [f64]) {
     let inverse = 1.0 / growth;
-    added.clear();
-    added.extend(phi.iter().map(|x| {
+    added.resize(phi.len(), 0.0);
+    for ((moved, added), x) in moved.iter_mut().zip(added.iter_mut()).zip(phi) {
         let gradient = (slope * x).clamp(-LARGEST, LARGEST);
-        growth * gradient * gradient
-    }));
-    for ((moved, added), x) in moved.iter_mut().zip(added.iter()).zip(phi) {
-        let gradient = (slope * x).clamp(-LARGEST, LARGEST);
-        *moved = growth * eta * gradient / (START + inverse * (*moved + added)).sqrt();
+        *added = growth * gradient * gradient;
+        *moved = growth * eta * gradient / (START + inverse * (*moved + *added)).sqrt();
     }
 }
