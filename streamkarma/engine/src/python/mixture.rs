@@ -1,7 +1,8 @@
 //! Mixtures of learners.
 
-use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray3};
-use numpy::{PyUntypedArrayMethods, ndarray::Axis};
+use numpy::{
+    IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray3, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,7 +14,7 @@ use crate::learners::mixture::{self as engine, Calibrated, Mixture};
 /// A mixture of learners by name, which are parts of it from here on.
 ///
 /// `others` is for how many models from elsewhere there is a place; `forget` the half-life of what is learned
-/// about the experts, 0 for slow forgetting.
+/// about the experts, 0 for slow forgetting; `threads` how many experts may run at the same time.
 #[pyfunction]
 #[pyo3(signature = (experts, others=0, regression=false, forget=0.0, threads=1))]
 pub fn mixture(
@@ -84,7 +85,7 @@ impl Aggregator {
         labels: PyReadonlyArray1<'py, f64>,
         weights: PyReadonlyArray1<'py, f64>,
     ) -> PyResult<Run<'py>> {
-        let (labels, weights) = (labels.as_array(), weights.as_array());
+        let (labels, weights) = (labels.as_array().to_vec(), weights.as_array().to_vec());
         let (events, classes) = (labels.len(), self.inner.classes());
         if scores.shape() != [self.inner.experts(), events, classes] || weights.len() != events {
             let (shape, given) = (scores.shape(), weights.len());
@@ -96,10 +97,15 @@ impl Aggregator {
             return Err(PyValueError::new_err(format!("a label is none of {classes} classes")));
         }
         let scores = scores.as_array();
+        let scores = scores.as_standard_layout();
+        let said = scores.as_slice().unwrap_or_default();
         let (mut mixed, mut losses) = (vec![0.0; events * classes], vec![f64::NAN; events]);
         let mut row = vec![0.0; self.inner.experts() * classes];
         for (t, to) in mixed.chunks_exact_mut(classes).enumerate() {
-            row.iter_mut().zip(scores.index_axis(Axis(1), t)).for_each(|(to, score)| *to = *score);
+            for (e, row) in row.chunks_exact_mut(classes).enumerate() {
+                let place = (e * events + t) * classes;
+                row.iter_mut().zip(&said[place..]).for_each(|(to, score)| *to = *score);
+            }
             losses[t] = self.inner.step(&row, labels[t], weights[t], to);
         }
         Ok((mixed.into_pyarray(py).reshape([events, classes])?, losses.into_pyarray(py)))

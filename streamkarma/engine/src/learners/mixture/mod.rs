@@ -116,7 +116,7 @@ impl Mixture {
         let (own, foreign) = self.row.split_at_mut(self.experts.len() * classes);
         for (e, row) in own.chunks_exact_mut(classes).enumerate() {
             let place = (e * events + t) * classes;
-            row.copy_from_slice(&self.scores[place..place + classes]);
+            row.iter_mut().zip(&self.scores[place..]).for_each(|(to, score)| *to = *score);
         }
         foreign.fill(0.0);
         foreign.iter_mut().zip(others).for_each(|(to, score)| *to = *score);

@@ -42,7 +42,7 @@ impl Newton<'_> {
     ///
     /// `x` is the direction of the gradient; `slope` and `curvature` are g and q, times the weight of the
     /// event. Inlined, so that loops over few parameters are unrolled.
-    #[inline]
+    #[inline(always)]
     pub fn step(self, x: &[f64], slope: f64, curvature: f64) {
         let size = x.len();
         let gains = &mut self.gains[..size];
