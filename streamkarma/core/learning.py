@@ -24,6 +24,9 @@ class Core(ABC):
     A copy, and what is unpickled, is made from the same settings and takes over the state.
     """
 
+    #: How many models from elsewhere there are, whose scores are to be handed to ``run``.
+    others = 0
+
     def __init__(self) -> None:
         self.engine = self.make()
 

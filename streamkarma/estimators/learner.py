@@ -86,8 +86,10 @@ class Learner:
         -------
         The logistic function of the first score, all of which are in ``said`` then. None, and nothing is
         done, if the event has to go through a batch: if it has a string, a new name or a value that cannot
-        be used.
+        be used, or if models from elsewhere have to see it.
         """
+        if self.core.others:
+            return None
         single = self._ready or self._renewed()
         chance = single.one(record, label, weight)
         if chance is None:

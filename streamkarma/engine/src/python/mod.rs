@@ -25,8 +25,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(loss::multiclass_loss, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::calibrated, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::mixture, module)?)?;
-    module.add_function(wrap_pyfunction!(subspace::subspace, module)?)
-    module.add_class::<learner::Learner>()?;
-    module.add_function(wrap_pyfunction!(support_vectors::support_vectors, module)?)?;
-    module.add_function(wrap_pyfunction!(support_vectors::doubling_support_vectors, module)?)
+    module.add_function(wrap_pyfunction!(subspace::subspace, module)?)?;
+    module.add_function(wrap_pyfunction!(support_vectors::doubling_support_vectors, module)?)?;
+    module.add_function(wrap_pyfunction!(support_vectors::support_vectors, module)?)
 }
