@@ -63,7 +63,6 @@ def stream(seed: int, events: int, attributes: int, patterns: int | None = None)
     return rows
 
 
-
 def loss_and_slope(code: int, f: float, y: float) -> tuple[float, float]:
     """The loss of one score by the table in ``core.loss``, and its derivative."""
     lack, off = 1.0 - y * f, f - y

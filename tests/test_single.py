@@ -27,10 +27,10 @@ from streamkarma import (
     KARMARegressor,
     SubspaceClassifier,
     SubspaceRegressor,
+    _engine,
     load,
     save,
 )
-from streamkarma import _engine
 from streamkarma.errors import RecordError
 from streamkarma.estimators.judged import probabilities
 
