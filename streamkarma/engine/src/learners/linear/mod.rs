@@ -185,7 +185,11 @@ impl LinearModel {
         }
         self.classes = self.classes.max(classes);
         self.slopes.resize(self.classes, 0.0);
-        self.fit();
+        let (size, first) = (self.classes * self.places, self.first_moment());
+        self.weights.resize(size, 0.0);
+        if self.step.update != Update::Sgd {
+            self.second_moments.resize(size, first);
+        }
     }
 
     /// Go to so many places, with what is at those that stay.
@@ -251,17 +255,9 @@ impl LinearModel {
 
     /// As many weights as there are classes and places, all of them untouched.
     fn clear(&mut self) {
-        self.weights = Vec::new();
-        self.second_moments = Vec::new();
-        self.fit();
-    }
-
-    /// Append untouched weights, up to as many as there are classes and places.
-    fn fit(&mut self) {
         let (size, first) = (self.classes * self.places, self.first_moment());
-        self.weights.resize(size, 0.0);
-        if self.step.update != Update::Sgd {
-            self.second_moments.resize(size, first);
-        }
+        // Not resized: fresh zeros cost nothing before they are touched.
+        self.weights = vec![0.0; size];
+        self.second_moments = vec![first; if self.step.update == Update::Sgd { 0 } else { size }];
     }
 }
