@@ -11,9 +11,11 @@ impl Subspace {
     /// Begin a factor with the strongest directions of the pairs; scores stay, but for what it cannot
     /// explain. Where the correlations are mostly noise it begins anew; the first moments stay.
     pub(super) fn go_wide(&mut self) {
-        if !self.owners.is_empty() {
-            self.update_correlations();
+        if self.owners.is_empty() {
+            self.form = Form::Factor(Ppca::new(self.settings.rank));
+            return;
         }
+        self.update_correlations();
         let Form::Pairs(moments) = &self.form else { return };
         let (seen, rank) = (self.owners.len(), self.settings.rank);
         let mut ppca = factor_of(moments, rank, self.known.len(), seen);
