@@ -1,21 +1,24 @@
 //! Equations with a symmetric positive definite matrix.
 
 use super::pairwise_moments::ROUNDING;
+use crate::math::dot;
 
-/// A matrix as L L', L lower triangular.
+/// A matrix as U' U, U upper triangular.
 ///
-/// L' is kept above the diagonal, so that both substitutions run along rows. Neither looks beyond the
-/// entries it needs: a matrix that is not quite definite has its pivots held above 0.
+/// The pivots of a matrix that is not quite definite are held above 0.
 #[derive(Clone, Debug, Default)]
 pub struct Cholesky {
     size: usize,
     entries: Vec<f64>,
-    /// One over the diagonal of L.
+    /// One over the diagonal of U.
     inverse: Vec<f64>,
+    /// Rows of the inverse of U', and of the matrix.
+    inverse_rows: Vec<f64>,
+    inverse_matrix: Vec<f64>,
 }
 
 impl Cholesky {
-    /// Room for a matrix: its rows, of which what is up to the diagonal is to be filled in.
+    /// Room for a matrix: its rows, of which what is from the diagonal on is to be filled in.
     pub fn rows(&mut self, size: usize) -> std::slice::ChunksExactMut<'_, f64> {
         self.size = size;
         if self.entries.len() < size * size {
@@ -25,43 +28,98 @@ impl Cholesky {
         self.entries[..size * size].chunks_exact_mut(size.max(1))
     }
 
-    /// From the matrix that was filled in to its factors.
+    /// From the matrix that was filled in to its factor.
+    ///
+    /// Row by row, each taken from all that follow: these do not wait for one another.
     pub fn factorise(&mut self) {
         let size = self.size;
         for i in 0..size {
-            let (above, rest) = self.entries.split_at_mut(i * size);
-            let row = &mut rest[..=i];
-            for (j, earlier) in above.chunks_exact_mut(size).enumerate() {
-                let entry = row[j] * self.inverse[j];
-                row[j] = entry;
-                earlier[i] = entry;
-                // Includes the diagonal, from which the square goes.
-                for (entry_of_k, other) in row[j + 1..].iter_mut().zip(&earlier[j + 1..]) {
-                    *entry_of_k -= entry * other;
-                }
+            let (above, below) = self.entries.split_at_mut((i + 1) * size);
+            let row = &mut above[i * size + i..];
+            self.inverse[i] = 1.0 / row[0].max(ROUNDING).sqrt();
+            let row = &mut row[1..];
+            row.iter_mut().for_each(|entry| *entry *= self.inverse[i]);
+            for (j, target) in below.chunks_exact_mut(size).take(row.len()).enumerate() {
+                subtract(&mut target[i + 1 + j..], row[j], &row[j..]);
             }
-            self.inverse[i] = 1.0 / row[i].max(ROUNDING).sqrt();
         }
     }
 
-    /// x becomes the solution of L L' y = x.
+    /// x becomes the solution y of U' U y = x.
     pub fn solve(&self, x: &mut [f64]) {
-        let size = self.size;
-        let x = &mut x[..size];
-        let rows = self.entries[..size * size].chunks_exact(size.max(1)).zip(&self.inverse);
+        let x = &mut x[..self.size];
+        let rows = self.entries.chunks_exact(self.size.max(1)).zip(&self.inverse).take(self.size);
         for (i, (row, inverse)) in rows.clone().enumerate() {
             let value = x[i] * inverse;
             x[i] = value;
-            for (later, entry) in x[i + 1..].iter_mut().zip(&row[i + 1..]) {
-                *later -= entry * value;
-            }
+            subtract(&mut x[i + 1..], value, &row[i + 1..]);
         }
         for (i, (row, inverse)) in rows.enumerate().rev() {
-            let value = x[i] * inverse;
-            x[i] = value;
-            for (earlier, entry) in x[..i].iter_mut().zip(row) {
-                *earlier -= entry * value;
+            x[i] = (x[i] - dot(&row[i + 1..], &x[i + 1..])) * inverse;
+        }
+    }
+
+    /// Find the inverse of the matrix, for [`Self::add_solution`].
+    pub fn invert(&mut self) {
+        let size = self.size;
+        self.inverse_rows.clear();
+        self.inverse_rows.resize(size * size, 0.0);
+        for (i, entries) in self.entries.chunks_exact(size.max(1)).take(size).enumerate() {
+            let (above, below) = self.inverse_rows.split_at_mut((i + 1) * size);
+            let row = &mut above[i * size..][..=i];
+            row[i] = 1.0;
+            row.iter_mut().for_each(|entry| *entry *= self.inverse[i]);
+            for (target, entry) in below.chunks_exact_mut(size).zip(&entries[i + 1..]) {
+                subtract(&mut target[..=i], *entry, row);
             }
         }
+        self.inverse_matrix.clear();
+        self.inverse_matrix.resize(size * size, 0.0);
+        for (first, quad) in self.inverse_rows.chunks(4 * size.max(1)).enumerate() {
+            // Beyond, these rows are 0.
+            let end = (4 * first + 4).min(size);
+            for (i, entries) in self.inverse_matrix.chunks_exact_mut(size).take(end).enumerate() {
+                let mut column = [0.0; 4];
+                column.iter_mut().zip(quad.chunks_exact(size)).for_each(|(x, row)| *x = row[i]);
+                add_rows(&mut entries[..end], &column[..quad.len() / size], quad, size);
+            }
+        }
+    }
+
+    /// Add the solution y of U' U y = x, by the inverse.
+    pub fn add_solution(&self, x: &[f64], result: &mut [f64]) {
+        add_rows(result, x, &self.inverse_matrix, self.size);
+    }
+}
+
+/// Add rows of a width, each with its factor, to as many columns as `target` has; four rows in a pass.
+fn add_rows(target: &mut [f64], factors: &[f64], rows: &[f64], width: usize) {
+    let (quads, rest) = factors.as_chunks::<4>();
+    let mut rows = rows.chunks_exact(width.max(1));
+    for factors in quads {
+        if let (Some(row0), Some(row1), Some(row2), Some(row3)) =
+            (rows.next(), rows.next(), rows.next(), rows.next())
+        {
+            add_four(target, *factors, [row0, row1, row2, row3]);
+        }
+    }
+    for (factor, row) in rest.iter().zip(rows) {
+        subtract(target, -factor, row);
+    }
+}
+
+/// Add four rows, each with its factor, in one pass.
+pub fn add_four(target: &mut [f64], factors: [f64; 4], rows: [&[f64]; 4]) {
+    let [row0, row1, row2, row3] = rows.map(|row| &row[..target.len()]);
+    let [x0, x1, x2, x3] = factors;
+    for (k, entry) in target.iter_mut().enumerate() {
+        *entry += (x0 * row0[k] + x1 * row1[k]) + (x2 * row2[k] + x3 * row3[k]);
+    }
+}
+
+/// Subtract a row times a factor.
+fn subtract(target: &mut [f64], factor: f64, row: &[f64]) {
+    for (entry, other) in target.iter_mut().zip(row) {
+        *entry -= factor * other;
     }
 }

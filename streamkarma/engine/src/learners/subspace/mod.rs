@@ -23,6 +23,8 @@ mod pairwise_moments;
 mod ppca;
 mod spectrum;
 mod state;
+#[cfg(test)]
+mod tests;
 mod uniform;
 mod widening;
 

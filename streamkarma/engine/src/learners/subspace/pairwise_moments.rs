@@ -125,7 +125,7 @@ impl PairwiseMoments {
         }
         for (i, entries) in cholesky.rows(known.len()).enumerate() {
             let row = self.correlations.row(known[i] as usize);
-            for (entry, &k) in entries.iter_mut().zip(&known[..=i]) {
+            for (entry, &k) in entries.iter_mut().zip(known.iter()).skip(i) {
                 *entry = row[k as usize];
             }
             entries[i] += noise;

@@ -25,7 +25,7 @@
 //!
 //! [T] Tipping, Bishop: Probabilistic Principal Component Analysis, JRSS B 61, 1999.
 
-use super::cholesky::Cholesky;
+use super::cholesky::{Cholesky, add_four};
 use super::correlations::LEAST_NOISE;
 use super::pairwise_moments::{FARTHEST, ROUNDING};
 use super::uniform::Uniform;
@@ -161,12 +161,9 @@ impl Ppca {
         }
         let (quads, rest) = known.as_chunks::<4>();
         for quad in quads {
-            let [row0, row1, row2, row3] = quad.map(|k| self.row(k as usize));
+            let rows = quad.map(|k| self.row(k as usize));
             for (i, entries) in cholesky.rows(self.rank).enumerate() {
-                let (x0, x1, x2, x3) = (row0[i], row1[i], row2[i], row3[i]);
-                for (k, entry) in entries.iter_mut().enumerate() {
-                    *entry += (x0 * row0[k] + x1 * row1[k]) + (x2 * row2[k] + x3 * row3[k]);
-                }
+                add_four(&mut entries[i..], rows.map(|row| row[i]), rows.map(|row| &row[i..]));
             }
         }
         for &k in rest {
@@ -194,6 +191,7 @@ impl Ppca {
         let energy = 1.0 + dot(mean, mean);
         let amount = weight * growth;
         let mut surprise = 0.0;
+        cholesky.invert();
         let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
         for (((&a, &k), value), (deviation, residual)) in items.zip(deviations.iter().zip(residuals.iter())) {
             let (a, k) = (a as usize, k as usize);
@@ -206,8 +204,8 @@ impl Ppca {
             }
             let row = &mut self.rows[k * self.rank..][..self.rank];
             pull.clear();
-            pull.extend_from_slice(row);
-            cholesky.solve(pull);
+            pull.resize(self.rank, 0.0);
+            cholesky.add_solution(row, pull);
             surprise += residual * residual + noise * dot(row, pull);
             let eta = weight * pow(self.value_counts[k] / growth + FIRST_STEPS, STEP_POWER);
             let share = self.value_counts[k] / self.observed[a];

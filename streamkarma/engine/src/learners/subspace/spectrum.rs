@@ -32,13 +32,11 @@ pub fn project(matrix: &Matrix) -> (Matrix, f64) {
     let Some(pairs) = decompose(matrix) else { return (projected, 0.0) };
     let tau = pairs.last().map_or(0.0, |(lowest, _)| (-lowest).max(0.0));
     let kept = pairs.partition_point(|(value, _)| *value > tau);
-    for (value, vector) in &pairs[..kept] {
-        let rows = projected.values_mut().chunks_exact_mut(vector.len());
-        for (i, (row, x)) in rows.zip(vector).enumerate() {
-            let scaled = value * x;
-            for (entry, y) in row[..=i].iter_mut().zip(vector) {
-                *entry += scaled * y;
-            }
+    // Row by row: a row stays in the cache while all vectors are added to it.
+    for i in 0..matrix.width() {
+        for (value, vector) in &pairs[..kept] {
+            let scaled = value * vector[i];
+            projected.row_mut(i)[..=i].iter_mut().zip(vector).for_each(|(entry, x)| *entry += scaled * x);
         }
     }
     mirror(&mut projected);

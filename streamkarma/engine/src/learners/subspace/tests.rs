@@ -1,0 +1,229 @@
+use super::cholesky::Cholesky;
+use super::matrix::Matrix;
+use super::spectrum::{project, strongest};
+use super::*;
+use crate::block::Block;
+use crate::state::Array;
+
+const SETTINGS: Settings = Settings {
+    regression: false,
+    r: 10.0,
+    indicators: true,
+    shrink: 5.0,
+    forget: 0.0,
+    max_rank_dim: 64,
+    rank: 4,
+};
+
+/// Events and labels of a stream.
+struct Stream {
+    starts: Vec<usize>,
+    places: Vec<u32>,
+    values: Vec<f64>,
+    labels: Vec<f64>,
+    complete: Vec<Vec<f64>>,
+}
+
+/// Vectors of a plane, half of their entries missing, each attribute on the coordinate of its number.
+fn low_rank(events: usize, columns: usize) -> Stream {
+    let mut random = uniform::Uniform::new(-1.0, 1.0);
+    let basis: Vec<[f64; 2]> = (0..columns).map(|_| [random.draw(), random.draw()]).collect();
+    let (starts, nothing) = (vec![0], Vec::new);
+    let mut stream =
+        Stream { starts, places: Vec::new(), values: nothing(), labels: nothing(), complete: Vec::new() };
+    for _ in 0..events {
+        let z = [random.draw(), random.draw()];
+        let row: Vec<f64> = basis.iter().map(|b| b[0] * z[0] + b[1] * z[1]).collect();
+        stream.places.push(0);
+        stream.values.push(1.0);
+        for (j, x) in row.iter().enumerate().filter(|_| random.draw() > 0.0) {
+            stream.places.push(j as u32 + 1);
+            stream.values.push(*x);
+        }
+        stream.starts.push(stream.places.len());
+        stream.labels.push(if row.iter().sum::<f64>() > 0.0 { 1.0 } else { -1.0 });
+        stream.complete.push(row);
+    }
+    stream
+}
+
+impl Stream {
+    fn block(&self) -> Block<'_> {
+        let (starts, places, values) = (&self.starts, &self.places, &self.values);
+        Block { starts, attributes: places, coordinates: places, values }
+    }
+
+    /// Learn events, and return the scores.
+    fn teach(&self, model: &mut Subspace, events: std::ops::Range<usize>) -> Vec<f64> {
+        let mut score = [0.0];
+        let scores = events.map(|t| {
+            let lesson = Lesson { label: self.labels[t], ..Lesson::NONE };
+            model.step(self.block().event(t), lesson, &mut score);
+            score[0]
+        });
+        scores.collect()
+    }
+}
+
+fn in_both_forms(check: impl Fn(Settings)) {
+    [64, 7, 1].into_iter().for_each(|max_rank_dim| check(Settings { max_rank_dim, ..SETTINGS }));
+}
+
+#[test]
+fn a_subspace_is_found_and_weighed() {
+    let stream = low_rank(4000, 10);
+    in_both_forms(|settings| {
+        let mut model = Subspace::new(settings);
+        let scores = stream.teach(&mut model, 0..4000);
+        let wrong =
+            scores.iter().zip(&stream.labels).skip(2000).filter(|(score, label)| **score * **label <= 0.0);
+        assert!(wrong.count() < 160);
+        let (mut away, mut size, mut row) = (0.0, 0.0, [0.0; 11]);
+        for t in 3000..4000 {
+            model.complete(&stream.block().event(t), &mut row);
+            for (x, y) in row[1..].iter().zip(&stream.complete[t]) {
+                away += (x - y) * (x - y);
+                size += y * y;
+            }
+        }
+        assert!(away < 0.1 * size, "{away} of {size}");
+    });
+}
+
+#[test]
+fn observing_teaches_the_subspace_and_not_the_weights() {
+    let stream = low_rank(50, 10);
+    in_both_forms(|settings| {
+        let (mut taught, mut observing) = (Subspace::new(settings), Subspace::new(settings));
+        stream.teach(&mut taught, 0..50);
+        (0..50).for_each(|t| observing.observe(&stream.block().event(t)));
+        let (mut taught, mut observed) = (taught.state(), observing.state());
+        for name in ["weights", "spread", "steps"] {
+            assert_ne!(taught.0.remove(name), observed.0.remove(name));
+        }
+        assert_eq!(taught, observed);
+        assert_eq!(observing.steps(), 0);
+    });
+}
+
+#[test]
+fn a_state_goes_around() {
+    let stream = low_rank(300, 10);
+    in_both_forms(|settings| {
+        let settings = Settings { forget: 20.0, ..settings };
+        let (mut one, mut other) = (Subspace::new(settings), Subspace::new(settings));
+        stream.teach(&mut one, 0..200);
+        other.restore(&one.state(), 11, 11).unwrap();
+        assert_eq!(one.state(), other.state());
+        assert_eq!(stream.teach(&mut one, 200..300), stream.teach(&mut other, 200..300));
+        assert_eq!(one.state(), other.state());
+    });
+}
+
+#[test]
+fn no_number_of_a_state_can_do_harm() {
+    let stream = low_rank(40, 10);
+    in_both_forms(|settings| {
+        let mut model = Subspace::new(settings);
+        stream.teach(&mut model, 0..30);
+        let state = model.state();
+        for (name, number) in state.0.keys().flat_map(|name| [(name, 1e300), (name, -7.0), (name, f64::NAN)])
+        {
+            for at in [0, 1, 2, 3, 4, 5, 30] {
+                let mut forged = state.clone();
+                match forged.0.get_mut(name) {
+                    Some(Array::F64(values, _)) => values.get_mut(at).into_iter().for_each(|x| *x = number),
+                    Some(Array::I32(values, _)) => {
+                        values.get_mut(at).into_iter().for_each(|x| *x = number as i32)
+                    }
+                    _ => unreachable!(),
+                }
+                let mut other = Subspace::new(settings);
+                if other.restore(&forged, 11, 11).is_ok() {
+                    stream.teach(&mut other, 30..40);
+                    other.complete(&stream.block().event(0), &mut [0.0; 20]);
+                }
+            }
+            let mut less = state.clone();
+            less.0.remove(name);
+            assert!(Subspace::new(settings).restore(&less, 11, 11).is_err());
+        }
+        assert!(Subspace::new(settings).restore(&state, 10, 11).is_err());
+        assert!(Subspace::new(settings).restore(&state, 11, 10).is_err());
+    });
+}
+
+#[test]
+fn what_was_never_learned_is_passed_over() {
+    let stream = low_rank(100, 10);
+    in_both_forms(|settings| {
+        let mut model = Subspace::new(settings);
+        let (far, values) = ([0, 3, 11, (1 << 31) - 1], [1.0, 0.5, 2.0, 9.0]);
+        let more = Event { attributes: &far, coordinates: &far, values: &values };
+        let known = Event { attributes: &far[..2], coordinates: &far[..2], values: &values[..2] };
+        let (mut one, mut other) = ([9.0], [9.0]);
+        assert!(model.step(more, Lesson::NONE, &mut one).is_nan());
+        assert_eq!(one, [0.0]);
+        stream.teach(&mut model, 0..100);
+        model.step(more, Lesson::NONE, &mut one);
+        model.step(known, Lesson::NONE, &mut other);
+        assert_eq!(one, other);
+        let (mut rows, before) = ([[0.0; 11]; 2], model.state());
+        model.complete(&more, &mut rows[0]);
+        model.complete(&known, &mut rows[1]);
+        assert_eq!(rows[0], rows[1]);
+        model.step(more, Lesson { label: 1.0, weight: 0.0, ..Lesson::NONE }, &mut one);
+        assert_eq!(model.state(), before);
+    });
+}
+
+#[test]
+fn scores_stay_when_the_form_changes() {
+    let stream = low_rank(1000, 10);
+    let mut model = Subspace::new(Settings { rank: 10, ..SETTINGS });
+    stream.teach(&mut model, 0..900);
+    let mut wide = model.clone();
+    wide.go_wide();
+    let (mut score, mut other) = ([0.0], [0.0]);
+    for t in 900..1000 {
+        model.step(stream.block().event(t), Lesson::NONE, &mut score);
+        wide.step(stream.block().event(t), Lesson::NONE, &mut other);
+        assert!((score[0] - other[0]).abs() < 0.3, "{score:?} {other:?}");
+    }
+}
+
+#[test]
+fn equations_are_solved() {
+    let mut random = uniform::Uniform::new(-1.0, 1.0);
+    for size in 0..12 {
+        let rows: Vec<Vec<f64>> = (0..size).map(|_| (0..size).map(|_| random.draw()).collect()).collect();
+        let entry = |i: usize, j: usize| dot(&rows[i], &rows[j]) + f64::from(i == j);
+        let mut cholesky = Cholesky::default();
+        for (i, row) in cholesky.rows(size).enumerate() {
+            (i..size).for_each(|j| row[j] = entry(i, j));
+        }
+        cholesky.factorise();
+        let right: Vec<f64> = (0..size).map(|_| random.draw()).collect();
+        let (mut solved, mut by_inverse) = (right.clone(), vec![0.0; size]);
+        cholesky.solve(&mut solved);
+        cholesky.invert();
+        cholesky.add_solution(&right, &mut by_inverse);
+        for i in 0..size {
+            let back: f64 = (0..size).map(|j| entry(i, j) * solved[j]).sum();
+            assert!((back - right[i]).abs() < 1e-9);
+            assert!((by_inverse[i] - solved[i]).abs() < 1e-9);
+        }
+    }
+}
+
+#[test]
+fn what_stands_out_is_kept() {
+    let matrix = Matrix::from_rows(2, vec![1.0, 2.0, 2.0, 1.0]);
+    let (nearest, tau) = project(&matrix);
+    assert!((tau - 1.0).abs() < 1e-12);
+    assert!(nearest.values().iter().all(|entry| (entry - 1.5).abs() < 1e-12));
+    let rows = strongest(&nearest, 2);
+    assert_eq!(rows.width(), 1);
+    assert!((rows.row(0)[0] * rows.row(1)[0] - 1.5).abs() < 1e-12);
+    assert_eq!(project(&Matrix::from_rows(1, vec![f64::NAN])).1, 0.0);
+}
