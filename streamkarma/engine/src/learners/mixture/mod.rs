@@ -97,16 +97,16 @@ impl Mixture {
         // Some take longer than others: who is done takes the next.
         let queue = Mutex::new(work);
         let take = || queue.lock().ok()?.next();
-        let toil = || {
+        let worker = || {
             while let Some((((_, expert), scores), losses)) = take() {
                 expert.run(block, lessons, scores, losses);
             }
         };
         std::thread::scope(|scope| {
             for _ in 1..threads {
-                scope.spawn(toil);
+                scope.spawn(worker);
             }
-            toil();
+            worker();
         });
     }
 

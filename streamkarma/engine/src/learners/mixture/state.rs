@@ -47,10 +47,14 @@ impl Aggregator {
     /// If the arrays contradict each other or this aggregator, which is then as it was.
     pub fn restore(&mut self, state: &State) -> Result<(), Refused> {
         let columns = match state.f64s("offsets").map_err(|_| CONTRADICTION)? {
-            (_, &[experts, columns]) if experts == self.experts => columns,
+            // No room is made for more than is there.
+            (values, &[experts, columns])
+                if experts == self.experts && experts.checked_mul(columns) == Some(values.len()) =>
+            {
+                columns
+            }
             _ => return Err(CONTRADICTION.to_owned()),
         };
-        // Experts are as many as arrays have rows, so that there are no more columns than numbers.
         ensure(columns != 1 && !(columns > 0 && self.regression), CONTRADICTION)?;
         ensure(state.0.len() == ARRAYS, CONTRADICTION)?;
         let mut restored = Self::begin(self.experts, columns.max(1), self.regression, self.forgetting);
