@@ -110,7 +110,7 @@ impl Stream {
 
     fn lessons(&self) -> Vec<Lesson<'_>> {
         let lesson = |t: usize| Lesson {
-            label: if t % 7 == 0 { f64::NAN } else { self.labels[t] },
+            label: if t.is_multiple_of(7) { f64::NAN } else { self.labels[t] },
             weight: (t % 5) as f64 / 2.0,
             delay: (t % 3) as f64,
             others: &self.values[9 * t..9 * t + 3],
