@@ -5,20 +5,39 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkarma.core.adaptive import ADAGRAD, AROW, FACTOR, START, Step, learn, new_clock, predict
-from streamkarma.core.loss import HINGE, LOGISTIC
-from tests.reference import Array
+from streamkarma.core.explicit import ADAGRAD, AROW, Explicit, Step
+from streamkarma.core.learning import Arrays
+from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
+from tests.reference import Array, loss_and_slope, multiclass_loss_and_slopes
+from tests.test_explicit import START, Items, block_of
 
 PLACES = 40
 
 
-def features(rng: np.random.Generator, size: int, repeated: bool) -> tuple[Array, Array]:
-    index = rng.choice(PLACES, size, replace=repeated)
-    return index.astype(np.int64), rng.standard_normal(size)
+def event_of(rng: np.random.Generator, size: int) -> tuple[Items, Array, Array]:
+    """An event, the places of its features with gamma = 1, the constant's first, and their values."""
+    index = np.sort(rng.choice(np.arange(1, PLACES), size, replace=False))
+    phi = rng.standard_normal(size)
+    items = [(int(k), int(k), float(x)) for k, x in zip(index, phi, strict=True)]
+    return items, np.array([0, *index]), np.array([1.0, *phi])
 
 
-def sigma_of(growth: float, spread: Array) -> Array:
-    return np.minimum(1.0, growth * spread)
+def model_of(step: Step, weights: Array, spread: Array, growth: float) -> Explicit:
+    """A model that stands at these weights; ``growth`` is of all variances, and of 1 / w and 1 / G."""
+    model = Explicit(1, False, step)
+    arrays = model.arrays()
+    arrays |= {"weights": weights, "spread": spread, "clock": np.array([9.0, growth])}
+    arrays |= {"known": np.array([PLACES, PLACES]), "index": np.arange(PLACES)}
+    model.restore(arrays, PLACES, PLACES)
+    return model
+
+
+def learned(model: Explicit, items: Items, label: float, weight: float) -> tuple[Array, Arrays]:
+    """The scores, and the state when the event is learned."""
+    scores, _ = model.run(block_of([items]), np.array([label]), np.array([weight]))
+    arrays = model.arrays()
+    assert arrays["clock"][0] == 10.0
+    return scores[0], arrays
 
 
 @settings(max_examples=40, deadline=None)
@@ -26,63 +45,72 @@ def sigma_of(growth: float, spread: Array) -> Array:
        growth=st.sampled_from([1.0, 1.7]))  # fmt: skip
 def test_arow_is_what_its_formulas_say(seed: int, size: int, classes: int, growth: float) -> None:
     rng = np.random.default_rng(seed)
-    step, clock = Step(AROW, HINGE, 2.0, 0.0, 0.0, 0.0, 0.0), new_clock()
-    clock[FACTOR] = growth
     weights, spread = rng.standard_normal((classes, PLACES)), rng.uniform(0.1, 1.0, (classes, PLACES))
-    index, phi = features(rng, size, False)
-    slopes = np.array([1.0, 0.0, -1.0])[:classes]
-    loss, weight = 0.8, 3.0
-    noise = step.r / weight
-    touched = [c for c in range(classes) if slopes[c]]
-    variance = sum((sigma_of(growth, spread[c, index]) * phi**2).sum() for c in touched)
+    items, index, phi = event_of(rng, size)
+    scores, slopes = weights[:, index] @ phi, np.zeros(classes)
+    if classes == 1:
+        loss, slopes[0] = loss_and_slope(HINGE, scores[0], 1.0)
+    else:
+        loss = multiclass_loss_and_slopes(HINGE, scores, 1, slopes)
+    noise = 2.0 / 3.0
+    sigma = np.minimum(1.0, growth * spread[:, index])
+    touched = slopes != 0.0
+    variance = (sigma[touched] * phi**2).sum()
     expected, left = weights.copy(), spread.copy()
-    for c in touched:
-        sigma = sigma_of(growth, spread[c, index])
-        expected[c, index] -= slopes[c] * loss / (variance + noise) * sigma * phi
-        left[c, index] = 1 / (1 / sigma + phi**2 / noise) / growth
-    learn(step, clock, weights, spread, index, phi, loss, slopes, weight, np.empty((2, 21)))
-    np.testing.assert_allclose(weights, expected, rtol=1e-12)
-    np.testing.assert_allclose(spread, left, rtol=1e-12)
+    expected[:, index] -= slopes[:, None] * loss / (variance + noise) * sigma * phi
+    left[np.ix_(touched, index)] = (1 / (1 / sigma + phi**2 / noise) / growth)[touched]
+    model = model_of(Step(AROW, HINGE, 2.0, 0.0, 0.0, 0.0, 0.0), weights, spread, growth)
+    predicted, state = learned(model, items, 1.0, 3.0)
+    np.testing.assert_allclose(predicted, scores, atol=1e-12)
+    np.testing.assert_allclose(state["weights"], expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(state["spread"], left, rtol=1e-10)
 
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(0, 21), growth=st.sampled_from([1.0, 1.7]))
 def test_adagrad_is_what_its_formulas_say(seed: int, size: int, growth: float) -> None:
     rng = np.random.default_rng(seed)
-    step, clock = Step(ADAGRAD, LOGISTIC, 1.0, 0.3, 0.0, 0.0, 0.0), new_clock()
-    clock[FACTOR] = growth
     weights, spread = rng.standard_normal((1, PLACES)), rng.uniform(0.0, 5.0, (1, PLACES))
-    index, phi = features(rng, size, False)
-    gradient = -0.6 * 2.0 * phi
-    squares = spread[0, index] / growth + gradient**2
-    expected = weights[0, index] / growth - 0.3 * gradient / np.sqrt(START + squares)
-    learn(step, clock, weights, spread, index, phi, 0.0, np.array([-0.6]), 2.0, np.empty((2, 21)))
-    np.testing.assert_allclose(weights[0, index] / growth, expected, rtol=1e-12)
-    np.testing.assert_allclose(spread[0, index] / growth, squares, rtol=1e-12)
+    items, index, phi = event_of(rng, size)
+    score = weights[0, index] / growth @ phi
+    gradient = 2.0 * loss_and_slope(LOGISTIC, score, 1.0)[1] * phi
+    expected, left = weights[0] / growth, spread[0] / growth
+    left[index] += gradient**2
+    expected[index] -= 0.3 * gradient / np.sqrt(START + left[index])
+    model = model_of(Step(ADAGRAD, LOGISTIC, 1.0, 0.3, 0.0, 0.0, 0.0), weights, spread, growth)
+    predicted, state = learned(model, items, 1.0, 2.0)
+    np.testing.assert_allclose(predicted[0], score, atol=1e-12)
+    np.testing.assert_allclose(state["weights"][0] / growth, expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(state["spread"][0] / growth, left, rtol=1e-10)
 
 
 @pytest.mark.parametrize("update", [AROW, ADAGRAD])
 def test_features_that_meet_in_a_place_all_count(update: int) -> None:
+    step, label = Step(update, SQUARED, 1.0, 0.1, 0.0, 0.0, 0.0), np.ones(1)
+    # A hashed table, in which this attribute and the constant have the same place.
+    for attribute in range(256, 4096):
+        model = Explicit(1, False, step, table_bits=8)
+        model.run(block_of([[(attribute, attribute, 1.0)]]), label, label)
+        if len(model.arrays()["index"]) == 1:
+            break
     rng = np.random.default_rng(7)
-    step = Step(update, HINGE, 1.0, 0.1, 0.0, 0.0, 0.0)
-    weights, spread = np.zeros((1, 2)), np.full((1, 2), 1.0 if update == AROW else 0.0)
-    together = np.zeros(2, np.int64)
     for _ in range(200):
-        before = spread[0, 0]
-        phi = rng.uniform(0.5, 2.0, 2)
-        learn(step, new_clock(), weights, spread, together, phi, 1.0, np.array([-1.0]), 1.0, np.empty((2, 2)))
-        alone = before / (1 + before * phi.max() ** 2) if update == AROW else before + phi.max() ** 2
+        before, value = model.arrays(), rng.uniform(0.5, 2.0)
+        scores, _ = model.run(block_of([[(attribute, attribute, value)]]), label, label)
+        assert scores[0, 0] == pytest.approx(float(before["weights"][0, 0]) * (1.0 + value))
+        most, gradient = max(1.0, value) ** 2, 2.0 * (scores[0, 0] - 1.0)
+        old, new = before["spread"][0, 0], model.arrays()["spread"][0, 0]
         # Less variance than after the larger alone, a larger sum of squares.
-        assert 0.0 < spread[0, 0] < alone if update == AROW else spread[0, 0] > alone
-    assert weights[0, 0] > 0.0
-    assert weights[0, 1] == 0.0
+        assert 0.0 < new < old / (1 + old * most) if update == AROW else new > old + gradient**2 * most
+    assert model.summary()["hashed"] == 1
+    assert model.arrays()["index"].shape == (1,)
 
 
 @settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), size=st.integers(0, 21), repeated=st.booleans())
-def test_a_score_is_a_sum_over_the_features(seed: int, size: int, repeated: bool) -> None:
+@given(seed=st.integers(0, 2**32 - 1), size=st.integers(0, 21))
+def test_a_score_is_a_sum_over_the_features(seed: int, size: int) -> None:
     rng = np.random.default_rng(seed)
-    index, phi = features(rng, size, repeated)
-    weights, scores = rng.standard_normal((3, PLACES)), np.empty(3)
-    predict(Step(AROW, HINGE, 1.0, 0.0, 0.0, 0.0, 0.0), new_clock(), weights, index, phi, scores)
-    np.testing.assert_allclose(scores, weights[:, index] @ phi, atol=1e-12)
+    items, index, phi = event_of(rng, size)
+    weights = rng.standard_normal((3, PLACES))
+    model = model_of(Step(AROW, HINGE, 1.0, 0.0, 0.0, 0.0, 0.0), weights, np.ones((3, PLACES)), 1.0)
+    np.testing.assert_allclose(model.scores(block_of([items]))[0], weights[:, index] @ phi, atol=1e-12)

@@ -2,21 +2,29 @@ from __future__ import annotations
 
 from itertools import pairwise
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkarma.core import products
-from streamkarma.core.adaptive import ADAGRAD, AROW
-from streamkarma.core.explicit import Explicit
+from streamkarma.core.explicit import ADAGRAD, AROW, SGD, Explicit, Products
 from streamkarma.core.loss import SQUARED
-from streamkarma.core.products import MOST, PLACES, Products
-from streamkarma.events.block import Block
 from tests.reference import Array, stream
-from tests.test_explicit import Items, block_of, labels_of, mixed, numeric, step_of
+from tests.test_explicit import (
+    LINEAR,
+    Items,
+    block_of,
+    labels_of,
+    mixed,
+    numeric,
+    products_of_features,
+    same_state,
+    step_of,
+)
+
+#: Places of products are taken modulo this prime.
+PLACES = 1_073_741_789
 
 #: Past every name that was learned; see ``events.vocabulary.PASSING``.
 UNKNOWN = 1 << 30
@@ -29,12 +37,7 @@ def model_of(update: int = AROW, classes: int = 1, table_bits: int = 18, **chang
     return model
 
 
-def same_state(one: Products, other: Products) -> bool:
-    left, right = one.arrays(), other.arrays()
-    return all(left[name].tobytes() == right[name].tobytes() for name in left)
-
-
-def features(items: Items, room: int, most: int = MOST) -> Array:
+def features(items: Items, room: int) -> Array:
     """By the definition: the lower triangle of x x', the constant and its product with x first."""
     x, there = np.zeros(room), np.zeros(room, bool)
     for coordinate, value in [(0, 1.0), *[item[1:] for item in items]]:
@@ -42,38 +45,17 @@ def features(items: Items, room: int, most: int = MOST) -> Array:
     every = np.outer(x, x)
     np.fill_diagonal(every, np.where(there, (x * x - 1) / np.sqrt(2), 0.0))
     every[0, 0] = 1.0
-    if (len(items) + 1) * (len(items) + 2) // 2 > most:
-        every[1:, 1:] = 0.0
     return every[np.tril_indices(room)]
 
 
-def handed_on(block: Block) -> list[tuple[list[int], Array, set[int]]]:
-    """Places, values and attributes of the features that the linear model is given, by event."""
-    model, events = model_of(), len(block.starts) - 1
-    with patch.object(model._linear, "run", return_value=(np.zeros((1, 1)), np.zeros(1))) as run:
-        model.run(block, np.ones(events), np.ones(events))
-    parts = [call.args[0] for call in run.call_args_list]
-    assert all(len(made.values) <= products.MOST or len(made.starts) == 2 for made in parts)
-    return [
-        (made.coordinates[a:b].tolist(), made.values[a:b], set(made.attributes[a:b].tolist()))
-        for made in parts
-        for a, b in pairwise(made.starts)
-    ]
-
-
-@settings(deadline=None, max_examples=60)
-@given(seed=st.integers(0, 10_000), most=st.sampled_from([1, 5, 6, 10, 28, MOST]))
-def test_features_are_the_values_their_products_and_centred_squares(seed: int, most: int) -> None:
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 10_000))
+def test_features_are_the_values_their_products_and_centred_squares(seed: int) -> None:
     events = [*mixed(seed, 10, 3), *mixed(seed + 1, 10, 7)]
-    with patch.object(products, "MOST", most):
-        made = handed_on(block_of(events))
-    assert len(made) == len(events)
-    for items, (places, values, attributes) in zip(events, made, strict=True):
-        vector = np.zeros(73 * 74 // 2)
-        vector[places] = values
-        assert attributes == {0}
-        assert len(set(places)) == len(places)
-        np.testing.assert_allclose(vector, features(items, 73, most), rtol=1e-14)
+    phi = np.array([features(items, 73) for items in events])
+    phi /= np.linalg.norm(phi, axis=1, keepdims=True)
+    made = products_of_features(events, model_of(SGD, **LINEAR))
+    np.testing.assert_allclose(made, phi @ phi.T, atol=1e-12)
 
 
 @settings(deadline=None, max_examples=25)
@@ -119,13 +101,12 @@ def test_scores_are_those_of_the_linear_model_on_products_made_by_hand(
 @given(
     seed=st.integers(0, 10_000),
     cuts=st.lists(st.integers(0, 120), max_size=6),
-    most=st.sampled_from([1, 15, 40, MOST]),
     classes=st.sampled_from([1, 3]),
     table_bits=st.sampled_from([8, 18]),
     half_life=st.sampled_from([0.0, 1.0, 30.0]),
 )
 def test_blocks_single_events_and_going_around_give_the_same_bits(
-    seed: int, cuts: list[int], most: int, classes: int, table_bits: int, half_life: float
+    seed: int, cuts: list[int], classes: int, table_bits: int, half_life: float
 ) -> None:
     events = [*mixed(seed, 40, 2), *mixed(seed + 1, 40, 4), *mixed(seed + 2, 40, 7)]
     labels, weights = labels_of(seed, 120, classes), np.ones(120)
@@ -134,34 +115,35 @@ def test_blocks_single_events_and_going_around_give_the_same_bits(
         model_of(classes=classes, table_bits=table_bits, half_life=half_life) for _ in range(4)
     )
     block = block_of(events)
-    with patch.object(products, "MOST", most):
-        scores, losses = whole.run(block, labels, weights)
-        for begin, end in pairwise(sorted({0, 120, *cuts})):
-            # Not from 0 on, as the parts of a block are.
-            part = block._replace(starts=block.starts[begin : end + 1])
-            for model in (pieces, resumed):
-                some, lost = model.run(part, labels[begin:end], weights[begin:end])
-                assert some.tobytes() == scores[begin:end].tobytes()
-                assert lost.tobytes() == losses[begin:end].tobytes()
-            resumed = model_of(table_bits=table_bits, half_life=half_life)
-            resumed.restore(pieces.arrays(), 8, 73)
-        for t in range(120):
-            single.run(block_of(events[t : t + 1]), labels[t : t + 1], weights[t : t + 1])
+    scores, losses = whole.run(block, labels, weights)
+    for begin, end in pairwise(sorted({0, 120, *cuts})):
+        # Not from 0 on, as the parts of a block are.
+        part = block._replace(starts=block.starts[begin : end + 1])
+        for model in (pieces, resumed):
+            some, lost = model.run(part, labels[begin:end], weights[begin:end])
+            assert some.tobytes() == scores[begin:end].tobytes()
+            assert lost.tobytes() == losses[begin:end].tobytes()
+        resumed = model_of(table_bits=table_bits, half_life=half_life)
+        resumed.restore(pieces.arrays(), 8, 73)
+    for t in range(120):
+        single.run(block_of(events[t : t + 1]), labels[t : t + 1], weights[t : t + 1])
     assert same_state(whole, pieces)
     assert same_state(whole, resumed)
     assert same_state(whole, single)
 
 
 def test_events_of_too_many_products_are_taken_without() -> None:
-    # With the constant 1,023 and 1,024 items: one fewer, one more than there is room for.
-    rows, labels = np.random.default_rng(2).standard_normal((4, 1023)), np.array([1.0, -1.0, 1.0, -1.0])
-    rows[:2, 7] = np.nan
-    sizes = [len(places) for places, _, _ in handed_on(block_of(numeric(rows)))]
-    assert sizes == [1023 * 1024 // 2] * 2 + [1024] * 2
+    # With the constant 1,024 items: one more than there is room for.
+    rows, labels = np.random.default_rng(2).standard_normal((2, 1023)), np.array([1.0, -1.0])
     model, linear = model_of(table_bits=20), Explicit(1, True, step_of(AROW), 18)
-    scores, _ = model.run(block_of(numeric(rows[2:])), labels[2:], np.ones(2))
-    expected, _ = linear.run(block_of(numeric(rows[2:])), labels[2:], np.ones(2))
+    scores, _ = model.run(block_of(numeric(rows)), labels, np.ones(2))
+    expected, _ = linear.run(block_of(numeric(rows)), labels, np.ones(2))
     assert scores.tobytes() == expected.tobytes()
+    assert len(model.arrays()["index"]) == 1024
+    rows[:, 7] = np.nan
+    model.restart(0)
+    model.run(block_of(numeric(rows)), labels, np.ones(2))
+    assert len(model.arrays()["index"]) == 1023 * 1024 // 2
 
 
 def test_predicting_weight_zero_and_names_never_learned_leave_no_trace() -> None:
@@ -193,11 +175,17 @@ def test_widening_keeps_the_difference_of_the_scores(table_bits: int) -> None:
 
 
 def test_places_do_not_overflow_however_many_coordinates() -> None:
-    far = [1, 46_338, 46_339, 46_340, 46_341, 65_535, 65_536, 10**6, 1 << 29, PLACES - 1]
-    event: Items = [(a, k, float(a)) for a, k in enumerate(far, 1)]
-    ((places, _, _),) = handed_on(block_of([[*event, (99, PLACES, 1.0), (100, UNKNOWN, 1.0)]]))
-    every = [0, *far]
-    assert sorted(places) == sorted((h * (h + 1) // 2 + i) % PLACES for h in every for i in every if i <= h)
+    far = [0, 46_338, 46_339, 46_340, 46_341, 65_535, 65_536, 10**6, 1 << 29, PLACES - 2]
+    assert len({(h * (h + 1) // 2 + i) % PLACES for h in far for i in far if i <= h}) == 55  # none meet
+    near = numeric(stream(12, 20, 9))
+    moved = [[(a, far[k], x) for a, k, x in items] for items in near]
+    unknown = [[*items, (99, PLACES, 1.0), (100, UNKNOWN, 1.0)] for items in moved]
+    model = model_of(SGD, table_bits=22, **LINEAR)
+    phi = np.array([features(items, 10) for items in near])
+    phi /= np.linalg.norm(phi, axis=1, keepdims=True)
+    for events in (moved, unknown):
+        made = products_of_features(events, model, hashed=True)
+        np.testing.assert_allclose(made, phi @ phi.T, atol=1e-12)
 
 
 @pytest.mark.parametrize("coordinates", [46_339, 46_340, 60_000])
