@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from streamkarma.core.subspace import Settings, Subspace
+from streamkarma.core.subspace import Completion, Settings, Subspace
 from streamkarma.events.block import Block
 from tests.reference import Array
 
 FORMS = {"pairs": 64, "factor": 1}
+
+#: Places in the array "clock" of a state: events learned, at how many the completion is next brought up to
+#: date, what an event of weight 1 adds to the counts, and the variance of the noise.
+EVENTS, DUE, GROWTH, NOISE = range(4)
 
 
 def block_of(rows: Array) -> Block:
@@ -34,12 +38,31 @@ def categorical_block(columns: Array) -> tuple[Block, int]:
     return Block(np.array(starts), attributes, coordinates, np.ones(len(items))), 1 + 2 * levels
 
 
-def model_of(columns: int, classes: int = 1, **changes: Any) -> Subspace:
+def model_of(classes: int = 1, **changes: Any) -> Subspace:
     model = Subspace(Settings(**changes))
-    model.reserve(columns + 1, columns + 1)
     if classes > 1:
         model.widen(classes)
     return model
+
+
+def completion_of(model: Subspace) -> Completion:
+    """What completes the events of a model."""
+    completion = Completion(model.settings)
+    completion.engine.restore(model.arrays(), 1 << 31, 1 << 31)
+    return completion
+
+
+def is_wide(model: Subspace) -> bool:
+    """Whether it has gone over to the factor."""
+    return model.summary()["rank"] is not None
+
+
+def due(events: int) -> int:
+    """After how many events, that many or more, a completion that forgets nothing is up to date."""
+    count = 10
+    while count < events:
+        count += max(10, count // 10)
+    return count
 
 
 def low_rank(seed: int, events: int, columns: int, rank: int, observed: float = 0.5) -> tuple[Array, Array]:
@@ -54,14 +77,14 @@ def signs(full: Array, seed: int = 0) -> Array:
     return np.sign(full @ np.random.default_rng(seed).standard_normal(full.shape[1]))
 
 
-def error(model: Subspace, rows: Array, full: Array) -> float:
+def error(model: Completion, rows: Array, full: Array) -> float:
     """Root mean square of the completion where it is missing, in units of that of the data."""
     missing = np.isnan(rows)
-    away = model.completed(block_of(rows))[:, 1:] - full
+    away = model.completed(block_of(rows), full.shape[1] + 1)[:, 1:] - full
     return float(np.sqrt((away[missing] ** 2).mean() / (full**2).mean()))
 
 
-def same_state(one: Subspace, other: Subspace) -> bool:
+def same_state(one: Subspace | Completion, other: Subspace | Completion) -> bool:
     left, right = one.arrays(), other.arrays()
     return left.keys() == right.keys() and all(left[name].tobytes() == right[name].tobytes() for name in left)
 

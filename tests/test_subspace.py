@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkarma.core.completing import run_block
-from streamkarma.core.space import EVENTS
-from streamkarma.core.subspace import Settings, Subspace
+from streamkarma.core.subspace import Completion, Settings, Subspace
 from streamkarma.events.block import Block
 from tests.reference import Array, stream
 from tests.subspaces import (
+    EVENTS,
     FORMS,
     block_of,
     categorical_block,
+    completion_of,
     error,
+    is_wide,
     low_rank,
     model_of,
     same_state,
@@ -42,28 +43,30 @@ def test_blocks_and_single_events_give_the_same_bits(
     labels = np.sign(np.random.default_rng(seed).standard_normal(200))
     labels[::17] = np.nan
     whole, pieces = (
-        model_of(n, max_rank_dim=bound, indicators=indicators, forget=forget, rank=3) for n in (8, 0)
+        model_of(max_rank_dim=bound, indicators=indicators, forget=forget, rank=3) for _ in range(2)
     )
     block = block_of(rows)
     scores, losses = whole.run(block, labels, np.ones(200))
     for begin, end in pairwise(sorted({0, 200, *cuts, *range(40, 70)})):
         part = block._replace(starts=block.starts[begin : end + 1])
-        reached = int(block.coordinates[: part.starts[-1]].max()) + 1
         some, lost = pieces.run(part, labels[begin:end], np.ones(end - begin))
         assert some.tobytes() == scores[begin:end].tobytes()
         assert lost.tobytes() == losses[begin:end].tobytes()
-    assert whole.wide == (bound < 9)
+    assert is_wide(whole) == (bound < 9)
     assert same_state(whole, pieces)
 
 
 def test_going_over_to_the_factor_keeps_the_scores() -> None:
     full, rows = low_rank(7, 4000, 12, 3)
-    model = model_of(13, max_rank_dim=13, rank=6)
+    model = model_of(max_rank_dim=13, rank=6)
     train(model, rows, signs(full))
     before = model.scores(block_of(rows[:500]))[:, 0]
-    model._go_wide()
+    assert not is_wide(model)
+    # One coordinate too many, in an event that says next to nothing.
+    one = Block(np.array([0, 2]), np.int32([0, 13]), np.int32([0, 13]), np.ones(2))
+    model.run(one, np.ones(1), np.array([1e-9]))
     after = model.scores(block_of(rows[:500]))[:, 0]
-    assert model.wide
+    assert is_wide(model)
     assert np.corrcoef(before, after)[0, 1] > 0.99
     assert np.mean(np.sign(before) == np.sign(after)) > 0.97
 
@@ -72,7 +75,7 @@ def test_going_over_to_the_factor_keeps_the_scores() -> None:
 def test_it_learns_what_the_complete_data_would_have_told(form: str) -> None:
     full, rows = low_rank(8, 6000, 15, 3)
     labels = signs(full)
-    scores, losses = train(model_of(15, max_rank_dim=FORMS[form], rank=5), rows, labels)
+    scores, losses = train(model_of(max_rank_dim=FORMS[form], rank=5), rows, labels)
     assert np.mean(scores[3000:, 0] * labels[3000:] <= 0) < 0.06
     assert losses == pytest.approx(np.maximum(0.0, 1.0 - scores[:, 0] * labels))
 
@@ -82,13 +85,13 @@ def test_several_classes_and_targets_are_learned(form: str) -> None:
     full, rows = low_rank(9, 6000, 15, 3)
     outputs = full @ np.random.default_rng(1).standard_normal((15, 3))
     labels = outputs.argmax(axis=1).astype(float)
-    scores, losses = train(model_of(15, 3, max_rank_dim=FORMS[form], rank=5), rows, labels)
+    scores, losses = train(model_of(3, max_rank_dim=FORMS[form], rank=5), rows, labels)
     assert np.mean(scores[3000:].argmax(axis=1) != labels[3000:]) < 0.1
     true, late = labels.astype(int), slice(3000, None)
     rival = np.where(np.eye(3)[true] > 0, -np.inf, scores).max(axis=1)
     np.testing.assert_allclose(losses, np.maximum(0.0, 1.0 + rival - scores[np.arange(6000), true]))
     targets = outputs[:, 0] / outputs[:, 0].std()
-    scores, losses = train(model_of(15, max_rank_dim=FORMS[form], rank=5, regression=True), rows, targets)
+    scores, losses = train(model_of(max_rank_dim=FORMS[form], rank=5, regression=True), rows, targets)
     assert losses[late].mean() < 0.1
     np.testing.assert_allclose(losses, (scores[:, 0] - targets) ** 2)
 
@@ -99,7 +102,7 @@ def test_indicators_see_what_absence_tells() -> None:
     rows[(labels > 0) & (rng.random(3000) < 0.9), 2] = np.nan
     wrong = {
         (indicators, bound): np.mean(
-            train(model_of(4, indicators=indicators, max_rank_dim=bound, rank=2), rows, labels)[0][1000:, 0]
+            train(model_of(indicators=indicators, max_rank_dim=bound, rank=2), rows, labels)[0][1000:, 0]
             * labels[1000:] <= 0
         )
         for indicators in (True, False) for bound in FORMS.values()
@@ -114,10 +117,10 @@ def test_forgetting_follows_a_subspace_that_changes(form: str) -> None:
     after, seen_after = low_rank(12, 8000, 10, 2)
     errors = {}
     for forget in (0.0, 300.0):
-        model = model_of(10, forget=forget, max_rank_dim=FORMS[form], rank=3)
+        model = model_of(forget=forget, max_rank_dim=FORMS[form], rank=3)
         train(model, seen_before, signs(before))
         train(model, seen_after, signs(after, 1))
-        errors[forget] = error(model, seen_after[-1000:], after[-1000:])
+        errors[forget] = error(completion_of(model), seen_after[-1000:], after[-1000:])
     assert errors[300.0] < 0.75 * errors[0.0]
 
 
@@ -127,7 +130,7 @@ def test_state_goes_around(form: str, classes: int) -> None:
     rows, labels = stream(13, 333, 6), np.random.default_rng(13).integers(0, 3, 333).astype(float)
     if classes == 1:
         labels = np.sign(labels - 0.5)
-    one, other = (model_of(6, classes, max_rank_dim=FORMS[form], rank=3, forget=100.0) for _ in range(2))
+    one, other = (model_of(classes, max_rank_dim=FORMS[form], rank=3, forget=100.0) for _ in range(2))
     train(one, rows[:200], labels[:200])
     other.restore(one.arrays(), 7, 7)
     assert same_state(one, other)
@@ -159,27 +162,27 @@ def test_state_goes_around(form: str, classes: int) -> None:
     ],
 )
 def test_a_state_that_contradicts_itself_is_refused(form: str, name: str, change: Any) -> None:
-    model = model_of(6, max_rank_dim=FORMS[form], rank=3)
+    model = model_of(max_rank_dim=FORMS[form], rank=3)
     train(model, stream(14, 30, 6), np.ones(30))
     arrays = {**model.arrays()}
     arrays[name] = change(arrays[name])
     with pytest.raises(ValueError, match="contradicts"):
-        model_of(6, max_rank_dim=FORMS[form], rank=3).restore(arrays, 7, 7)
+        model_of(max_rank_dim=FORMS[form], rank=3).restore(arrays, 7, 7)
     del arrays[name]
     with pytest.raises(ValueError, match="contradicts"):
         model.restore(arrays, 7, 7)
 
 
 def test_a_state_of_more_pairs_than_are_kept_is_refused() -> None:
-    model = model_of(6)
+    model = model_of()
     train(model, stream(14, 30, 6), np.ones(30))
     with pytest.raises(ValueError, match="contradicts"):
-        model_of(6, max_rank_dim=5).restore(model.arrays(), 7, 7)
+        model_of(max_rank_dim=5).restore(model.arrays(), 7, 7)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_widening_keeps_the_difference_of_the_scores(form: str) -> None:
-    model, rows = model_of(5, max_rank_dim=FORMS[form]), stream(15, 60, 5)
+    model, rows = model_of(max_rank_dim=FORMS[form]), stream(15, 60, 5)
     train(model, rows, np.sign(np.random.default_rng(5).standard_normal(60)))
     before = model.scores(block_of(rows))[:, 0]
     model.widen(3)
@@ -192,48 +195,52 @@ def test_widening_keeps_the_difference_of_the_scores(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_not_learned_leaves_no_trace(form: str) -> None:
     rows, labels = stream(16, 100, 5), np.sign(np.random.default_rng(16).standard_normal(100))
-    model, other = (model_of(5, max_rank_dim=FORMS[form], rank=3) for _ in range(2))
+    model, other = (model_of(max_rank_dim=FORMS[form], rank=3) for _ in range(2))
     train(model, rows, labels)
     twice = block_of(np.repeat(rows, 2, axis=0))
     other.run(twice, np.repeat(labels, 2), np.tile([1.0, 0.0], 100))
     other.run(twice, np.full(200, np.nan), np.ones(200))
     other.scores(twice)
-    other.completed(twice)
     assert same_state(model, other)
     assert model.steps == other.steps == 100
+    completion, fresh = completion_of(model), completion_of(model)
+    completion.completed(twice, 6)
+    assert same_state(completion, fresh)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_unknown_names_are_passed_over(form: str) -> None:
-    model = model_of(4, max_rank_dim=FORMS[form], indicators=True)
+    model = model_of(max_rank_dim=FORMS[form], indicators=True)
     train(model, stream(17, 100, 4), np.ones(100))
     known = Block(np.array([0, 2]), np.int32([0, 2]), np.int32([0, 2]), np.array([1.0, 0.5]))
     more = Block(np.array([0, 4]), np.int32([0, 2, 1 << 30, 2**30 + 1]), np.int32([0, 2, 99, 1 << 30]),
                  np.array([1.0, 0.5, 3.0, 1.0]))  # fmt: skip
     assert model.scores(known).tobytes() == model.scores(more).tobytes()
-    assert model.completed(known).tobytes() == model.completed(more).tobytes()
+    completion = completion_of(model)
+    assert completion.completed(known, 5).tobytes() == completion.completed(more, 5).tobytes()
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_observing_teaches_the_subspace_and_not_the_weights(form: str) -> None:
     full, rows = low_rank(18, 3000, 8, 2)
-    model = model_of(8, max_rank_dim=FORMS[form], rank=3)
+    model = Completion(Settings(max_rank_dim=FORMS[form], rank=3))
     model.observe(block_of(rows))
-    assert model.steps == 0
-    assert not model.model.weights.any()
+    arrays = model.arrays()
+    assert (arrays["steps"][0], arrays["clock"][EVENTS]) == (0, 3000)
+    assert not arrays["weights"].any()
     assert error(model, rows, full) < 0.5
     observed = ~np.isnan(rows)
-    assert (model.completed(block_of(rows))[:, 1:][observed] == rows[observed]).all()
+    assert (model.completed(block_of(rows), 9)[:, 1:][observed] == rows[observed]).all()
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_restarting_forgets_all_but_the_steps(form: str) -> None:
-    model, fresh = (model_of(5, max_rank_dim=FORMS[form]) for _ in range(2))
+    model, fresh = (model_of(max_rank_dim=FORMS[form]) for _ in range(2))
     train(model, stream(19, 50, 5), np.ones(50))
     model.widen(3)
     model.restart(50)
     fresh.restart(50)
-    assert (model.steps, model.classes, model.space.clock[EVENTS]) == (50, 1, 0)
+    assert (model.steps, model.classes, model.arrays()["clock"][EVENTS]) == (50, 1, 0)
     assert same_state(model, fresh)
 
 
@@ -264,11 +271,11 @@ def test_bad_input_gives_numbers(name: str, regression: bool, bound: int) -> Non
     weights = np.ones(len(labels))
     weights[::5], weights[1::5], weights[2::50] = 1e-300, 1e9, 1e300
     for forget in (0.0, 0.5):
-        model = model_of(6, regression=regression, max_rank_dim=bound, indicators=True, forget=forget)
+        model = model_of(regression=regression, max_rank_dim=bound, indicators=True, forget=forget)
         scores, losses = model.run(block_of(rows), labels, weights)
         assert np.isfinite(scores).all()
         assert np.isfinite(losses).all()
-        assert np.isfinite(model.completed(block_of(rows))).all()
+        assert np.isfinite(completion_of(model).completed(block_of(rows), 7)).all()
         assert all(np.isfinite(array).all() for array in model.arrays().values())
 
 
@@ -276,31 +283,30 @@ def test_thousands_of_categories_are_taken() -> None:
     rng = np.random.default_rng(21)
     columns = rng.integers(0, 2000, (6000, 2)).astype(float)
     columns[0] = 1999
-    block, coordinates = categorical_block(columns)
+    block, _ = categorical_block(columns)
     model = Subspace(Settings(rank=4))
     labels = np.sign(rng.standard_normal(2000))[columns[:, 0].astype(int)]
     scores, _ = model.run(block, labels, np.ones(6000))
-    assert model.wide
+    assert is_wide(model)
     assert np.mean(scores[3000:, 0] * labels[3000:] <= 0) < 0.3
 
 
-def test_few_attributes_of_many_categories_have_room() -> None:
-    # In plain Python, where writing past the end of an array is an error.
-    block, places = categorical_block(np.random.default_rng(1).integers(0, 25, (200, 2)).astype(float))
-    model = Subspace(Settings(indicators=True))
-    scores, losses = np.zeros((200, 1)), np.zeros(200)
-    assert run_block.py_func(
-        model._setting, model.space, model.model, block, np.ones(200), np.ones(200), False, 0, scores, losses
-    )
-    again = Subspace(Settings(indicators=True))
-    done = int(model.space.clock[EVENTS])
-    assert done < 200
-    part = block._replace(starts=block.starts[: done + 1])
-    np.testing.assert_array_equal(again.run(part, np.ones(done), np.ones(done))[0], scores[:done])
+@pytest.mark.parametrize("bound", [20, 64])
+def test_few_attributes_of_many_categories_come_block_by_block(bound: int) -> None:
+    block, _ = categorical_block(np.random.default_rng(1).integers(0, 25, (200, 2)).astype(float))
+    whole, pieces = (model_of(indicators=True, max_rank_dim=bound, rank=3) for _ in range(2))
+    labels, ones = np.where(block.coordinates[1::3] % 2 > 0, 1.0, -1.0), np.ones(200)
+    scores, _ = whole.run(block, labels, ones)
+    for begin, end in pairwise([0, 1, 3, 40, 200]):
+        part = block._replace(starts=block.starts[begin : end + 1])
+        some, _ = pieces.run(part, labels[begin:end], ones[begin:end])
+        assert some.tobytes() == scores[begin:end].tobytes()
+    assert same_state(whole, pieces)
+    assert is_wide(whole) == (bound < 51)
 
 
 def test_events_labels_and_weights_are_as_many() -> None:
-    model = model_of(4)
+    model = model_of()
     block = block_of(stream(1, 10, 4))
     for labels, weights in ((11, 11), (9, 9), (10, 9)):
         with pytest.raises(ValueError, match="10 events"):
@@ -308,7 +314,7 @@ def test_events_labels_and_weights_are_as_many() -> None:
 
 
 def test_the_summary_says_which_form_and_how_large() -> None:
-    narrow, wide = model_of(4), model_of(4, max_rank_dim=1, rank=3)
+    narrow, wide = model_of(), model_of(max_rank_dim=1, rank=3)
     for model in (narrow, wide):
         train(model, stream(1, 10, 4), np.ones(10))
     assert narrow.summary()["rank"] is None
