@@ -90,7 +90,9 @@ class ReferenceKARMA(base.Classifier):
         self._steps = 0
 
     def learn_one(self, x: Mapping[Hashable, Any], y: Any, w: float = 1.0) -> None:
-        """One round of Algorithm 1; ``w`` multiplies the loss."""
+        """One round of Algorithm 1; ``w`` multiplies the loss, and with 0 there is no round."""
+        if w == 0.0:
+            return
         observed, values = self._encoded(x)
         self._steps += 1
         eta = 1.0 / (self.rho * self._steps)

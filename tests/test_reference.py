@@ -31,7 +31,7 @@ def events(seed: int, many: int, attributes: int = 6) -> tuple[list[Record], lis
         for row in rows.tolist()
     ]
     labels = [sum(v for v in record.values() if isinstance(v, float)) > 0 for record in records]
-    return records, labels, (0.5 + rng.random(many)).tolist()
+    return records, labels, ((0.5 + rng.random(many)) * (rng.random(many) < 0.9)).tolist()
 
 
 def block_of(records: list[Record]) -> tuple[Any, ...]:

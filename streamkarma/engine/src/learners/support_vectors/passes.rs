@@ -1,6 +1,6 @@
 //! Passes over all support vectors at once: where the time goes.
 //!
-//! Past the slots in use, up to whole tiles, tables are 0, and so is what the passes write there.
+//! They go over whole tiles: past the slots in use tables are 0, and add nothing.
 
 use super::table::{TILE, Table};
 
@@ -46,6 +46,7 @@ impl Passes {
     pub fn same(&self, observed: &[Vec<u32>], size: usize) -> Option<usize> {
         let size = size as f64;
         for (tile, overlaps) in self.overlaps.as_chunks::<TILE>().0.iter().enumerate() {
+            // All of a tile is looked at, which takes less time than to stop early.
             if overlaps.iter().fold(false, |any, &overlap| any | (overlap == size)) {
                 let mut sets = observed.iter().skip(tile * TILE).zip(overlaps);
                 let found = sets.position(|(set, &overlap)| overlap == size && set.len() as f64 == size);

@@ -228,12 +228,10 @@ impl Vectors {
         self.observed[slot].clear();
     }
 
-    /// Bytes of the vectors; what lists might have spare is left out.
+    /// Bytes of the vectors; each list counts as long as the longest could be without growing.
     pub fn bytes(&self) -> usize {
         let offsets = self.offsets.as_ref().map_or(0, Table::len);
-        let entries: usize = self.observed.iter().chain(&self.listed).map(Vec::len).sum();
-        8 * (self.values.len() + offsets + 3 * self.used())
-            + self.mask.len()
-            + 4 * (entries + self.owners.len())
+        let lists = 2 * self.used() * self.longest.next_power_of_two() + self.owners.len();
+        8 * (self.values.len() + offsets + 3 * self.used()) + self.mask.len() + 4 * lists
     }
 }
