@@ -58,6 +58,15 @@ pub struct Step {
     pub half_life: f64,
 }
 
+/// A weight and its second moment, side by side: where tables are large, a step waits for memory, and once
+/// is enough.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cell {
+    weight: f64,
+    /// AROW: its variance; AdaGrad: the sum of its squared gradients; SGD: 0.
+    moment: f64,
+}
+
 /// The weights, and what the steps remember of the past.
 #[derive(Clone, Debug)]
 pub struct LinearModel {
@@ -70,9 +79,7 @@ pub struct LinearModel {
     classes: usize,
     places: usize,
     /// Class by class, `places` each.
-    weights: Vec<f64>,
-    /// As the weights; none for SGD.
-    second_moments: Vec<f64>,
+    cells: Vec<Cell>,
     slopes: Vec<f64>,
     scratch: [Vec<f64>; 2],
 }
@@ -81,7 +88,7 @@ impl LinearModel {
     /// A model that has learned nothing.
     pub fn new(step: Step, classes: usize, places: usize) -> Self {
         let forgets = step.half_life > 0.0;
-        let mut model = Self {
+        Self {
             step,
             growth: if forgets { pow(2.0, 1.0 / step.half_life) } else { 1.0 },
             memory: if forgets { (step.half_life / log(2.0)).max(1.0) } else { f64::INFINITY },
@@ -89,13 +96,15 @@ impl LinearModel {
             factor: 1.0,
             classes,
             places,
-            weights: Vec::new(),
-            second_moments: Vec::new(),
+            cells: vec![untouched(step.update); classes * places],
             slopes: vec![0.0; classes],
             scratch: [Vec::new(), Vec::new()],
-        };
-        model.clear();
-        model
+        }
+    }
+
+    /// How it steps.
+    pub fn settings(&self) -> &Step {
+        &self.step
     }
 
     /// Rows of weights.
@@ -115,17 +124,17 @@ impl LinearModel {
 
     /// Bytes of the weights and their second moments.
     pub fn bytes(&self) -> u64 {
-        8 * (self.weights.len() + self.second_moments.len()) as u64
+        (self.cells.len() * size_of::<Cell>()) as u64
     }
 
     /// The weight of a class at a place.
     pub fn weight(&self, class: usize, place: usize) -> f64 {
-        self.scale() * self.weights[class * self.places + place]
+        self.scale() * self.cells[class * self.places + place].weight
     }
 
     /// Put a weight into a class at a place.
     pub fn set_weight(&mut self, class: usize, place: usize, weight: f64) {
-        self.weights[class * self.places + place] = weight / self.scale();
+        self.cells[class * self.places + place].weight = weight / self.scale();
     }
 
     /// Predict, then learn if that is to be; see [`crate::learner::Learner::step`].
@@ -141,7 +150,7 @@ impl LinearModel {
     pub fn predict(&self, index: &[u32], phi: &[f64], scores: &mut [f64]) {
         let scale = self.scale();
         for (c, score) in scores.iter_mut().enumerate() {
-            let row = &self.weights[c * self.places..][..self.places];
+            let row = &self.cells[c * self.places..][..self.places];
             *score = (scale * updates::product(row, index, phi)).clamp(-LARGEST, LARGEST);
         }
     }
@@ -172,15 +181,16 @@ impl LinearModel {
     /// The difference of the two scores stays, and both take over the second moments.
     pub fn widen(&mut self, classes: usize) {
         if self.classes == 1 {
-            let halves: Vec<f64> = self.weights.iter().map(|weight| weight / 2.0).collect();
+            self.cells.extend_from_within(..);
+            let (first, second) = self.cells.split_at_mut(self.places);
+            second.iter_mut().for_each(|cell| cell.weight /= 2.0);
             // Subtracted from 0, for a zero must not get a sign: no file keeps it.
-            self.weights = halves.iter().map(|half| 0.0 - half).chain(halves.iter().copied()).collect();
-            self.second_moments.extend_from_within(..);
+            first.iter_mut().for_each(|cell| cell.weight = 0.0 - cell.weight / 2.0);
             self.classes = 2;
         }
         self.classes = self.classes.max(classes);
         self.slopes.resize(self.classes, 0.0);
-        self.fit();
+        self.cells.resize(self.classes * self.places, untouched(self.step.update));
     }
 
     /// Go to so many places, with what is at those that stay.
@@ -196,36 +206,28 @@ impl LinearModel {
     /// What meets in one place is put together: it gets the sum of the weights and of the squared
     /// gradients, and the least variance.
     pub fn relocate(&mut self, from: &[u32], to: &[u32], places: usize) {
-        let old = self.places;
-        let (weights, moments) =
-            (std::mem::take(&mut self.weights), std::mem::take(&mut self.second_moments));
-        self.places = places;
-        self.clear();
+        let (fresh, update) = (untouched(self.step.update), self.step.update);
+        let mut moved = vec![fresh; self.classes * places];
         for c in 0..self.classes {
+            let (old, new) = (&self.cells[c * self.places..], &mut moved[c * places..]);
             for (&from, &to) in from.iter().zip(to) {
-                self.weights[c * places + to as usize] += weights[c * old + from as usize];
-            }
-            if self.step.update == Update::Sgd {
-                continue;
-            }
-            for (&from, &to) in from.iter().zip(to) {
-                let joined = &mut self.second_moments[c * places + to as usize];
-                let moment = moments[c * old + from as usize];
-                *joined =
-                    if self.step.update == Update::Arow { joined.min(moment) } else { *joined + moment };
+                let (cell, joined) = (old[from as usize], &mut new[to as usize]);
+                joined.weight += cell.weight;
+                joined.moment = match update {
+                    Update::Arow => joined.moment.min(cell.moment),
+                    _ => joined.moment + cell.moment,
+                };
             }
         }
+        (self.cells, self.places) = (moved, places);
     }
 
     /// The places where anything was learned, ascending.
     pub fn touched(&self) -> Vec<u32> {
-        let first = self.first_moment();
+        let fresh = untouched(self.step.update);
         let mut touched = vec![false; self.places];
-        for row in self.weights.chunks_exact(self.places.max(1)) {
-            touched.iter_mut().zip(row).for_each(|(touched, &weight)| *touched |= weight != 0.0);
-        }
-        for row in self.second_moments.chunks_exact(self.places.max(1)) {
-            touched.iter_mut().zip(row).for_each(|(touched, &moment)| *touched |= moment != first);
+        for row in self.cells.chunks_exact(self.places.max(1)) {
+            touched.iter_mut().zip(row).for_each(|(touched, cell)| *touched |= *cell != fresh);
         }
         (0..self.places as u32).filter(|&place| touched[place as usize]).collect()
     }
@@ -238,25 +240,9 @@ impl LinearModel {
             Update::Adagrad => 1.0 / self.factor,
         }
     }
+}
 
-    /// The second moment of a weight that was never touched.
-    fn first_moment(&self) -> f64 {
-        if self.step.update == Update::Arow { 1.0 } else { 0.0 }
-    }
-
-    /// As many weights as there are classes and places, all of them untouched.
-    fn clear(&mut self) {
-        self.weights = Vec::new();
-        self.second_moments = Vec::new();
-        self.fit();
-    }
-
-    /// Append untouched weights, up to as many as there are classes and places.
-    fn fit(&mut self) {
-        let (size, first) = (self.classes * self.places, self.first_moment());
-        self.weights.resize(size, 0.0);
-        if self.step.update != Update::Sgd {
-            self.second_moments.resize(size, first);
-        }
-    }
+/// A weight that was never touched.
+fn untouched(update: Update) -> Cell {
+    Cell { weight: 0.0, moment: if update == Update::Arow { 1.0 } else { 0.0 } }
 }

@@ -1,20 +1,21 @@
 //! What goes into a model file, and what may come from one.
 
-use super::{LARGEST_GROWTH, LinearModel, SMALLEST_SCALE, Step, Update};
+use super::{Cell, LARGEST_GROWTH, LinearModel, SMALLEST_SCALE, Step, Update};
 use crate::state::{Refused, State, ensure};
 
 impl LinearModel {
     /// Put in the weights at `index` as `weights`, their second moments as `spread`, both of shape
     /// (C, |index|), and as `clock` the steps and the global factor. SGD's spread has shape (C, 0).
     pub fn put_state(&self, index: &[u32], clock: &str, state: &mut State) {
-        let picked = |table: &[f64]| -> Vec<f64> {
-            let rows = table.chunks_exact(self.places.max(1));
-            rows.flat_map(|row| index.iter().map(|&place| row[place as usize])).collect()
+        let picked = || {
+            let rows = self.cells.chunks_exact(self.places.max(1));
+            rows.flat_map(|row| index.iter().map(|&place| row[place as usize]))
         };
+        let moments = picked().map(|cell| cell.moment);
         let columns = if self.step.update == Update::Sgd { 0 } else { index.len() };
         state.put_f64s(clock, vec![self.steps as f64, self.factor], &[2]);
-        state.put_f64s("weights", picked(&self.weights), &[self.classes, index.len()]);
-        state.put_f64s("spread", picked(&self.second_moments), &[self.classes, columns]);
+        state.put_f64s("weights", picked().map(|cell| cell.weight).collect(), &[self.classes, index.len()]);
+        state.put_f64s("spread", moments.take(self.classes * columns).collect(), &[self.classes, columns]);
     }
 
     /// The model of a state, with as many places as there are weights of a class in it.
@@ -37,13 +38,8 @@ impl LinearModel {
         let (least, largest) = if sgd { (SMALLEST_SCALE, 1.0) } else { (1.0, LARGEST_GROWTH) };
         ensure((0.0..2f64.powi(53)).contains(&steps) && steps.fract() == 0.0, why)?;
         ensure((least..=largest).contains(&factor) && moments.iter().all(|&moment| moment >= 0.0), why)?;
-        Ok(Self {
-            steps: steps as u64,
-            factor,
-            places,
-            weights: weights.to_vec(),
-            second_moments: moments.to_vec(),
-            ..Self::new(step, classes, 0)
-        })
+        let moments = moments.iter().copied().chain(std::iter::repeat(0.0)); // SGD has none
+        let cells = weights.iter().zip(moments).map(|(&weight, moment)| Cell { weight, moment }).collect();
+        Ok(Self { steps: steps as u64, factor, places, cells, ..Self::new(step, classes, 0) })
     }
 }

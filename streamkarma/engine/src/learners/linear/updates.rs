@@ -29,7 +29,7 @@
 //! - [V] Vaits, Crammer: Re-adapting the Regularization of Weights for Non-stationary Regression, ALT 2011.
 //! - [D] Duchi, Hazan, Singer: Adaptive Subgradient Methods, JMLR 2011.
 
-use super::{LARGEST, LARGEST_GROWTH, LinearModel, SMALLEST_SCALE, Update};
+use super::{Cell, LARGEST, LARGEST_GROWTH, LinearModel, SMALLEST_SCALE, Update};
 use crate::loss::Loss;
 use crate::math::dot;
 
@@ -54,11 +54,11 @@ impl LinearModel {
         if self.factor < SMALLEST_SCALE {
             self.rescale();
         }
-        for (row, slope) in self.weights.chunks_exact_mut(self.places.max(1)).zip(&self.slopes) {
+        for (row, slope) in self.cells.chunks_exact_mut(self.places.max(1)).zip(&self.slopes) {
             let change = -eta * weight * slope / self.factor;
             if change != 0.0 {
                 for (&place, x) in index.iter().zip(phi) {
-                    row[place as usize] += change * x;
+                    row[place as usize].weight += change * x;
                 }
             }
         }
@@ -72,27 +72,26 @@ impl LinearModel {
         let rows = self.places.max(1);
         let [parts, kept] = &mut self.scratch;
         let mut variance = 0.0;
-        for (variances, slope) in self.second_moments.chunks_exact(rows).zip(&self.slopes) {
+        for (row, slope) in self.cells.chunks_exact(rows).zip(&self.slopes) {
             if *slope != 0.0 {
-                gather(growth, variances, index, phi, parts);
+                gather(growth, row, index, phi, parts);
                 variance += dot(parts, phi);
             }
         }
         let gain = 1.0 / (variance + noise);
-        let both = self.weights.chunks_exact_mut(rows).zip(self.second_moments.chunks_exact_mut(rows));
-        for ((row, variances), slope) in both.zip(&self.slopes) {
+        for (row, slope) in self.cells.chunks_exact_mut(rows).zip(&self.slopes) {
             if *slope == 0.0 {
                 continue;
             }
             if self.classes > 1 {
-                gather(growth, variances, index, phi, parts);
+                gather(growth, row, index, phi, parts);
             }
             shrink(noise, phi, parts, kept);
             let (change, limit) = (-slope * error * gain, 1.0 / growth);
             for ((&place, part), kept) in index.iter().zip(parts.iter()).zip(kept.iter()) {
-                let (weight, variance) = (&mut row[place as usize], &mut variances[place as usize]);
-                *weight += change * part;
-                *variance = variance.min(limit) * kept;
+                let cell = &mut row[place as usize];
+                cell.weight += change * part;
+                cell.moment = cell.moment.min(limit) * kept;
             }
         }
         self.grow();
@@ -101,18 +100,18 @@ impl LinearModel {
     pub(super) fn adapt(&mut self, index: &[u32], phi: &[f64], weight: f64) {
         let rows = self.places.max(1);
         let [added, moved] = &mut self.scratch;
-        let both = self.weights.chunks_exact_mut(rows).zip(self.second_moments.chunks_exact_mut(rows));
-        for ((row, squares), slope) in both.zip(&self.slopes) {
+        for (row, slope) in self.cells.chunks_exact_mut(rows).zip(&self.slopes) {
             let slope = (weight * slope).clamp(-LARGEST, LARGEST);
             if slope == 0.0 {
                 continue;
             }
             moved.clear();
-            moved.extend(index.iter().map(|&place| squares[place as usize]));
+            moved.extend(index.iter().map(|&place| row[place as usize].moment));
             divide_by_root(self.factor, self.step.eta, slope, phi, added, moved);
             for ((&place, added), moved) in index.iter().zip(added.iter()).zip(moved.iter()) {
-                squares[place as usize] += added;
-                row[place as usize] -= moved;
+                let cell = &mut row[place as usize];
+                cell.moment += added;
+                cell.weight -= moved;
             }
         }
         self.grow();
@@ -129,11 +128,12 @@ impl LinearModel {
     /// Multiply the global factor into the arrays and set it to 1.
     fn rescale(&mut self) {
         let (factor, scale) = (self.factor, self.scale());
-        self.weights.iter_mut().for_each(|weight| *weight *= scale);
-        for moment in &mut self.second_moments {
-            *moment = match self.step.update {
-                Update::Arow => (factor * *moment).min(1.0),
-                _ => *moment / factor,
+        for cell in &mut self.cells {
+            cell.weight *= scale;
+            cell.moment = match self.step.update {
+                Update::Sgd => 0.0,
+                Update::Arow => (factor * cell.moment).min(1.0),
+                Update::Adagrad => cell.moment / factor,
             };
         }
         self.factor = 1.0;
@@ -141,25 +141,25 @@ impl LinearModel {
 }
 
 /// The sum of weights times phi; four sums side by side, for none to wait for the last.
-pub(super) fn product(row: &[f64], index: &[u32], phi: &[f64]) -> f64 {
+pub(super) fn product(row: &[Cell], index: &[u32], phi: &[f64]) -> f64 {
     let mut sums = [0.0; 4];
     let (places, other_places) = index.as_chunks::<4>();
     let (values, other_values) = phi.as_chunks::<4>();
     for (places, values) in places.iter().zip(values) {
         for i in 0..4 {
-            sums[i] += row[places[i] as usize] * values[i];
+            sums[i] += row[places[i] as usize].weight * values[i];
         }
     }
     for (&place, value) in other_places.iter().zip(other_values) {
-        sums[0] += row[place as usize] * value;
+        sums[0] += row[place as usize].weight * value;
     }
     (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
 /// Write sigma phi.
-fn gather(growth: f64, variances: &[f64], index: &[u32], phi: &[f64], parts: &mut Vec<f64>) {
+fn gather(growth: f64, row: &[Cell], index: &[u32], phi: &[f64], parts: &mut Vec<f64>) {
     parts.clear();
-    parts.extend(index.iter().zip(phi).map(|(&place, x)| (growth * variances[place as usize]).min(1.0) * x));
+    parts.extend(index.iter().zip(phi).map(|(&place, x)| (growth * row[place as usize].moment).min(1.0) * x));
 }
 
 /// Write what is kept of each sigma. Apart from the table, so that divisions go side by side.
@@ -171,13 +171,10 @@ fn shrink(noise: f64, phi: &[f64], parts: &[f64], kept: &mut Vec<f64>) {
 /// From G in `moved`: what is added to it, and the steps. Apart from the table, as in [`shrink`].
 fn divide_by_root(growth: f64, eta: f64, slope: f64, phi: &[f64], added: &mut Vec<f64>, moved: &mut [f64]) {
     let inverse = 1.0 / growth;
-    added.clear();
-    added.extend(phi.iter().map(|x| {
+    added.resize(phi.len(), 0.0);
+    for ((moved, added), x) in moved.iter_mut().zip(added.iter_mut()).zip(phi) {
         let gradient = (slope * x).clamp(-LARGEST, LARGEST);
-        growth * gradient * gradient
-    }));
-    for ((moved, added), x) in moved.iter_mut().zip(added.iter()).zip(phi) {
-        let gradient = (slope * x).clamp(-LARGEST, LARGEST);
-        *moved = growth * eta * gradient / (START + inverse * (*moved + added)).sqrt();
+        *added = growth * gradient * gradient;
+        *moved = growth * eta * gradient / (START + inverse * (*moved + *added)).sqrt();
     }
 }

@@ -1,0 +1,193 @@
+//! The features of k_gamma [H, Thm 4], one by one, for gamma up to 3.
+//!
+//! k_gamma has a feature x_k for every sequence of fewer than gamma observed attributes. The constant and
+//! k's own attribute are observed whenever x_k is, so sequences that differ only in these say the same:
+//! what is left of one is S, the set of its *other* attributes, fewer than gamma. One feature (S, k)
+//! stands for all its sequences, times the root of their number:
+//!
+//! | gamma | S empty | {i} | {i, j} |
+//! |---|---|---|---|
+//! | 1 | 1 | | |
+//! | 2 | √3 (√2) | 1 | |
+//! | 3 | √7 (√3) | √6 (2) | √2 |
+//!
+//! in brackets where x_k is the constant, whose own attribute is itself. Its features with S are
+//! indicators of what is missing.
+
+use super::layout::{Layout, first_code, hash, mix, set_count};
+use crate::block::Event;
+use crate::kernel::growth;
+use crate::math::dot;
+
+/// An event's features: places in a table, and the values there.
+#[derive(Clone, Debug, Default)]
+pub struct Features {
+    /// Below the table's size.
+    pub index: Vec<u32>,
+    /// As many, none of them 0.
+    pub phi: Vec<f64>,
+}
+
+/// How events become features; learners that agree in it can share the features of an event.
+#[derive(Clone, Debug)]
+pub struct FeatureMap {
+    gamma: usize,
+    normalize: bool,
+    /// Most features of one event; of an event that has more only those of the largest order that has not.
+    most: usize,
+    /// By order, whether it is a value or the constant, and the size of S.
+    roots: [[[f64; 3]; 2]; 4],
+    pub(super) layout: Layout,
+    /// How many attributes and coordinates have weights; others are observed, and count in the norm, but
+    /// have no features.
+    pub(super) attributes: usize,
+    pub(super) coordinates: usize,
+    sets: Sets,
+}
+
+/// The sets S among an event's attributes.
+#[derive(Clone, Debug, Default)]
+struct Sets {
+    /// Of each, already mixed if hashed.
+    codes: Vec<i64>,
+    /// Of each the root: beside the constant, beside any other value.
+    roots: [Vec<f64>; 2],
+}
+
+impl FeatureMap {
+    /// A map that knows no attribute and no coordinate yet.
+    pub fn new(gamma: usize, normalize: bool, most: usize) -> Self {
+        Self {
+            gamma,
+            normalize,
+            most,
+            roots: roots(gamma),
+            layout: Layout::Plain { set_bits: 0 },
+            attributes: 0,
+            coordinates: 0,
+            sets: Sets::default(),
+        }
+    }
+
+    /// 1, 2 or 3.
+    pub fn gamma(&self) -> usize {
+        self.gamma
+    }
+
+    /// Whether every event has norm 1.
+    pub fn normalize(&self) -> bool {
+        self.normalize
+    }
+
+    /// Write an event's features, those that are 0 left out.
+    pub fn expand(&mut self, event: &Event, features: &mut Features) {
+        features.index.clear();
+        features.phi.clear();
+        let order = self.order_of(event.len());
+        let factor = if self.normalize { inverse_norm(event.values, order) } else { 1.0 };
+        let known = event.attributes.partition_point(|&attribute| (attribute as usize) < self.attributes);
+        self.list_sets(order, &event.attributes[..known]);
+        let items = event.coordinates[..known].iter().zip(event.values);
+        for (item, (&coordinate, value)) in items.enumerate() {
+            let x = factor * value;
+            if x == 0.0 || coordinate as usize >= self.coordinates {
+                continue;
+            }
+            let first = features.index.len();
+            self.multiply(coordinate, x, item.min(1), features);
+            if item > 0 {
+                take_out(order, item, known, first, features);
+            }
+        }
+    }
+
+    /// The order at which an event of `size` items is taken.
+    fn order_of(&self, size: usize) -> usize {
+        let fits = |order: &usize| size.saturating_mul(set_count(size, *order)) <= self.most;
+        (2..=self.gamma).rev().find(fits).unwrap_or(1)
+    }
+
+    /// List the sets: none, and of each attribute the one of it alone and, in order 3, those of it and a
+    /// lower one.
+    fn list_sets(&mut self, order: usize, attributes: &[u32]) {
+        let Self { gamma, roots, layout, sets: Sets { codes, roots: [constant, value] }, .. } = self;
+        let [beside_constant, beside_value] = roots[order];
+        codes.clear();
+        constant.clear();
+        value.clear();
+        let mut list = |code: i64, size: usize| {
+            codes.push(if layout.is_hashed() { mix(!code) } else { code });
+            constant.push(beside_constant[size]);
+            value.push(beside_value[size]);
+        };
+        list(0, 0);
+        for (j, &upper) in attributes.iter().enumerate().skip(1) {
+            let first = first_code(upper, *gamma);
+            if order > 1 {
+                list(first, 1);
+            }
+            if order > 2 {
+                attributes[1..j].iter().for_each(|&lower| list(first + i64::from(lower), 2));
+            }
+        }
+    }
+
+    /// Append the features of a coordinate with every set.
+    fn multiply(&self, coordinate: u32, x: f64, kind: usize, features: &mut Features) {
+        let Sets { codes, roots } = &self.sets;
+        match self.layout {
+            Layout::Plain { set_bits } => {
+                let base = i64::from(coordinate) << set_bits;
+                features.index.extend(codes.iter().map(|code| (base + code) as u32));
+            }
+            Layout::Hashed { bits } => {
+                let base = mix(i64::from(coordinate));
+                features.index.extend(codes.iter().map(|&code| hash(base, code, bits)));
+            }
+        }
+        features.phi.extend(roots[kind].iter().map(|root| x * root));
+    }
+}
+
+/// Of a value's features, which begin at `first`, those with its own attribute give way to what is last,
+/// from the end on: sets with a higher attribute, then with a lower one or alone.
+fn take_out(order: usize, item: usize, items: usize, first: usize, features: &mut Features) {
+    let mut drop = |at: usize| {
+        features.index.swap_remove(first + at);
+        features.phi.swap_remove(first + at);
+    };
+    if order == 2 {
+        drop(item);
+    } else if order == 3 {
+        (item + 1..items).rev().for_each(|upper| drop(1 + upper * (upper - 1) / 2 + item));
+        (0..item).rev().for_each(|lower| drop(1 + item * (item - 1) / 2 + lower));
+    }
+}
+
+/// 1 / sqrt(k(x, x)); 0 for an event that has no norm.
+fn inverse_norm(values: &[f64], order: usize) -> f64 {
+    let square = dot(values, values) * growth(values.len() as f64, order as u32);
+    if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 }
+}
+
+/// Root of the number of sequences that a feature stands for, by order, whether it is a value (1) or the
+/// constant (0), and the size of S.
+fn roots(gamma: usize) -> [[[f64; 3]; 2]; 4] {
+    let mut result = [[[0.0; 3]; 2]; 4];
+    for (order, by_kind) in result.iter_mut().enumerate().take(gamma + 1) {
+        for (kind, by_size) in by_kind.iter_mut().enumerate() {
+            for (size, root) in by_size.iter_mut().enumerate().take(order) {
+                // Of sequences over S and what is always observed, those that leave out none of S.
+                let over = |symbols: usize| (0..order as u32).map(|n| symbols.pow(n) as f64).sum::<f64>();
+                let all = kind + 1 + size;
+                *root = match size {
+                    0 => over(all),
+                    1 => over(all) - over(all - 1),
+                    _ => over(all) - 2.0 * over(all - 1) + over(all - 2),
+                }
+                .sqrt();
+            }
+        }
+    }
+    result
+}

@@ -1,0 +1,134 @@
+//! KARMA in its explicit form: one weight per feature, no support vectors and no budget.
+//!
+//! The hypotheses are those of the support vectors; what an event costs is the number of its features,
+//! |o|^gamma, however long the stream and however many attributes there are.
+//!
+//! Every feature has a weight of its own until there are too many for the table; from the first event to
+//! be learned that needs one more, the table is hashed: features that meet share one weight, which begins
+//! as the sum of theirs (of AROW's variances as the least).
+
+mod features;
+mod layout;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use features::{FeatureMap, Features};
+pub use layout::Layout;
+
+use crate::block::Event;
+use crate::learner::{Fact, Learner, Lesson};
+use crate::learners::linear::{LinearModel, Step};
+use crate::state::{Refused, State, ensure};
+
+/// A linear model on the features of k_gamma.
+#[derive(Clone, Debug)]
+pub struct Explicit {
+    table_bits: u32,
+    map: FeatureMap,
+    model: LinearModel,
+    features: Features,
+}
+
+impl Explicit {
+    /// A learner that knows nothing.
+    ///
+    /// `gamma`, the order of the kernel, is 1, 2 or 3; with `normalize` every event has norm 1 in feature
+    /// space. `table_bits`, log2 of the most weights, those of all classes together, is 8 to 30; an event
+    /// with more features than that is taken at a lower order.
+    ///
+    /// # Errors
+    ///
+    /// If `gamma` or `table_bits` is out of its range.
+    pub fn new(gamma: usize, normalize: bool, step: Step, table_bits: u32) -> Result<Self, Refused> {
+        ensure((1..=3).contains(&gamma), &format!("the explicit form has gamma 1, 2 or 3, not {gamma}"))?;
+        let range = format!("table_bits must be between 8 and 30, not {table_bits}");
+        ensure((8..=30).contains(&table_bits), &range)?;
+        Ok(Self {
+            table_bits,
+            map: FeatureMap::new(gamma, normalize, 1 << table_bits),
+            model: LinearModel::new(step, 1, 1),
+            features: Features::default(),
+        })
+    }
+
+    /// Make room for what an event has.
+    fn meet(&mut self, event: &Event) {
+        let above = |numbers: &[u32], known: usize| {
+            numbers.iter().fold(known, |most, &number| most.max(number as usize + 1))
+        };
+        let attributes = above(event.attributes, self.map.attributes);
+        let coordinates = above(event.coordinates, self.map.coordinates);
+        if (attributes, coordinates) != (self.map.attributes, self.map.coordinates) {
+            (self.map.attributes, self.map.coordinates) = (attributes, coordinates);
+            self.make_room(self.model.classes());
+        }
+    }
+
+    /// Room for what is known, with so many classes; hashed if there is none.
+    fn make_room(&mut self, classes: usize) {
+        let (old, (layout, bits)) = (self.map.layout, self.layout(classes));
+        if (layout, 1 << bits) == (old, self.model.places()) {
+            return;
+        }
+        let from = self.model.touched();
+        let to: Vec<u32> = from.iter().map(|&place| layout.moved(old, place)).collect();
+        self.model.relocate(&from, &to, 1 << bits);
+        self.map.layout = layout;
+    }
+
+    /// The layout for what is known, with so many classes, and bits of the places of one class's weights.
+    fn layout(&self, classes: usize) -> (Layout, u32) {
+        let class_bits = usize::BITS - classes.saturating_sub(1).leading_zeros();
+        let most = self.table_bits.saturating_sub(class_bits).max(1);
+        self.map.layout.grown(self.map.gamma(), self.map.attributes, self.map.coordinates, most)
+    }
+}
+
+impl Learner for Explicit {
+    fn classes(&self) -> usize {
+        self.model.classes()
+    }
+
+    fn steps(&self) -> u64 {
+        self.model.steps()
+    }
+
+    fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        if lesson.is_learned() {
+            self.meet(&event);
+        }
+        self.map.expand(&event, &mut self.features);
+        self.model.step(&self.features.index, &self.features.phi, &lesson, scores)
+    }
+
+    fn widen(&mut self, classes: usize) {
+        let classes = classes.max(self.classes()).max(2);
+        // First to fewer places, then to more classes: the table is never larger than it may be.
+        self.make_room(classes);
+        self.model.widen(classes);
+    }
+
+    fn restart(&mut self, steps: u64) {
+        (self.map.attributes, self.map.coordinates) = (0, 0);
+        self.map.layout = Layout::Plain { set_bits: 0 };
+        self.model.restart(steps, 1, 1);
+    }
+
+    fn summary(&self) -> Vec<(&'static str, Fact)> {
+        vec![
+            ("weights", Fact::Count((self.model.classes() * self.model.places()) as u64)),
+            ("hashed", Fact::Count(self.map.layout.is_hashed().into())),
+            ("bytes", Fact::Count(self.model.bytes())),
+        ]
+    }
+
+    fn state(&self) -> State {
+        self.to_state()
+    }
+
+    fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
+        *self = self.restored(state, attributes, coordinates)?;
+        Ok(())
+    }
+}

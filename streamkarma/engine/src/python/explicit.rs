@@ -1,0 +1,47 @@
+//! The explicit learner and the products.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::learner::Learner;
+use crate::learners::explicit::Explicit;
+use crate::learners::linear::{self, Update};
+use crate::learners::products::Products;
+use crate::loss::Loss;
+
+/// How a linear model steps: what has the attributes of [`linear::Step`], update and loss by number.
+#[derive(FromPyObject)]
+pub struct Step {
+    update: usize,
+    loss: usize,
+    r: f64,
+    eta: f64,
+    rho: f64,
+    steepness: f64,
+    half_life: f64,
+}
+
+impl Step {
+    fn of(self) -> PyResult<linear::Step> {
+        let updates = [Update::Sgd, Update::Arow, Update::Adagrad];
+        let (Some(&update), Some(&loss)) = (updates.get(self.update), Loss::ALL.get(self.loss)) else {
+            return Err(PyValueError::new_err("there is no such update or loss"));
+        };
+        let Self { r, eta, rho, steepness, half_life, .. } = self;
+        Ok(linear::Step { update, loss, r, eta, rho, steepness, half_life })
+    }
+}
+
+/// A linear model on the features of k_gamma.
+#[pyfunction]
+#[pyo3(signature = (gamma, normalize, step, table_bits=22))]
+pub fn explicit(gamma: usize, normalize: bool, step: Step, table_bits: u32) -> PyResult<Learner> {
+    let learner = Explicit::new(gamma, normalize, step.of()?, table_bits);
+    learner.map(Learner::of).map_err(PyValueError::new_err)
+}
+
+/// A linear model on values and their products.
+#[pyfunction]
+pub fn products(step: Step, table_bits: u32) -> PyResult<Learner> {
+    Products::new(step.of()?, table_bits).map(Learner::of).map_err(PyValueError::new_err)
+}
