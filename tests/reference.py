@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.core.loss import ABSOLUTE, HINGE, HUBER, LOGISTIC, SQUARED, SQUARED_HINGE
+
 Array = NDArray[np.float64]
 
 
@@ -59,3 +61,34 @@ def stream(seed: int, events: int, attributes: int, patterns: int | None = None)
     chosen = rng.integers(0, patterns, events) if patterns else np.arange(events)
     rows[~masks[chosen]] = np.nan
     return rows
+
+
+def loss_and_slope(code: int, f: float, y: float) -> tuple[float, float]:
+    """The loss of one score by the table in ``core.loss``, and its derivative."""
+    lack, off = 1.0 - y * f, f - y
+    if code == HINGE:
+        return (lack, -y) if lack > 0 else (0.0, 0.0)
+    if code == SQUARED_HINGE:
+        return (lack**2, -2.0 * y * lack) if lack > 0 else (0.0, 0.0)
+    if code == LOGISTIC:
+        return float(np.logaddexp(0.0, -y * f)), float(-y * np.exp(-np.logaddexp(0.0, y * f)))
+    if code == SQUARED:
+        return off**2, 2.0 * off
+    if code == ABSOLUTE:
+        return abs(off), float(np.sign(off))
+    if code == HUBER:
+        return (0.5 * off**2, off) if abs(off) <= 1.0 else (abs(off) - 0.5, float(np.sign(off)))
+    return (abs(off) - 0.1, float(np.sign(off))) if abs(off) > 0.1 else (0.0, 0.0)
+
+
+def multiclass_loss_and_slopes(code: int, scores: Array, label: int, slopes: Array) -> float:
+    """The same for one score per class; ``slopes`` receives the derivative in each of them."""
+    one = np.eye(len(scores))
+    if code == LOGISTIC:
+        total = np.logaddexp.reduce(scores)
+        slopes[:] = np.exp(scores - total) - one[label]
+        return float(total - scores[label])
+    rival = int(np.argmax(np.where(one[label] > 0, -np.inf, scores)))
+    lack = max(0.0, 1.0 + scores[rival] - scores[label])
+    slopes[:] = (float(lack > 0.0) if code == HINGE else 2.0 * lack) * (one[rival] - one[label])
+    return float(lack if code == HINGE else lack**2)

@@ -11,10 +11,10 @@ import pytest
 from river import checks, compose, datasets, evaluate, metrics, multiclass, preprocessing
 
 from streamkarma import KARMAClassifier, KARMARegressor
-from streamkarma.core.loss import CLASSIFICATION, loss_and_slope
+from streamkarma.core.loss import CLASSIFICATION
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.synthetic import Plan, records
-from tests.reference import algorithm_1, stream
+from tests.reference import algorithm_1, loss_and_slope, stream
 
 
 @pytest.mark.parametrize("model", [KARMAClassifier(), KARMARegressor()])

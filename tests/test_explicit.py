@@ -153,7 +153,6 @@ def test_sgd_is_the_support_vector_form_without_a_budget(
     labels[::9], weights[::7] = np.nan, 0.0
     model = model_of(SGD, gamma, classes, normalize, rho=rho, eta=eta, loss=code, steepness=steepness)
     other = SupportVectors(Rule(gamma, normalize, rho, eta, code, steepness, 0, 0), average=False)
-    other.reserve(5, 50)
     if classes > 1:
         other.widen(classes)
     scores, losses = model.run(block, labels, weights)
@@ -283,7 +282,6 @@ def test_blocks_single_events_and_going_around_give_the_same_bits(
 def test_a_hundred_thousand_attributes_take_no_more_than_the_table() -> None:
     rng = np.random.default_rng(4)
     model = model_of(AROW, table_bits=12)
-    model.reserve(100_000, 100_000)
     assert (model.summary()["bytes"] or 0) < 100
     for _ in range(5):
         names = [np.sort(rng.choice(100_000, 12, replace=False)) + 1 for _ in range(200)]

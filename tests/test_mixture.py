@@ -429,7 +429,6 @@ def mixture_of(kind: str, others: int = 0) -> Mixture:
     rules = [Rule(gamma, True, 0.05, 0.0, loss, 2.0 * (loss == SQUARED), 8, 0) for gamma in (1, 2, 3)]
     mixing = Mixing(3 + others, kind == "number")
     mixture = Mixture({f"order {rule.gamma}": SupportVectors(rule, False) for rule in rules}, mixing)
-    mixture.reserve(5, 5)
     if kind == "several":
         mixture.widen(4)
     return mixture

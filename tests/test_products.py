@@ -217,7 +217,6 @@ def test_a_model_of_many_coordinates_learns_and_goes_around(coordinates: int, ta
 
 def test_memory_is_bounded_by_the_table_whatever_comes() -> None:
     rng, model = np.random.default_rng(7), model_of(table_bits=12)
-    model.reserve(100_000, 100_000)
     assert model.summary()["bytes"] < 100
     for _ in range(4):
         names = [np.sort(rng.choice(100_000, 12, replace=False)) + 1 for _ in range(200)]

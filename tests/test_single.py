@@ -27,10 +27,10 @@ from streamkarma import (
     KARMARegressor,
     SubspaceClassifier,
     SubspaceRegressor,
+    _engine,
     load,
     save,
 )
-from streamkarma.core.loss import logistic
 from streamkarma.errors import RecordError
 from streamkarma.estimators.judged import probabilities
 
@@ -278,4 +278,4 @@ def test_mappings_need_not_be_dictionaries() -> None:
 @given(st.lists(st.floats(-800, 800), min_size=1, max_size=9))
 def test_one_probability_is_that_of_many(scores: list[float]) -> None:
     expected = probabilities(np.array(scores)[:, None], 2)[:, 1].tolist()
-    assert [logistic(score) for score in scores] == expected
+    assert _engine.logistics(np.array(scores)).tolist() == expected

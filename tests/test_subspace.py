@@ -49,7 +49,6 @@ def test_blocks_and_single_events_give_the_same_bits(
     for begin, end in pairwise(sorted({0, 200, *cuts, *range(40, 70)})):
         part = block._replace(starts=block.starts[begin : end + 1])
         reached = int(block.coordinates[: part.starts[-1]].max()) + 1
-        pieces.reserve(reached, reached)
         some, lost = pieces.run(part, labels[begin:end], np.ones(end - begin))
         assert some.tobytes() == scores[begin:end].tobytes()
         assert lost.tobytes() == losses[begin:end].tobytes()
@@ -279,7 +278,6 @@ def test_thousands_of_categories_are_taken() -> None:
     columns[0] = 1999
     block, coordinates = categorical_block(columns)
     model = Subspace(Settings(rank=4))
-    model.reserve(3, coordinates)
     labels = np.sign(rng.standard_normal(2000))[columns[:, 0].astype(int)]
     scores, _ = model.run(block, labels, np.ones(6000))
     assert model.wide
@@ -290,13 +288,11 @@ def test_few_attributes_of_many_categories_have_room() -> None:
     # In plain Python, where writing past the end of an array is an error.
     block, places = categorical_block(np.random.default_rng(1).integers(0, 25, (200, 2)).astype(float))
     model = Subspace(Settings(indicators=True))
-    model.reserve(3, places)
     scores, losses = np.zeros((200, 1)), np.zeros(200)
     assert run_block.py_func(
         model._setting, model.space, model.model, block, np.ones(200), np.ones(200), False, 0, scores, losses
     )
     again = Subspace(Settings(indicators=True))
-    again.reserve(3, places)
     done = int(model.space.clock[EVENTS])
     assert done < 200
     part = block._replace(starts=block.starts[: done + 1])

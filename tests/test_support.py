@@ -8,18 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkarma.core.karma import Rule
-from streamkarma.core.loss import (
-    CLASSIFICATION,
-    HINGE,
-    REGRESSION,
+from streamkarma.core.loss import CLASSIFICATION, HINGE, REGRESSION
+from streamkarma.core.support import PRUNING, Rule, SupportVectors
+from streamkarma.events.block import Block
+from tests.reference import (
+    Array,
+    algorithm_1,
+    explicit_features,
     loss_and_slope,
     multiclass_loss_and_slopes,
+    stream,
 )
-from streamkarma.core.pruning import MERGE, OLDEST, PRUNING, REMOVE
-from streamkarma.core.support import SupportVectors
-from streamkarma.events.block import Block
-from tests.reference import Array, algorithm_1, explicit_features, stream
 
 
 def block_of(rows: Array) -> Block:
@@ -31,9 +30,8 @@ def block_of(rows: Array) -> Block:
 
 
 def model_of(attributes: int, classes: int = 1, average: bool = False, **changes: Any) -> SupportVectors:
-    rule = Rule(2, True, 0.1, 0.0, HINGE, 0.0, 0, MERGE)._replace(**changes)
+    rule = Rule(2, True, 0.1, 0.0, HINGE, 0.0, 0, "merge")._replace(**changes)
     model = SupportVectors(rule, average)
-    model.reserve(attributes, attributes)
     if classes > 1:
         model.widen(classes)
     return model
@@ -56,24 +54,18 @@ def test_without_a_budget_it_is_algorithm_1(gamma: int, normalize: bool, pattern
                            lambda f, y: loss_and_slope(HINGE, f, y)[1])  # fmt: skip
     np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
     if patterns:
-        assert model.used <= patterns
+        assert model.summary()["support_vectors"] <= patterns
 
 
-@pytest.mark.parametrize(
-    ("gamma", "unit", "tolerance"),
-    [(2, 1.0, 1e-5), (30, 1.0, 1e-4), (200, 1.0, 1e-5), (2, 1e30, 1e-9)],
-    ids=["single", "as large as single can", "too large a kernel for single", "too large values for single"],
-)
-def test_with_room_in_the_budget_it_is_algorithm_1_in_single_precision_if_that_will_do(
-    gamma: int, unit: float, tolerance: float
-) -> None:
+@pytest.mark.parametrize(("gamma", "unit"), [(2, 1.0), (30, 1.0), (200, 1.0), (2, 1e30)])
+def test_with_room_in_the_budget_it_is_algorithm_1(gamma: int, unit: float) -> None:
     rows = stream(gamma, 60, 5) * unit
     labels = np.sign(np.random.default_rng(gamma).standard_normal(60))
     model = model_of(5, gamma=gamma, normalize=unit == 1.0, budget=60)
     scores, _ = model.run(block_of(rows), labels, np.ones(60))
     expected = algorithm_1(rows, labels, gamma, unit == 1.0, 0.1, None,
                            lambda f, y: loss_and_slope(HINGE, f, y)[1])  # fmt: skip
-    np.testing.assert_allclose(scores, expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
 
 
 @settings(deadline=None, max_examples=30)
@@ -119,11 +111,11 @@ def test_several_classes_are_algorithm_1_with_one_vector_each(loss: str, average
 @given(
     seed=st.integers(0, 10_000),
     cuts=st.lists(st.integers(0, 200), max_size=6),
-    pruning=st.sampled_from(list(PRUNING.values())),
+    pruning=st.sampled_from(PRUNING),
     average=st.booleans(),
 )
 def test_blocks_and_single_events_give_the_same_bits(
-    seed: int, cuts: list[int], pruning: int, average: bool
+    seed: int, cuts: list[int], pruning: str, average: bool
 ) -> None:
     rows, labels = stream(seed, 200, 6), np.sign(np.random.default_rng(seed).standard_normal(200))
     labels[::17] = np.nan
@@ -142,8 +134,7 @@ def test_blocks_and_single_events_give_the_same_bits(
 def explicit(model: SupportVectors, attributes: int, gamma: int) -> list[Array]:
     """Each support vector in explicit feature space, one row per class."""
     result = []
-    for slot in range(model.used):
-        observed, vectors, alpha = model.members(slot)
+    for observed, vectors, alpha in model.members():
         rows = np.full((model.classes, attributes), np.nan)
         rows[:, observed] = alpha * np.array([vectors[k] for k in observed]).T
         result.append(np.array([explicit_features(row, gamma) for row in rows]))
@@ -172,11 +163,12 @@ def test_folding_is_the_least_squares_projection_onto_the_best_pattern(classes: 
     free, tight = (model_of(d, classes, rho=1.0, gamma=gamma, loss=code, budget=b) for b in (0, 8))
     for model in (free, tight):
         model.run(block_of(rows), labels, np.ones(9))
-    assert (free.used, tight.used) == (9, 8)
+    members = free.members()
+    assert (len(members), len(tight.members())) == (9, 8)
     vectors = explicit(free, d, gamma)
-    least = min(range(9), key=lambda slot: free.members(slot)[2])
+    least = min(range(9), key=lambda slot: members[slot].alpha)
     residuals = [
-        _residual(pattern_basis(free.members(slot)[0], d, gamma), vectors[least].T)
+        _residual(pattern_basis(members[slot].attributes, d, gamma), vectors[least].T)
         for slot in range(8)  # the ninth came when the choice had been made
         if slot != least
     ]
@@ -189,28 +181,29 @@ def _residual(basis: Array, target: Array) -> float:
     return float(((basis @ solution - target) ** 2).sum())
 
 
-@pytest.mark.parametrize("pruning", [MERGE, REMOVE, OLDEST])
-def test_memory_stays_once_the_budget_is_full(pruning: int) -> None:
+@pytest.mark.parametrize("pruning", ["merge", "remove", "oldest"])
+def test_memory_stays_once_the_budget_is_full(pruning: str) -> None:
     model = model_of(8, budget=16, pruning=pruning)
     sizes = []
     for seed in range(5):
         rows = stream(seed, 300, 8)
         model.run(block_of(rows), np.sign(rows[:, 0] + np.nan_to_num(rows[:, 1])), np.ones(300))
-        sizes.append(sum(array.nbytes for array in model.vectors))
-    assert model.used == 16
-    assert len(set(sizes[1:])) == 1
+        sizes.append(model.summary()["bytes"])
+    assert model.summary()["support_vectors"] == 16
+    # Patterns have more attributes or fewer, but there are no more of them.
+    assert max(sizes[1:]) < 1.1 * min(sizes[1:])
 
 
 def test_oldest_keeps_the_newest() -> None:
-    model = model_of(12, budget=4, pruning=OLDEST)
+    model = model_of(12, budget=4, pruning="oldest")
     rows = np.full((8, 12), np.nan)
     rows[np.arange(8), np.arange(8)] = 1.0
     model.run(block_of(rows), np.ones(8), np.ones(8))
-    assert sorted(model.vectors.born[:4]) == [5, 6, 7, 8]
+    assert sorted(model.arrays()["born"]) == [5, 6, 7, 8]
 
 
 def test_merging_where_nothing_overlaps_is_counted_as_removal() -> None:
-    model = model_of(12, budget=4, pruning=MERGE)
+    model = model_of(12, budget=4, pruning="merge")
     rows = np.full((8, 12), np.nan)
     rows[np.arange(8), np.arange(8)] = 1.0
     model.run(block_of(rows), np.ones(8), np.ones(8))

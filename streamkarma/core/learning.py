@@ -1,106 +1,118 @@
-"""What every core learner can do: the estimators ask for no more."""
+"""What every learner of the engine can do: the estimators ask for no more."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.passes import Floats
+from streamkarma import _engine
 from streamkarma.events.block import Block
 
-if TYPE_CHECKING:
-    from streamkarma.core.single import Event, Stage
-
+Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 
+#: More than any attribute or coordinate.
+_ANY = 1 << 31
 
-def begun(block: Block, labels: Floats, weights: Floats, classes: int) -> tuple[NDArray[np.float64], Floats]:
-    """Scores of 0, shape (T, classes), and losses of NaN, shape (T,), for T events.
 
-    Raises
-    ------
-    ValueError
-        If there are not as many labels and weights: the compiled loop would read past their end.
+class Core(ABC):
+    """A learner of the engine, made from its settings: blocks of encoded events in, scores out.
+
+    A copy, and what is unpickled, is made from the same settings and takes over the state.
     """
-    events = len(labels)
-    if len(weights) != events or len(block.starts) != events + 1:
-        raise ValueError(f"{len(block.starts) - 1} events, {events} labels, {len(weights)} weights")
-    return np.zeros((events, classes)), np.full(events, np.nan)
 
+    #: How many models from elsewhere there are, whose scores are to be handed to ``run``.
+    others = 0
 
-def capacity(now: int, needed: int) -> int:
-    """``now`` if that is enough, else the next power of two, 8 or more.
+    def __init__(self) -> None:
+        self.engine = self.make()
 
-    Examples
-    --------
-    >>> capacity(8, 5), capacity(8, 9)
-    (8, 16)
-    """
-    return now if needed <= now else max(8, 1 << (needed - 1).bit_length())
+    @abstractmethod
+    def make(self) -> _engine.Learner:
+        """A new learner with these settings."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        settings = {name: value for name, value in self.__dict__.items() if name != "engine"}
+        return {"settings": settings, "arrays": self.arrays()}
 
-class Core(Protocol):
-    """A learner over arrays: blocks of encoded events in, scores out."""
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state["settings"])
+        self.engine = self.make()
+        self.restore(state["arrays"], _ANY, _ANY)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        copied = type(self).__new__(type(self))
+        copied.__setstate__(self.__getstate__())
+        memo[id(self)] = copied
+        return copied
 
     @property
     def classes(self) -> int:
         """Columns of the scores: 1 for two classes and for regression, else one per class."""
+        return self.engine.classes
 
     @property
     def steps(self) -> int:
         """Events learned."""
-
-    def reserve(self, attributes: int = 0, coordinates: int = 0) -> None:
-        """Make room for at least that many of each; what is there stays."""
+        return self.engine.steps
 
     def widen(self, classes: int) -> None:
         """Go to ``classes`` classes; from w of two classes to -w/2 and w/2."""
+        self.engine.widen(classes)
 
-    def run(self, block: Block, labels: Floats, weights: Floats) -> tuple[NDArray[np.float64], Floats]:
+    def run(self, block: Block, labels: Floats, weights: Floats, delays: Floats | None = None,
+            others: NDArray[np.float64] | None = None) -> tuple[NDArray[np.float64], Floats]:  # fmt: skip
         """Predict, then learn, each event.
 
         Parameters
         ----------
         block
-            Encoded events; those to be learned have only what there is room for.
+            Encoded events.
         labels
             Shape (T,): +1 or -1, a class number, or the target; NaN is predicted only.
         weights
             Shape (T,): 0 or more; events of weight 0 leave the model as it is.
+        delays
+            Shape (T,), 0 or more: how late the label comes. In a mixture, not for its experts, an
+            event counts 1 / (1 + delay) times. Labels that come late come in bunches that have much
+            in common; experts that have learned the first of a bunch look wise on the others, and
+            who trusts them is wrong on the next. In the worst case this is the price of a delay.
+        others
+            For a mixture, scores of models from elsewhere, shape (F, T, C), each from before the model
+            learned the event.
 
         Returns
         -------
         Scores of shape (T, C), each from before its event was learned, and the losses suffered,
         shape (T,), NaN where there is no label.
-        """
 
-    def scores(self, block: Block) -> NDArray[np.float64]:
+        Raises
+        ------
+        ValueError
+            If there are not as many labels and weights, or a label is no class.
+        """
+        return self.engine.run(block, labels, weights, delays, others)
+
+    def scores(self, block: Block, others: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Scores of every event, shape (T, C), without learning."""
-
-    def single(self, event: Event) -> list[Stage] | None:
-        """A way for single events that is shorter than ``run``; None if there is none.
-
-        Parameters
-        ----------
-        event
-            To be replaced by the next in its place.
-
-        Returns
-        -------
-        Stages through which it goes in turn, as they are for the arrays that the learner has now; the
-        last one's scores are the learner's.
-        """
+        events = len(block.starts) - 1
+        return self.run(block, np.full(events, np.nan), np.ones(events), None, others)[0]
 
     def restart(self, steps: int) -> None:
         """Forget everything, and go on as after ``steps`` steps."""
+        self.engine.restart(steps)
 
     def summary(self) -> dict[str, Any]:
         """Sizes of the model, ``bytes`` among them, and what became of the examples."""
+        return self.engine.summary()
 
     def arrays(self) -> Arrays:
         """The state, without spare room: what ``restore`` takes."""
+        return self.engine.arrays()
 
     def restore(self, arrays: Arrays, attributes: int, coordinates: int) -> None:
         """Take over a state; ValueError if the arrays contradict each other or point outside."""
+        self.engine.restore(arrays, attributes, coordinates)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.jit import borrowing, compiled, inlined
-from streamkarma.core.lanes import bits_set
-from streamkarma.core.passes import Floats
+from streamkarma.core.jit import borrowing, compiled
 from streamkarma.core.scale import LARGEST, mean_and_deviation, standardise
 from streamkarma.events.block import Block
+
+Floats = NDArray[np.float64]
 
 
 @compiled
@@ -64,7 +64,7 @@ def encode_into(block: Block, raw: Block, numeric: NDArray[np.bool_], moments: F
         if bias:
             attributes[end], coordinates[end], values[end] = 0, 0, 1.0
             end += 1
-        first, seen = end, _seen(raw, raw.starts[t], raw.starts[t + 1])
+        first = end
         for j in range(raw.starts[t], raw.starts[t + 1]):
             value = raw.values[j]
             if np.isnan(value):
@@ -73,10 +73,7 @@ def encode_into(block: Block, raw: Block, numeric: NDArray[np.bool_], moments: F
             if scale and coordinate < numeric.size and numeric[coordinate]:
                 value = standardise(moments[coordinate], value, learned[t], longest)
             place = end
-            if seen > 0:
-                below = (np.uint64(1) << np.uint64(attribute)) - np.uint64(1)
-                place = first + int(bits_set(seen & below))
-            while seen == 0 and place > first and attributes[place - 1] > attribute:
+            while place > first and attributes[place - 1] > attribute:
                 attributes[place] = attributes[place - 1]
                 coordinates[place] = coordinates[place - 1]
                 values[place] = values[place - 1]
@@ -86,22 +83,6 @@ def encode_into(block: Block, raw: Block, numeric: NDArray[np.bool_], moments: F
             end += 1
         starts[t + 1] = end
     return end
-
-
-@inlined
-def _seen(raw: Block, begin: int, end: int) -> np.uint64:
-    """A bit for every attribute of an event; 0 if one is too high for that, or there twice.
-
-    With them the place of an item among the others is counted, and no branch depends on their order,
-    which would be foretold wrongly time and again.
-    """
-    seen, highest, count = np.uint64(0), 0, 0
-    for j in range(begin, end):
-        attribute, there = raw.attributes[j], not np.isnan(raw.values[j])
-        highest = max(highest, attribute)
-        seen |= np.uint64(there) << np.uint64(attribute & 63)
-        count += there
-    return seen if highest < 64 and bits_set(seen) == np.uint64(count) else np.uint64(0)
 
 
 @compiled

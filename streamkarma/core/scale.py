@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.jit import borrowing, compiled, inlined
-from streamkarma.core.passes import Floats
+
+Floats = NDArray[np.float64]
 
 #: Standardised values beyond this are cut: one broken sensor must not outweigh the others.
 CLIP = 5.0

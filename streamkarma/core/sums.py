@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.jit import borrowing, compiled
-from streamkarma.core.passes import Floats
+
+Floats = NDArray[np.float64]
 
 
 @borrowing

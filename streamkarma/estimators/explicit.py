@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamkarma.core.adaptive import ADAGRAD, AROW, SGD, UPDATES, Step
-from streamkarma.core.explicit import TABLE_BITS, Explicit
+from streamkarma.core.explicit import ADAGRAD, AROW, SGD, TABLE_BITS, UPDATES, Explicit, Step
 from streamkarma.core.kernel import check_gamma
 from streamkarma.core.loss import CLASSIFICATION, REGRESSION, Loss
 from streamkarma.core.mixture import Calibrated

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.loss import CLASSIFICATION, logistics, losses, multiclass_loss_and_slopes
+from streamkarma import _engine
+from streamkarma.core.loss import CLASSIFICATION
 
 
 class Judged(NamedTuple):
@@ -37,7 +38,7 @@ def probabilities(scores: NDArray[np.float64], known: int) -> NDArray[np.float64
     if known < 2:
         return np.ones((len(scores), known))
     if scores.shape[1] == 1:
-        second = logistics(scores[:, 0])
+        second = _engine.logistics(scores[:, 0])
         return np.column_stack([1.0 - second, second])
     shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
     result: NDArray[np.float64] = shifted / shifted.sum(axis=1, keepdims=True)
@@ -69,5 +70,5 @@ def loss_of(name: str, scores: NDArray[np.float64], target: int) -> float:
     """Loss of the scores of one event, shape (C,), once the index of its label is known."""
     code = CLASSIFICATION[name].code
     if scores.size == 1:
-        return float(losses(code, scores, np.array([2.0 * target - 1.0]))[0])
-    return float(multiclass_loss_and_slopes(code, scores, target, np.empty(scores.size)))
+        return float(_engine.losses(code, scores, np.array([2.0 * target - 1.0]))[0])
+    return _engine.multiclass_loss(code, scores, target)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.learning import Arrays, Core
-from streamkarma.core.mixture import Mixture
+from streamkarma.core.mixture import Calibrated, Mixture
 from streamkarma.core.moments import encode
 from streamkarma.core.scale import are_rows, memory, nothing
 from streamkarma.core.waiting import Waiting
@@ -43,7 +43,7 @@ class Learner:
     Parameters
     ----------
     core
-        What learns.
+        What learns; None for one that is never run.
     scale, max_attributes, max_coordinates, max_name_bytes, forget
         As in the estimators.
     """
@@ -54,7 +54,7 @@ class Learner:
         self.longest = memory(forget)
         self.core = core
         #: For a mixture, which has to know how late labels come.
-        self.waiting = Waiting() if isinstance(core, Mixture) else None
+        self.waiting = Waiting() if isinstance(core, (Mixture, Calibrated)) else None
         self.vocabulary = Vocabulary(max_attributes, max_coordinates, max_name_bytes)
         self.moments = nothing(1)
         #: The block that was encoded last, and how late its labels come.
@@ -86,29 +86,26 @@ class Learner:
         -------
         The logistic function of the first score, all of which are in ``said`` then. None, and nothing is
         done, if the event has to go through a batch: if it has a string, a new name or a value that cannot
-        be used, or if the core learner has no short way.
+        be used, or if models from elsewhere have to see it.
         """
-        single = self._ready or self._renewed()
-        if single is None:
+        if self.core.others:
             return None
-        way = single.way
-        chance: float = way.run(way.address, record, label, weight)
-        if chance == chance:
-            return chance
-        self._ready = None
-        return single.finish(record, label, weight)
+        single = self._ready or self._renewed()
+        chance = single.one(record, label, weight)
+        if chance is None:
+            self._ready = None
+        return chance
 
     @property
     def said(self) -> Floats:
         """Scores of the event that took the short way last, shape (1, C); the next overwrites them."""
         assert self._single is not None
-        return self._single.way.scores
+        return self._single.scores
 
-    def _renewed(self) -> Single | None:
+    def _renewed(self) -> Single:
         if self._single is None or not self._single.is_current(self):
             self._single = Single(self)
-        if self._single.way.stages:
-            self._ready = self._single
+        self._ready = self._single
         return self._ready
 
     def encode(self, batch: Batch, learned: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Block:
@@ -118,7 +115,6 @@ class Learner:
         self.make_room()
         block = batch.block()
         if batch.has_passing and (block.coordinates[np.repeat(learned, batch.sizes())] >= PASSING).any():
-            # Compiled code would write where no array is.
             raise ValueError("an event to be learned was appended as one that is not")
         if self.waiting is not None:
             self._delays = self.waiting.delays(block, learned, asked)
@@ -129,9 +125,7 @@ class Learner:
 
     def make_room(self) -> None:
         """Have a place for all names of the vocabulary."""
-        vocabulary = self.vocabulary
-        self.core.reserve(vocabulary.attribute_count, vocabulary.coordinate_count)
-        missing = vocabulary.coordinate_count - len(self.moments)
+        missing = self.vocabulary.coordinate_count - len(self.moments)
         if missing > 0:
             # Twice what is needed, so that names coming one by one do not copy each time.
             self.moments = np.concatenate([self.moments, nothing(missing + len(self.moments))])
@@ -151,9 +145,8 @@ class Learner:
         """
         block = self.encoded._replace(starts=self.encoded.starts[part.start : part.stop + 1])
         weights = np.minimum(weights, HEAVIEST)
-        if isinstance(self.core, Mixture):
-            return self.core.run(block, labels, weights, self._delays[part], others)
-        return self.core.run(block, labels, weights)
+        delays = None if self.waiting is None else self._delays[part]
+        return self.core.run(block, labels, weights, delays, others)
 
     def scores(self, records: Iterable[Record]) -> NDArray[np.float64]:
         """Scores of records by the model as it stands, shape (T, C).

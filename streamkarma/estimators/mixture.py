@@ -9,18 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from river import base
 
-from streamkarma.core.adaptive import ADAGRAD, AROW, Step
-from streamkarma.core.explicit import Explicit
-from streamkarma.core.karma import Rule
+from streamkarma.core.explicit import ADAGRAD, AROW, Explicit, Products, Step
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
-from streamkarma.core.mixing import Mixing
 from streamkarma.core.mixture import Mixture
-from streamkarma.core.products import Products
-from streamkarma.core.pruning import MERGE
 from streamkarma.core.scale import memory
 from streamkarma.core.subspace import Settings, Subspace
-from streamkarma.core.support import SupportVectors
+from streamkarma.core.support import Rule, SupportVectors
 from streamkarma.errors import UsageError
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.guests import Guests, RecordingBatch
@@ -58,7 +53,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Core]:
         return Explicit(gamma, True, Step(ADAGRAD, smooth, 1.0, ETA, 0.0, 0.0, forget), TABLE_BITS)
 
     steepness = 6.0 if regression else 1.0
-    rule = Rule(2, True, DEFAULT_RHO, 0.0, smooth, steepness, budget, MERGE, memory(forget or None))
+    rule = Rule(2, True, DEFAULT_RHO, 0.0, smooth, steepness, budget, "merge", memory(forget or None))
     plain = Settings(regression=regression, forget=forget)
     return {
         "explicit 1 arow": arow(1, 10.0),
@@ -233,7 +228,7 @@ class KARMAMixtureRegressor(CoreRegressor):
 def _mixture(budget: int, forget: float | None, regression: bool, others: int = 0) -> Mixture:
     half_life = check_forget(forget) or 0.0
     members = experts(check_count("budget", budget), half_life, regression)
-    return Mixture(members, Mixing(len(members) + others, regression, half_life))
+    return Mixture(members, regression, others, half_life)
 
 
 def _weights(model: CoreClassifier | CoreRegressor) -> dict[str, float]:

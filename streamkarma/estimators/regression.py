@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from river import base
 
+from streamkarma import _engine
 from streamkarma.core.learning import Arrays, Core
-from streamkarma.core.loss import REGRESSION, losses
+from streamkarma.core.loss import REGRESSION
 from streamkarma.core.moments import encode_target, encode_targets
 from streamkarma.core.scale import are_rows, constant, nothing
 from streamkarma.errors import RecordError
@@ -103,14 +104,14 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
         self._learner.encode(batch, ~unknown & (weighed > 0.0), unknown)
         scores = self._learner.run(slice(0, len(wanted)), standard, weighed)[0][:, 0]
         loss = REGRESSION[self.loss]
-        suffered = losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree
+        suffered = _engine.losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree
         return Estimated(scores * spreads + centres, suffered, spreads)
 
     def suffered(self, prediction: float, target: float, spread: float) -> float:
         """Loss of a prediction, made when one standard deviation of the target was ``spread``."""
         loss = REGRESSION[self.loss]
         off = np.array([(prediction - target) / spread])
-        return float(losses(loss.code, off, np.zeros(1))[0] * spread**loss.degree)
+        return float(_engine.losses(loss.code, off, np.zeros(1))[0] * spread**loss.degree)
 
     def check_label(self, target: Any) -> float:
         """``target`` as a float, or RecordError if it is not a finite number."""

@@ -7,13 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from streamkarma.core.doubling import DoublingSupportVectors
-from streamkarma.core.karma import Rule
 from streamkarma.core.kernel import check_gamma
 from streamkarma.core.loss import Loss
-from streamkarma.core.pruning import PRUNING
 from streamkarma.core.scale import memory
-from streamkarma.core.support import SupportVectors
+from streamkarma.core.support import PRUNING, DoublingSupportVectors, Rule, SupportVectors
 from streamkarma.core.theory import DEFAULT_REGULARITY, Pace
 from streamkarma.errors import UsageError
 
@@ -74,7 +71,7 @@ def support_vectors(said: Settings, loss: Loss, caution: float) -> SupportVector
     if said.rho is None and said.eta is None:
         steepness = caution * max(steepness, 1.0)
     rule = Rule(gamma, bool(said.normalize), strength, float(said.eta or 0.0), loss.code, steepness,
-                budget or 0, PRUNING[said.pruning], memory(check_forget(said.forget)))  # fmt: skip
+                budget or 0, said.pruning, memory(check_forget(said.forget)))  # fmt: skip
     if pace is None:
         return SupportVectors(rule, bool(said.average))
     if pace.horizon is None:

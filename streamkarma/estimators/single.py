@@ -11,8 +11,10 @@ from math import isnan
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from streamkarma.core.reading import NO_DICT
-from streamkarma.core.single import THROUGH, UNREAD, UNTIMED, Way
+from streamkarma.core.single import Way
 from streamkarma.events.values import Record
 
 if TYPE_CHECKING:
@@ -33,34 +35,31 @@ class Single:
         self._parts = _parts(learner)
         self._known = learner.vocabulary.coordinate_count
         self._waiting = learner.waiting
-        vocabulary, waiting = learner.vocabulary, learner.waiting
-        self.way = Way(vocabulary.numeric, vocabulary.owners, vocabulary.numbers, learner.moments,
-                       learner.scale, learner.longest, None if waiting is None else waiting.notebook,
-                       learner.core)  # fmt: skip
+        self._step = learner.core.engine.step
+        vocabulary = learner.vocabulary
+        self._way = Way(vocabulary.numeric, vocabulary.owners, vocabulary.numbers, learner.moments,
+                        learner.scale, learner.longest)  # fmt: skip
+        #: Scores of the last event, shape (1, C); the next overwrites them.
+        self.scores = np.zeros((1, learner.core.classes))
 
     def is_current(self, learner: Learner) -> bool:
         """Whether the learner has the names and arrays it had."""
         return (
             self._known == learner.vocabulary.coordinate_count
+            and self.scores.shape[1] == learner.core.classes
             and all(map(is_, self._parts, _parts(learner)))
-            and all(stage.is_current() for stage in self.way.stages)
         )
 
-    def finish(self, record: Record, label: float, weight: float) -> float | None:
-        """What ``way.run`` began and was stopped at; what is returned is as of ``Learner.one``."""
-        way, chance = self.way, 0.0
-        while way.where != THROUGH:
-            if way.where == UNREAD:
-                if way.said != NO_DICT or not isinstance(record, Mapping):
-                    return None
-                chance = way.run(way.address, dict(record.items()), label, weight)
-            elif way.where != UNTIMED or self._waiting is None:
-                chance = way.go_on()
-            elif isnan(label):
-                self._waiting.ask(way.key)
-                chance = way.go_on()
-            else:
-                chance = way.go_on(self._waiting.delay(way.key, way.raw))
+    def one(self, record: Record, label: float, weight: float) -> float | None:
+        """As of ``Learner.one``."""
+        way = self._way
+        size = way.run(way.address, record, label)
+        if size == NO_DICT and isinstance(record, Mapping):
+            size = way.run(way.address, dict(record.items()), label)
+        if size < 0:
+            return None
+        delay = 0.0 if self._waiting is None else self._waiting.delay(way.raw, not isnan(label))
+        chance: float = self._step(way.block, label, weight, delay, self.scores)
         return chance
 
 

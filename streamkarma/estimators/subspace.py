@@ -10,7 +10,7 @@ from river import base
 
 from streamkarma.core.mixture import Calibrated
 from streamkarma.core.scale import mean_and_deviation
-from streamkarma.core.subspace import Settings, Subspace
+from streamkarma.core.subspace import Completion, Settings, Subspace
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.learner import Learner
 from streamkarma.estimators.regression import CoreRegressor
@@ -199,9 +199,10 @@ class SubspaceImputer(base.Transformer):
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
         self.max_name_bytes = max_name_bytes
-        self._core = Subspace(_settings(self, regression=False))
+        settings = _settings(self, regression=False)
+        self._completion = Completion(settings)
         bounds = check_bounds(max_attributes, max_coordinates, max_name_bytes)
-        self._learner = Learner(self._core, True, *bounds, forget)
+        self._learner = Learner(Subspace(settings), True, *bounds, forget)
 
     def learn_one(self, x: Record) -> None:
         """Learn from what is observed.
@@ -213,7 +214,7 @@ class SubspaceImputer(base.Transformer):
         """
         batch = self._learner.batch()
         batch.append(x, learned=True)
-        self._core.observe(self._learner.encode(batch, np.ones(1, np.bool_), np.zeros(1, np.bool_)))
+        self._completion.observe(self._learner.encode(batch, np.ones(1, np.bool_), np.zeros(1, np.bool_)))
 
     def transform_one(self, x: Record) -> dict[Any, Any]:
         """As ``impute_one``; river's name for it."""
@@ -225,11 +226,13 @@ class SubspaceImputer(base.Transformer):
         batch = self._learner.batch()
         batch.append(x, learned=False)
         neither = np.zeros(1, np.bool_)
-        completed = self._core.completed(self._learner.encode(batch, neither, neither))[0]
+        vocabulary = self._learner.vocabulary
+        block = self._learner.encode(batch, neither, neither)
+        completed = self._completion.completed(block, vocabulary.coordinate_count)[0]
         observed = {name for name, _, _ in observed_in(x)}
         result = {name: value for name, value in x.items() if name in observed}
         best = dict[Hashable, float]()
-        for place, (name, category) in enumerate(self._learner.vocabulary.entries(), 1):
+        for place, (name, category) in enumerate(vocabulary.entries(), 1):
             if name in observed:
                 continue
             if category is None:

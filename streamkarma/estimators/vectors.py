@@ -44,8 +44,7 @@ class SupportVectorModel(KARMABase):
         assert isinstance(core, SupportVectors)
         names = {index: name for name, index in vocabulary.attributes.items()}
         result = []
-        for slot in range(core.used):
-            attributes, vectors, alpha = core.members(slot)
+        for attributes, vectors, alpha in core.members():
             observed = frozenset(names[a] for a in attributes if a)
             values = {vocabulary.describe(k): vector for k, vector in vectors.items()}
             result.append(SupportVector(observed, values, alpha))

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.baselines.imputed import imputer_named
 from streamkarma.baselines.machines import Decided, Linear, Machine
 from streamkarma.baselines.registry import Entry, named
 from streamkarma.regret.losses import STRENGTH, suffered, wrong
@@ -181,6 +182,9 @@ class Fit:
             self.settings["attributes"] = attributes
         if self.matched:
             # A deletion sees part of the rows only: there is no best of its class on all of them.
+            if entry.name == "zero":
+                # The best of its class: its constant feature, not weighed, is a free intercept.
+                self.settings["imputer"] = imputer_named("zero")
             several = task == "multiclass" and loss == "hinge"
             self.settings["machine"] = HINGE_OF_SEVERAL if several else MACHINES[loss]
             self.settings["C"] = None if entry.stem == "Deleted" else STRENGTH

@@ -8,6 +8,7 @@
 
 pub mod block;
 pub mod kernel;
+pub mod label_delay;
 pub mod learner;
 pub mod learners;
 pub mod loss;

@@ -2,5 +2,7 @@
 
 pub mod explicit;
 pub mod linear;
+pub mod mixture;
 pub mod products;
 pub mod subspace;
+pub mod support_vectors;

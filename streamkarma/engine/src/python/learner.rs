@@ -1,7 +1,9 @@
 //! Any learner, as Python sees it.
 
 use numpy::PyUntypedArrayMethods;
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray3};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray3, PyReadwriteArray2,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -9,25 +11,44 @@ use pyo3::types::PyDict;
 use super::state::{from_python, to_python};
 use crate::block::Block;
 use crate::learner::{self, Fact, Lesson};
+use crate::math;
 
 /// Scores of events, shape (T, C), and losses, shape (T,).
-type Run<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
+pub type Run<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
 
 /// A learner: blocks of encoded events in, scores out.
 #[pyclass(module = "streamkarma._engine")]
 pub struct Learner {
-    inner: Box<dyn learner::Learner>,
+    /// None once it has become a part of another.
+    inner: Option<Box<dyn learner::Learner>>,
 }
 
 impl Learner {
     /// Around a learner.
     pub fn of(inner: impl learner::Learner + 'static) -> Self {
-        Self { inner: Box::new(inner) }
+        Self { inner: Some(Box::new(inner)) }
+    }
+
+    /// The learner itself, to become a part of another; this is then an empty shell.
+    pub fn take(&mut self) -> PyResult<Box<dyn learner::Learner>> {
+        self.inner.take().ok_or_else(gone)
+    }
+
+    fn inner(&self) -> PyResult<&dyn learner::Learner> {
+        self.inner.as_deref().ok_or_else(gone)
+    }
+
+    fn inner_mut(&mut self) -> PyResult<&mut Box<dyn learner::Learner>> {
+        self.inner.as_mut().ok_or_else(gone)
     }
 }
 
+fn gone() -> PyErr {
+    PyValueError::new_err("the learner has become a part of another")
+}
+
 /// A block, in the kinds of numbers that the engine has.
-pub(super) struct Items {
+pub struct Items {
     starts: Vec<usize>,
     attributes: Vec<u32>,
     coordinates: Vec<u32>,
@@ -35,7 +56,7 @@ pub(super) struct Items {
 }
 
 /// The four arrays of a `Block` of Python.
-pub(super) type Arrays<'py> = (
+pub type Arrays<'py> = (
     PyReadonlyArray1<'py, i64>,
     PyReadonlyArray1<'py, i32>,
     PyReadonlyArray1<'py, i32>,
@@ -43,22 +64,25 @@ pub(super) type Arrays<'py> = (
 );
 
 impl Items {
-    pub(super) fn from_python((starts, attributes, coordinates, values): &Arrays) -> PyResult<Self> {
-        let items = Self {
-            starts: starts.as_array().iter().map(|&start| start as usize).collect(),
-            attributes: attributes.as_array().iter().map(|&each| each as u32).collect(),
-            coordinates: coordinates.as_array().iter().map(|&each| each as u32).collect(),
-            values: values.as_array().to_vec(),
-        };
-        let end = items.starts.last().copied().unwrap_or(0);
-        let fits = items.starts.is_sorted()
-            && [items.attributes.len(), items.coordinates.len(), items.values.len()]
-                .iter()
-                .all(|&length| end <= length);
-        if fits { Ok(items) } else { Err(PyValueError::new_err("the arrays of the block do not fit")) }
+    /// ValueError if they do not fit each other.
+    pub fn from_python((starts, attributes, coordinates, values): &Arrays) -> PyResult<Self> {
+        let starts: Vec<usize> = starts.as_array().iter().map(|&start| start as usize).collect();
+        let end = starts.last().copied().unwrap_or(0);
+        let fits = [attributes.len(), coordinates.len(), values.len()].iter().all(|&length| end <= length);
+        if !starts.is_sorted() || !fits {
+            return Err(PyValueError::new_err("the arrays of the block do not fit"));
+        }
+        // The arrays may have room for more events.
+        Ok(Self {
+            starts,
+            attributes: attributes.as_array().iter().take(end).map(|&each| each as u32).collect(),
+            coordinates: coordinates.as_array().iter().take(end).map(|&each| each as u32).collect(),
+            values: values.as_array().iter().take(end).copied().collect(),
+        })
     }
 
-    pub(super) fn block(&self) -> Block<'_> {
+    /// To be walked through.
+    pub fn block(&self) -> Block<'_> {
         Block {
             starts: &self.starts,
             attributes: &self.attributes,
@@ -72,14 +96,14 @@ impl Items {
 impl Learner {
     /// Columns of the scores.
     #[getter]
-    fn classes(&self) -> usize {
-        self.inner.classes()
+    fn classes(&self) -> PyResult<usize> {
+        Ok(self.inner()?.classes())
     }
 
     /// Events learned.
     #[getter]
-    fn steps(&self) -> u64 {
-        self.inner.steps()
+    fn steps(&self) -> PyResult<u64> {
+        Ok(self.inner()?.steps())
     }
 
     /// Predict, then learn, the events of a block.
@@ -104,35 +128,62 @@ impl Learner {
                 weights.len()
             )));
         }
-        let classes = self.inner.classes();
+        let inner = self.inner_mut()?;
+        let classes = inner.classes();
         let others =
             others.map_or_else(|| Ok(vec![Vec::new(); events]), |others| by_event(&others, events))?;
         let lessons: Vec<Lesson> = (0..events)
             .map(|t| Lesson { label: labels[t], weight: weights[t], delay: delays[t], others: &others[t] })
             .collect();
-        if let Some(label) = labels.iter().find(|label| classes > 1 && **label >= classes as f64) {
+        let is_none =
+            |label: &&f64| classes > 1 && !label.is_nan() && !(0.0..classes as f64).contains(*label);
+        if let Some(label) = labels.iter().find(is_none) {
             return Err(PyValueError::new_err(format!("class {label} of {classes}")));
         }
         let (mut scores, mut losses) = (vec![0.0; events * classes], vec![f64::NAN; events]);
         // What is learned needs no interpreter.
-        py.detach(|| self.inner.run(&items.block(), &lessons, &mut scores, &mut losses));
+        py.detach(|| inner.run(&items.block(), &lessons, &mut scores, &mut losses));
         Ok((scores.into_pyarray(py).reshape([events, classes])?, losses.into_pyarray(py)))
     }
 
+    /// Predict, then learn, one event; its scores are written into `scores`, shape (1, C).
+    ///
+    /// Returns the logistic function of the first.
+    fn step(
+        &mut self,
+        block: Arrays<'_>,
+        label: f64,
+        weight: f64,
+        delay: f64,
+        mut scores: PyReadwriteArray2<'_, f64>,
+    ) -> PyResult<f64> {
+        let items = Items::from_python(&block)?;
+        let inner = self.inner_mut()?;
+        let room = scores.as_slice_mut()?;
+        if items.block().len() != 1 || room.len() != inner.classes() {
+            return Err(PyValueError::new_err("one event has as many scores as there are classes"));
+        }
+        let lesson = Lesson { label, weight, delay, others: &[] };
+        inner.step(items.block().event(0), lesson, room);
+        Ok(math::logistic(room[0]))
+    }
+
     /// Go to so many classes.
-    fn widen(&mut self, classes: usize) {
-        self.inner.widen(classes);
+    fn widen(&mut self, classes: usize) -> PyResult<()> {
+        self.inner_mut()?.widen(classes);
+        Ok(())
     }
 
     /// Forget everything, and go on as after so many steps.
-    fn restart(&mut self, steps: u64) {
-        self.inner.restart(steps);
+    fn restart(&mut self, steps: u64) -> PyResult<()> {
+        self.inner_mut()?.restart(steps);
+        Ok(())
     }
 
     /// Sizes of the model, and what became of the examples.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        for (name, fact) in self.inner.summary() {
+        for (name, fact) in self.inner()?.summary() {
             match fact {
                 Fact::Count(count) => dict.set_item(name, count)?,
                 Fact::Nothing => dict.set_item(name, py.None())?,
@@ -150,13 +201,13 @@ impl Learner {
 
     /// Everything learned, as arrays by name.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        to_python(py, self.inner.state())
+        to_python(py, self.inner()?.state())
     }
 
     /// Take over a state.
     fn restore(&mut self, arrays: &Bound<'_, PyDict>, attributes: usize, coordinates: usize) -> PyResult<()> {
         let state = from_python(arrays)?;
-        self.inner.restore(&state, attributes, coordinates).map_err(PyValueError::new_err)
+        self.inner_mut()?.restore(&state, attributes, coordinates).map_err(PyValueError::new_err)
     }
 }
 

@@ -3,16 +3,29 @@
 use pyo3::prelude::*;
 
 mod explicit;
+mod label_delay;
 mod learner;
+mod loss;
+mod mixture;
 mod state;
 mod subspace;
+mod support_vectors;
 
 /// What streamkarma runs for each event.
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<label_delay::LabelDelay>()?;
+    module.add_class::<learner::Learner>()?;
+    module.add_class::<mixture::Aggregator>()?;
+    module.add_class::<subspace::Subspace>()?;
     module.add_function(wrap_pyfunction!(explicit::explicit, module)?)?;
     module.add_function(wrap_pyfunction!(explicit::products, module)?)?;
+    module.add_function(wrap_pyfunction!(loss::logistics, module)?)?;
+    module.add_function(wrap_pyfunction!(loss::losses, module)?)?;
+    module.add_function(wrap_pyfunction!(loss::multiclass_loss, module)?)?;
+    module.add_function(wrap_pyfunction!(mixture::calibrated, module)?)?;
+    module.add_function(wrap_pyfunction!(mixture::mixture, module)?)?;
     module.add_function(wrap_pyfunction!(subspace::subspace, module)?)?;
-    module.add_class::<subspace::Subspace>()?;
-    module.add_class::<learner::Learner>()
+    module.add_function(wrap_pyfunction!(support_vectors::doubling_support_vectors, module)?)?;
+    module.add_function(wrap_pyfunction!(support_vectors::support_vectors, module)?)
 }

@@ -1,0 +1,191 @@
+//! Mixing the scores of experts, whoever they are, by log loss.
+
+use super::calibration::{Calibration, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, PRIOR_VARIANCE};
+use super::fixed_share::{Blend, Shares};
+use super::newton::DRIFT;
+
+/// Means run over this many events: the scale of a score changes while its expert learns.
+const WINDOW: f64 = 1000.0;
+/// Events of a larger weight count as this one.
+const HEAVIEST: f64 = 1e100;
+
+/// How fast statistics forget.
+#[derive(Clone, Copy, Debug)]
+pub struct Forgetting {
+    /// Of covariances; see [`super::newton`].
+    pub drift: f64,
+    /// Of means, in events.
+    pub window: f64,
+}
+
+impl Forgetting {
+    /// With a half-life in events of what calibrations and the blend have learned; 0 for the slow
+    /// forgetting they have anyway.
+    pub fn new(half_life: f64, regression: bool) -> Self {
+        if half_life.is_nan() || half_life <= 0.0 {
+            return Self { drift: DRIFT, window: WINDOW };
+        }
+        // Where gain and drift balance, P = sqrt(drift variance / q), and what was learned fades at the
+        // rate P q of an event; q, the mean curvature, is 1 in squares and less in logits.
+        let rate = std::f64::consts::LN_2 / half_life;
+        let known = if regression { NUMBER_PRIOR_VARIANCE } else { 0.2 * PRIOR_VARIANCE };
+        Self { drift: (rate * rate / known).clamp(DRIFT, 0.5), window: WINDOW.min(1.0 + 1.0 / rate) }
+    }
+}
+
+/// What is known of the event in hand.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    /// Of each expert: the mean square of its score, if the event is learned.
+    pub squares: Vec<f64>,
+    /// Of each expert: the factor of z in a logit that its slope is added to.
+    pub neutral: Vec<f64>,
+    /// Of each expert what its parameters are for; of each of several classes.
+    pub features: Vec<f64>,
+    /// Of each member, or each class of each member; also the means of a regression.
+    pub logits: Vec<f64>,
+    /// The probabilities of these; of several classes, once learned, the slopes of the log loss.
+    pub chances: Vec<f64>,
+    /// Of each member.
+    pub likelihoods: Vec<f64>,
+    /// Of a gradient.
+    pub direction: Vec<f64>,
+    /// See [`super::newton::Newton`].
+    pub gains: Vec<f64>,
+}
+
+impl Scratch {
+    fn new(experts: usize, classes: usize) -> Self {
+        let of_members = (experts + 1) * classes;
+        Self {
+            squares: vec![0.0; experts],
+            neutral: vec![0.0; experts],
+            features: vec![1.0; experts * OF_CLASSES * classes],
+            logits: vec![0.0; of_members],
+            chances: vec![0.0; of_members],
+            likelihoods: vec![0.0; experts + 1],
+            direction: vec![0.0; experts.max(OF_CLASSES)],
+            gains: vec![0.0; experts.max(OF_CLASSES)],
+        }
+    }
+}
+
+/// Calibrates experts and mixes what they say; the method is in [`super::calibration`], [`super::newton`]
+/// and [`super::fixed_share`].
+///
+/// Scores may be on any scale; NaN counts as 0. An event of weight w counts w times: in Bayes' rule, and in
+/// gradient and curvature of Newton's steps.
+#[derive(Clone, Debug)]
+pub struct Aggregator {
+    pub(super) experts: usize,
+    pub(super) regression: bool,
+    pub(super) classes: usize,
+    pub(super) forgetting: Forgetting,
+    pub(super) calibration: Calibration,
+    pub(super) shares: Shares,
+    pub(super) blend: Blend,
+    /// Of a regression, of each member: mean square of its residuals, in units of the target's.
+    pub(super) variances: Vec<f64>,
+    pub(super) steps: u64,
+    pub(super) scratch: Scratch,
+}
+
+impl Aggregator {
+    /// Of so many experts, 1 or more, for two classes or a regression; see [`Forgetting::new`].
+    pub fn new(experts: usize, regression: bool, half_life: f64) -> Self {
+        Self::begin(experts.max(1), 1, regression, Forgetting::new(half_life, regression))
+    }
+
+    pub(super) fn begin(experts: usize, classes: usize, regression: bool, forgetting: Forgetting) -> Self {
+        Self {
+            experts,
+            regression,
+            classes,
+            forgetting,
+            calibration: Calibration::new(experts, classes, regression),
+            shares: Shares::new(experts + 1),
+            blend: Blend::new(experts),
+            variances: vec![1.0; if regression { experts + 1 } else { 0 }],
+            steps: 0,
+            scratch: Scratch::new(experts, classes),
+        }
+    }
+
+    /// How many experts are mixed.
+    pub fn experts(&self) -> usize {
+        self.experts
+    }
+
+    /// Scores of an expert, and of the mixture: 1 for two classes and for a regression, else one per class.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// Events learned.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Bayes weights of the experts and, last, of the blend; their sum is 1.
+    pub fn weights(&self) -> &[f64] {
+        &self.shares.weights
+    }
+
+    /// The mean of the weights over the last 1,000 events or so.
+    pub fn mean_weights(&self) -> &[f64] {
+        &self.shares.means
+    }
+
+    /// Mix the scores of an event, then learn it if it has a label and a weight above 0.
+    ///
+    /// `scores` has `classes` of each expert, one expert after another. `mixed` receives the log-odds of the
+    /// label +1, log-probabilities of several classes, or the mean. Returns the log loss of the mixture, in
+    /// nats, or its squared error; NaN without a label.
+    pub fn step(&mut self, scores: &[f64], label: f64, weight: f64, mixed: &mut [f64]) -> f64 {
+        let weight = weight.min(HEAVIEST);
+        if self.regression {
+            self.step_number(scores, label, weight, mixed)
+        } else if self.classes > 1 {
+            self.step_several(scores, label, weight, mixed)
+        } else {
+            self.step_two(scores, label, weight, mixed)
+        }
+    }
+
+    /// Go to so many classes; what is known of those there are stays as it is.
+    pub fn widen(&mut self, classes: usize) {
+        if !self.regression && classes > self.classes {
+            self.calibration.widen(classes);
+            self.classes = classes;
+            self.scratch = Scratch::new(self.experts, classes);
+        }
+    }
+
+    /// Forget everything.
+    pub fn restart(&mut self) {
+        *self = Self::begin(self.experts, 1, self.regression, self.forgetting);
+    }
+
+    /// The memory of what was learned.
+    pub fn bytes(&self) -> usize {
+        let Calibration { squares, parameters, covariances, offsets, offset_variances } = &self.calibration;
+        let all = [
+            squares,
+            parameters,
+            covariances,
+            offsets,
+            offset_variances,
+            &self.shares.weights,
+            &self.shares.means,
+            &self.blend.mix,
+            &self.blend.covariance,
+            &self.variances,
+        ];
+        size_of::<u64>() + all.iter().map(|each| size_of_val(each.as_slice())).sum::<usize>()
+    }
+
+    /// Parameters of each expert.
+    pub(super) fn size(&self) -> usize {
+        if self.regression { OF_NUMBERS } else { OF_CLASSES }
+    }
+}

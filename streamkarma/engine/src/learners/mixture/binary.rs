@@ -1,0 +1,78 @@
+//! Mixing two classes.
+
+use super::aggregator::Aggregator;
+use super::calibration::{
+    BEND, FARTHEST, LIMIT, OF_CLASSES, PRIOR_VARIANCE, SHARP, SLOPE, clip, ema, fading, sanitise, sigmoid,
+    softsign,
+};
+use super::newton::{Newton, curvature};
+use crate::math::{dot, log};
+
+impl Aggregator {
+    pub(super) fn step_two(&mut self, scores: &[f64], label: f64, weight: f64, mixed: &mut [f64]) -> f64 {
+        let chance = self.predict_two(scores);
+        mixed[0] = log(chance / (1.0 - chance));
+        if label.is_nan() {
+            return f64::NAN;
+        }
+        let truth = if label > 0.0 { 1.0 } else { 0.0 };
+        if weight > 0.0 {
+            self.learn_two(truth, weight);
+        }
+        -log(1.0 - (truth - chance).abs())
+    }
+
+    /// The probability of the label +1.
+    fn predict_two(&mut self, scores: &[f64]) -> f64 {
+        let rate = 1.0 / (self.steps as f64 + 2.0).min(self.forgetting.window);
+        let Self { calibration, scratch, blend, experts, .. } = self;
+        let experts = *experts;
+        let features = scratch.features.as_chunks_mut::<OF_CLASSES>().0;
+        let parameters = calibration.parameters.as_chunks::<OF_CLASSES>().0;
+        for e in 0..experts {
+            let score = sanitise(scores[e]);
+            scratch.squares[e] = ema(calibration.squares[e], score * score, rate);
+            let unit = scratch.squares[e].sqrt();
+            let z = clip(score / unit, FARTHEST);
+            scratch.neutral[e] = unit.min(1.0);
+            features[e][SLOPE] = z;
+            features[e][BEND] = softsign(z, SHARP);
+            let logit = scratch.neutral[e] * z + dot(&parameters[e], &features[e]);
+            scratch.logits[e] = clip(logit, LIMIT);
+            scratch.chances[e] = sigmoid(scratch.logits[e]);
+        }
+        scratch.chances[experts] = sigmoid(clip(dot(&blend.mix, &scratch.logits), LIMIT));
+        dot(&self.shares.weights, &scratch.chances)
+    }
+
+    fn learn_two(&mut self, truth: f64, weight: f64) {
+        let drift = fading(self.steps, self.forgetting.drift);
+        let Self { calibration, shares, blend, steps, scratch, experts, .. } = self;
+        *steps += 1;
+        for (likelihood, chance) in scratch.likelihoods.iter_mut().zip(&scratch.chances) {
+            *likelihood = 1.0 - (truth - chance).abs();
+        }
+        shares.update(&mut scratch.likelihoods, weight, *steps);
+        let slope = scratch.chances[*experts] - truth;
+        let newton = blend.newton(drift, &mut scratch.gains);
+        newton.step(&scratch.logits[..*experts], weight * slope, weight * curvature(slope));
+        calibration.squares.copy_from_slice(&scratch.squares);
+        let parameters = calibration.parameters.as_chunks_mut::<OF_CLASSES>().0;
+        let covariances = calibration.covariances.as_chunks_mut::<{ OF_CLASSES * OF_CLASSES }>().0;
+        let features = scratch.features.as_chunks::<OF_CLASSES>().0;
+        for (e, parameters) in parameters.iter_mut().enumerate() {
+            let slope = scratch.chances[e] - truth;
+            let newton = Newton {
+                parameters,
+                covariance: &mut covariances[e],
+                prior_variance: PRIOR_VARIANCE,
+                drift,
+                gains: &mut scratch.gains,
+            };
+            newton.step(&features[e], weight * slope, weight * curvature(slope));
+            // A score that points the wrong way is noise: it must not be turned round.
+            parameters[SLOPE] = parameters[SLOPE].max(-scratch.neutral[e]);
+            parameters[BEND] = parameters[BEND].max(0.0);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! One learner whose scores become log-odds that mean what they say.
+
+use super::Mixture;
+use crate::block::{Block, Event};
+use crate::learner::{Fact, Learner, Lesson};
+use crate::state::{Refused, State};
+
+/// A mixture of one expert, which is not of a regression; its summary is the expert's.
+pub struct Calibrated(Mixture);
+
+impl Calibrated {
+    /// The learner, and `half_life` as in [`Mixture::new`].
+    ///
+    /// # Errors
+    ///
+    /// If the learner has several classes already.
+    pub fn new(expert: Box<dyn Learner>, half_life: f64) -> Result<Self, Refused> {
+        Ok(Self(Mixture::new(vec![("expert".to_owned(), expert)], 0, false, half_life)?))
+    }
+}
+
+impl Learner for Calibrated {
+    fn classes(&self) -> usize {
+        self.0.classes()
+    }
+
+    fn steps(&self) -> u64 {
+        self.0.steps()
+    }
+
+    fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        self.0.step(event, lesson, scores)
+    }
+
+    fn run(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
+        self.0.run(block, lessons, scores, losses);
+    }
+
+    fn widen(&mut self, classes: usize) {
+        self.0.widen(classes);
+    }
+
+    fn restart(&mut self, steps: u64) {
+        self.0.restart(steps);
+    }
+
+    fn summary(&self) -> Vec<(&'static str, Fact)> {
+        self.0.experts()[0].1.summary()
+    }
+
+    fn state(&self) -> State {
+        self.0.state()
+    }
+
+    fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
+        self.0.restore(state, attributes, coordinates)
+    }
+}

@@ -1,0 +1,246 @@
+//! Online calibration: from the score of an expert to a probability, or to a prediction.
+//!
+//! A score f is brought to z = f / s, with s its running root mean square, and then
+//!
+//! - two classes: `p = sigmoid(m z + h g(z) + b)`,
+//! - several: `p = softmax over c of m z_c + h g(z_c - max_{r ≠ c} z_r) / 2 + k g'(z_c) + b_c`,
+//! - a number: `a f + b`,
+//!
+//! where `m = min(1, s) + a`, and `g(z) = z / (SHARP + |z|)` and g' with SOFT in its place are bounded.
+//! The z_c of several classes have mean 0. All parameters begin at 0, but for the a of a number, which
+//! begins at 1: scores are taken for log-odds at first, as those of a logistic loss are, unless they are
+//! larger on average than log-odds usually are. The parameters follow the log loss (the squared loss)
+//! event by event, see [`super::newton`].
+//!
+//! A slope and an offset alone (Platt 1999) cannot say that one label in twenty is wrong however far the
+//! score is from 0; g can. Where labels are noisy it more than halves the calibration error. The scores
+//! of the losing classes tell less from each other than that of the winner from theirs: g'.
+
+use super::newton::WARMUP;
+use crate::math::exp;
+
+/// Log-odds are kept within ± this, the log of 999,999: probabilities within 1e-6 of 0 and 1.
+///
+/// One event can cost an expert at most a factor of a million, which it makes good within some dozen
+/// events in which it is the better one, and being as sure as that all the time costs 1e-6 an event.
+pub const LIMIT: f64 = 13.815509557963773;
+/// Scores are kept within ± this many times their root mean square.
+pub const FARTHEST: f64 = 30.0;
+/// A square counts at most this often the mean square.
+///
+/// One wild score then moves it little, and if they are all that large it still grows a millionfold
+/// within some ten events.
+const LEAP: f64 = 100.0;
+/// Scores beyond this are cut, so that their squares stay finite.
+const LARGEST: f64 = 1e100;
+/// A mean square is no smaller than this, so that it can be divided by.
+pub const SMALLEST: f64 = 1e-12;
+/// Variance of each parameter at the start. This and what follows were chosen on 19 tables with half of
+/// the attributes withheld and 5 synthetic streams.
+pub const PRIOR_VARIANCE: f64 = 0.5;
+/// The same in a regression, in units of the residuals' variance.
+pub const NUMBER_PRIOR_VARIANCE: f64 = 0.01;
+/// Where the bounded feature of a margin bends: sharply, for the sign of a score, since a good expert's
+/// scores leave little in between.
+pub const SHARP: f64 = 0.1;
+/// Where that of a single class bends.
+pub const SOFT: f64 = 0.25;
+
+/// The place of a among the parameters.
+pub const SLOPE: usize = 0;
+/// The place of h.
+pub const BEND: usize = 1;
+/// The place of b of two classes.
+pub const OFFSET: usize = 2;
+/// The place of k of several classes.
+pub const OWN: usize = 2;
+/// Parameters of an expert of classes, and of one of numbers.
+pub const OF_CLASSES: usize = 3;
+/// See [`OF_CLASSES`].
+pub const OF_NUMBERS: usize = 2;
+
+/// What is known about the scores of E experts, one expert after another.
+#[derive(Clone, Debug)]
+pub struct Calibration {
+    /// One each: mean square of the score; of the difference of two classes where there are several; of
+    /// the target in a regression.
+    pub squares: Vec<f64>,
+    /// K each: a, h, b for two classes; a, h, k for several; a, b in a regression.
+    pub parameters: Vec<f64>,
+    /// K × K each: how uncertain they still are.
+    pub covariances: Vec<f64>,
+    /// C each, if there are several classes: their b_c.
+    pub offsets: Vec<f64>,
+    /// The variances of these, taken to be independent.
+    pub offset_variances: Vec<f64>,
+}
+
+impl Calibration {
+    /// Calibrations that have seen nothing.
+    pub fn new(experts: usize, classes: usize, regression: bool) -> Self {
+        let (size, variance, slope) = if regression {
+            (OF_NUMBERS, NUMBER_PRIOR_VARIANCE, 1.0)
+        } else {
+            (OF_CLASSES, PRIOR_VARIANCE, 0.0)
+        };
+        let offsets = if classes > 1 { experts * classes } else { 0 };
+        let mut made = Self {
+            squares: vec![1.0; experts],
+            parameters: vec![0.0; experts * size],
+            covariances: vec![0.0; experts * size * size],
+            offsets: vec![0.0; offsets],
+            offset_variances: vec![PRIOR_VARIANCE; offsets],
+        };
+        made.parameters.iter_mut().step_by(size).for_each(|each| *each = slope);
+        for covariance in made.covariances.chunks_exact_mut(size * size) {
+            covariance.iter_mut().step_by(size + 1).for_each(|each| *each = variance);
+        }
+        made
+    }
+
+    /// The same for more classes: what those there are have got they keep; new ones begin at b_c = 0.
+    pub fn widen(&mut self, classes: usize) {
+        let experts = self.squares.len();
+        let before = self.offsets.len() / experts;
+        let mut wide = Self::new(experts, classes, false);
+        if before > 0 {
+            for e in 0..experts {
+                let (to, from) = (e * classes..e * classes + before, e * before..(e + 1) * before);
+                wide.offsets[to.clone()].copy_from_slice(&self.offsets[from.clone()]);
+                wide.offset_variances[to].copy_from_slice(&self.offset_variances[from]);
+            }
+            (self.offsets, self.offset_variances) = (wide.offsets, wide.offset_variances);
+            return;
+        }
+        for e in 0..experts {
+            wide.take_two(self, e, classes);
+        }
+        wide.squares.clone_from(&self.squares);
+        *self = wide;
+    }
+
+    /// From one offset b of two classes to -b/2 and b/2; its place goes to a parameter not known yet.
+    fn take_two(&mut self, two: &Self, expert: usize, classes: usize) {
+        let parameters = expert * OF_CLASSES;
+        let covariance = expert * OF_CLASSES * OF_CLASSES;
+        let half = two.parameters[parameters + OFFSET] / 2.0;
+        let variance = two.covariances[covariance + OFFSET * OF_CLASSES + OFFSET];
+        let both = expert * classes..expert * classes + 2;
+        self.offsets[both.clone()].copy_from_slice(&[-half, half]);
+        self.offset_variances[both].fill(variance);
+        for i in 0..OFFSET {
+            self.parameters[parameters + i] = two.parameters[parameters + i];
+            for j in 0..OFFSET {
+                let place = covariance + i * OF_CLASSES + j;
+                self.covariances[place] = two.covariances[place];
+            }
+        }
+    }
+}
+
+/// `value` within ± `limit`.
+pub fn clip(value: f64, limit: f64) -> f64 {
+    value.max(-limit).min(limit)
+}
+
+/// A score whose square is finite; 0 where a broken model gave NaN.
+pub fn sanitise(score: f64) -> f64 {
+    if score.is_nan() { 0.0 } else { clip(score, LARGEST) }
+}
+
+/// A running mean square with one more `square`, which counts for `rate` of it.
+pub fn ema(mean: f64, square: f64, rate: f64) -> f64 {
+    (mean + rate * (square.min(LEAP * mean.max(1.0)) - mean)).max(SMALLEST)
+}
+
+/// `1 / (1 + exp(-logit))` for logits within ± LIMIT.
+pub fn sigmoid(logit: f64) -> f64 {
+    1.0 / (1.0 + exp(-logit))
+}
+
+/// The bounded feature `z / (knee + |z|)`.
+pub fn softsign(z: f64, knee: f64) -> f64 {
+    z / (knee + z.abs())
+}
+
+/// Drift of covariances after so many steps.
+///
+/// Early on it is larger than `drift`, which keeps the memory a constant share of the stream: the first
+/// events were learned from experts that knew little, and at parameters where the curvature was another.
+/// Squared errors have the same curvature everywhere, and go without.
+pub fn fading(steps: u64, drift: f64) -> f64 {
+    let age = steps as f64 + 10.0;
+    drift.max(WARMUP / (age * age))
+}
+
+/// Writes the scores of several classes less their mean to `z`.
+///
+/// Returns the mean square of the difference of two of them.
+pub fn centre(scores: &[f64], z: &mut [f64]) -> f64 {
+    let classes = z.len() as f64;
+    let (mut mean, mut square) = (0.0, 0.0);
+    for (each, &score) in z.iter_mut().zip(scores) {
+        *each = sanitise(score);
+        mean += *each / classes;
+    }
+    for each in z {
+        *each -= mean;
+        square += *each * *each;
+    }
+    2.0 * square / (classes - 1.0)
+}
+
+/// The two bounded features of several classes: of the margin to the best rival, and of each alone.
+pub fn bounded_features(z: &[f64], margins: &mut [f64], own: &mut [f64]) {
+    let (mut first, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+    for &each in z {
+        if each > first {
+            (first, second) = (each, first);
+        } else if each > second {
+            second = each;
+        }
+    }
+    for ((&each, margin), own) in z.iter().zip(margins).zip(own) {
+        *margin = 0.5 * softsign(each - if each == first { second } else { first }, SHARP);
+        *own = softsign(each, SOFT);
+    }
+}
+
+/// Softmax, with logits kept within LIMIT of the highest, which becomes 0.
+pub fn softmax(logits: &mut [f64], chances: &mut [f64]) {
+    let highest = logits.iter().fold(f64::NEG_INFINITY, |highest, &each| highest.max(each));
+    let mut total = 0.0;
+    for (logit, chance) in logits.iter_mut().zip(chances.iter_mut()) {
+        *logit = (*logit - highest).max(-LIMIT);
+        *chance = exp(*logit);
+        total += *chance;
+    }
+    for chance in chances {
+        *chance /= total;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::log;
+
+    #[test]
+    fn the_limit_is_a_millionth() {
+        assert!((LIMIT - log(1e6 - 1.0)).abs() < 1e-14);
+        assert!((sigmoid(-LIMIT) - 1e-6).abs() < 1e-18);
+    }
+
+    #[test]
+    fn two_classes_keep_their_odds_when_there_are_more() {
+        let mut known = Calibration::new(2, 1, false);
+        known.parameters.copy_from_slice(&[0.1, 0.2, 0.6, 0.3, 0.4, -0.8]);
+        known.covariances[8] = 0.25;
+        known.widen(2);
+        known.widen(3);
+        assert_eq!(known.offsets, [-0.3, 0.3, 0.0, 0.4, -0.4, 0.0]);
+        assert_eq!(known.parameters, [0.1, 0.2, 0.0, 0.3, 0.4, 0.0]);
+        assert_eq!(known.offset_variances, [0.25, 0.25, 0.5, 0.5, 0.5, 0.5]);
+        assert_eq!(known.covariances[8], PRIOR_VARIANCE);
+    }
+}

@@ -1,0 +1,250 @@
+//! Several learners as one: experts that learn on their own, and the mixture of what they say.
+
+mod aggregator;
+mod binary;
+mod calibrated;
+mod calibration;
+mod fixed_share;
+mod multiclass;
+mod newton;
+mod numbers;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
+pub use aggregator::Aggregator;
+pub use calibrated::Calibrated;
+
+use crate::block::{Block, Event};
+use crate::learner::{Fact, Learner, Lesson};
+use crate::state::{Refused, State, ensure};
+
+/// Blocks of fewer events are not worth a thread.
+const WORTH_A_THREAD: usize = 32;
+
+/// A mixture of experts, with the interface of each of them.
+///
+/// Models from elsewhere may take part: their scores are in [`Lesson::others`], and come after the experts'
+/// own. One that is missing there says 0.
+///
+/// In the mixing, not for the experts, an event counts 1 / (1 + delay) times. Labels that come late come in
+/// bunches that have much in common; experts that have learned the first of a bunch look wise on the others,
+/// and who trusts them is wrong on the next. In the worst case this is the price of a delay.
+pub struct Mixture {
+    experts: Vec<(String, Box<dyn Learner>)>,
+    aggregator: Aggregator,
+    threads: usize,
+    /// Of the block in hand: scores and losses of the experts, one expert after another.
+    scores: Vec<f64>,
+    losses: Vec<f64>,
+    /// Scores of the event in hand, of the experts and of models from elsewhere.
+    row: Vec<f64>,
+}
+
+impl Mixture {
+    /// Experts by name, one or more, for two classes or a regression, and places for so many `others`.
+    ///
+    /// `half_life` is in events, 0 or more, and for what is learned about the experts; 0 for slow forgetting.
+    ///
+    /// # Errors
+    ///
+    /// If there is no expert, two have one name, or one has several classes already.
+    pub fn new(
+        experts: Vec<(String, Box<dyn Learner>)>,
+        others: usize,
+        regression: bool,
+        half_life: f64,
+    ) -> Result<Self, Refused> {
+        let names: BTreeSet<&str> = experts.iter().map(|(name, _)| name.as_str()).collect();
+        ensure(!experts.is_empty(), "a mixture needs an expert")?;
+        ensure(names.len() == experts.len(), "two experts have the same name")?;
+        ensure(experts.iter().all(|(_, each)| each.classes() == 1), "an expert has several classes already")?;
+        let aggregator = Aggregator::new(experts.len() + others, regression, half_life);
+        let row = vec![0.0; aggregator.experts()];
+        Ok(Self { experts, aggregator, threads: 1, scores: Vec::new(), losses: Vec::new(), row })
+    }
+
+    /// Let so many experts run at the same time; what comes out does not depend on it.
+    pub fn set_threads(&mut self, threads: usize) {
+        self.threads = threads.max(1);
+    }
+
+    /// The experts by name.
+    pub fn experts(&self) -> &[(String, Box<dyn Learner>)] {
+        &self.experts
+    }
+
+    /// How they are mixed.
+    pub fn aggregator(&self) -> &Aggregator {
+        &self.aggregator
+    }
+
+    /// Lets each expert predict and learn all of a block.
+    fn run_experts(&mut self, block: &Block, lessons: &[Lesson]) {
+        let (events, classes) = (block.len(), self.classes());
+        self.scores.resize(self.experts.len() * events * classes, 0.0);
+        self.losses.resize(self.experts.len() * events, 0.0);
+        let threads = if events < WORTH_A_THREAD { 1 } else { self.threads.min(self.experts.len()) };
+        let scores = self.scores.chunks_exact_mut(events * classes);
+        let work = self.experts.iter_mut().zip(scores).zip(self.losses.chunks_exact_mut(events));
+        if threads == 1 {
+            return work
+                .for_each(|(((_, expert), scores), losses)| expert.run(block, lessons, scores, losses));
+        }
+        // Some take longer than others: who is done takes the next.
+        let queue = Mutex::new(work);
+        let take = || queue.lock().ok()?.next();
+        let worker = || {
+            while let Some((((_, expert), scores), losses)) = take() {
+                expert.run(block, lessons, scores, losses);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(worker);
+            }
+            worker();
+        });
+    }
+
+    /// Collects what is said of event `t` of so many.
+    fn gather(&mut self, t: usize, events: usize, others: &[f64]) {
+        let classes = self.aggregator.classes();
+        let (own, foreign) = self.row.split_at_mut(self.experts.len() * classes);
+        for (e, row) in own.chunks_exact_mut(classes).enumerate() {
+            let place = (e * events + t) * classes;
+            row.iter_mut().zip(&self.scores[place..]).for_each(|(to, score)| *to = *score);
+        }
+        foreign.fill(0.0);
+        foreign.iter_mut().zip(others).for_each(|(to, score)| *to = *score);
+    }
+
+    /// Room for the classes that there are now.
+    fn make_room(&mut self) {
+        self.row.clear();
+        self.row.resize(self.aggregator.experts() * self.aggregator.classes(), 0.0);
+    }
+
+    fn take(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
+        let parts = by_expert(state);
+        let wrong = "the state has other experts than the mixture";
+        ensure(parts.len() == self.experts.len() + 1, wrong)?;
+        self.aggregator.restore(parts.get("").ok_or(wrong)?)?;
+        self.make_room();
+        for (number, (_, expert)) in self.experts.iter_mut().enumerate() {
+            let part = parts.get(number.to_string().as_str()).ok_or(wrong)?;
+            expert.restore(part, attributes, coordinates)?;
+            let fits = expert.classes() == self.aggregator.classes();
+            ensure(fits, "the experts contradict the mixing")?;
+        }
+        Ok(())
+    }
+}
+
+impl Learner for Mixture {
+    fn classes(&self) -> usize {
+        self.aggregator.classes()
+    }
+
+    fn steps(&self) -> u64 {
+        self.experts[0].1.steps()
+    }
+
+    fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        let Event { attributes, coordinates, values } = event;
+        let starts = [0, values.len()];
+        let mut loss = [f64::NAN];
+        self.run(&Block { starts: &starts, attributes, coordinates, values }, &[lesson], scores, &mut loss);
+        loss[0]
+    }
+
+    fn run(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
+        let (events, classes) = (block.len(), self.classes());
+        if events == 0 {
+            return;
+        }
+        self.run_experts(block, lessons);
+        for (t, (lesson, mixed)) in lessons.iter().zip(scores.chunks_exact_mut(classes)).enumerate() {
+            self.gather(t, events, lesson.others);
+            let weight = lesson.weight / (1.0 + lesson.delay);
+            losses[t] = self.aggregator.step(&self.row, lesson.label, weight, mixed);
+        }
+    }
+
+    fn widen(&mut self, classes: usize) {
+        for (_, expert) in &mut self.experts {
+            expert.widen(classes);
+        }
+        self.aggregator.widen(classes);
+        self.make_room();
+    }
+
+    fn restart(&mut self, steps: u64) {
+        for (_, expert) in &mut self.experts {
+            expert.restart(steps);
+        }
+        self.aggregator.restart();
+        self.make_room();
+    }
+
+    /// The mean weight of every expert and of the blend over the last 1,000 events, the memory of all, and
+    /// what support vectors hold.
+    fn summary(&self) -> Vec<(&'static str, Fact)> {
+        let all: Vec<_> = self.experts.iter().map(|(_, expert)| expert.summary()).collect();
+        let bytes = self.aggregator.bytes() as u64 + all.iter().map(bytes_in).sum::<u64>();
+        let own = self.experts.iter().map(|(name, _)| name.clone());
+        let others = (1..=self.aggregator.experts() - self.experts.len()).map(|i| format!("other {i}"));
+        let names = own.chain(others).chain(["blend".to_owned()]);
+        let weights = names.zip(self.aggregator.mean_weights().iter().copied()).collect();
+        let has_vectors =
+            |facts: &Vec<(&str, Fact)>| facts.iter().any(|(name, _)| *name == "support_vectors");
+        let mut summary = all.into_iter().find(has_vectors).unwrap_or_default();
+        let (experts, bytes) = (("experts", Fact::Numbers(weights)), ("bytes", Fact::Count(bytes)));
+        if let Some(own) = summary.iter_mut().find(|(name, _)| *name == "bytes") {
+            *own = bytes;
+            summary.push(experts);
+        } else {
+            summary.extend([experts, bytes]);
+        }
+        summary
+    }
+
+    /// The aggregator's, and each expert's under its number.
+    fn state(&self) -> State {
+        let mut state = self.aggregator.state();
+        for (number, (_, expert)) in self.experts.iter().enumerate() {
+            let part = expert.state().0.into_iter();
+            state.0.extend(part.map(|(name, array)| (format!("{number}.{name}"), array)));
+        }
+        state
+    }
+
+    fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
+        let taken = self.take(state, attributes, coordinates);
+        if taken.is_err() {
+            self.restart(0);
+        }
+        taken
+    }
+}
+
+fn bytes_in(facts: &Vec<(&'static str, Fact)>) -> u64 {
+    let is_bytes = |(name, fact): &(&str, Fact)| match fact {
+        Fact::Count(count) if *name == "bytes" => Some(*count),
+        _ => None,
+    };
+    facts.iter().find_map(is_bytes).unwrap_or(0)
+}
+
+/// The parts of a state: each expert's under its number, and the aggregator's under nothing.
+fn by_expert(state: &State) -> BTreeMap<&str, State> {
+    let mut parts: BTreeMap<&str, State> = BTreeMap::new();
+    for (key, array) in &state.0 {
+        let (number, name) = key.split_once('.').unwrap_or(("", key));
+        parts.entry(number).or_default().0.insert(name.to_owned(), array.clone());
+    }
+    parts
+}

@@ -1,0 +1,116 @@
+//! Mixing several classes.
+
+use super::aggregator::Aggregator;
+use super::calibration::{
+    BEND, FARTHEST, OF_CLASSES, OWN, PRIOR_VARIANCE, SLOPE, bounded_features, centre, clip, ema, fading,
+    softmax,
+};
+use super::newton::{Newton, step_offsets};
+use crate::math::{dot, log};
+
+impl Aggregator {
+    pub(super) fn step_several(&mut self, scores: &[f64], label: f64, weight: f64, mixed: &mut [f64]) -> f64 {
+        self.predict_several(scores);
+        self.mix_several(mixed);
+        let class = label as usize;
+        if label.is_nan() || class >= self.classes {
+            return f64::NAN;
+        }
+        if weight > 0.0 {
+            self.learn_several(class, weight);
+        }
+        -mixed[class]
+    }
+
+    /// The probabilities that each member gives.
+    fn predict_several(&mut self, scores: &[f64]) {
+        let rate = 1.0 / (self.steps as f64 + 2.0).min(self.forgetting.window);
+        let Self { calibration, scratch, blend, classes, .. } = self;
+        let classes = *classes;
+        let (logits, blended) = scratch.logits.split_at_mut(self.experts * classes);
+        blended.fill(0.0);
+        let features = scratch.features.chunks_exact_mut(OF_CLASSES * classes);
+        for (e, (features, logits)) in features.zip(logits.chunks_exact_mut(classes)).enumerate() {
+            let (z, bounded) = features.split_at_mut(classes);
+            let square = centre(&scores[e * classes..(e + 1) * classes], z);
+            scratch.squares[e] = ema(calibration.squares[e], square, rate);
+            let unit = scratch.squares[e].sqrt();
+            z.iter_mut().for_each(|each| *each = clip(*each / unit, FARTHEST));
+            let (margins, own) = bounded.split_at_mut(classes);
+            bounded_features(z, margins, own);
+            let neutral = unit.min(1.0);
+            scratch.neutral[e] = neutral;
+            let parameters = &calibration.parameters[e * OF_CLASSES..(e + 1) * OF_CLASSES];
+            let offsets = &calibration.offsets[e * classes..(e + 1) * classes];
+            for c in 0..classes {
+                let bent = dot(parameters, &[z[c], margins[c], own[c]]);
+                logits[c] = neutral * z[c] + bent + offsets[c];
+            }
+            softmax(logits, &mut scratch.chances[e * classes..(e + 1) * classes]);
+            blended.iter_mut().zip(logits).for_each(|(each, logit)| *each += blend.mix[e] * *logit);
+        }
+        softmax(blended, &mut scratch.chances[self.experts * classes..]);
+    }
+
+    /// The log of what the members give a class on average.
+    fn mix_several(&mut self, mixed: &mut [f64]) {
+        let scratch = &mut self.scratch;
+        for (c, mixed) in mixed.iter_mut().enumerate() {
+            let chances = scratch.chances.iter().skip(c).step_by(self.classes);
+            scratch.likelihoods.iter_mut().zip(chances).for_each(|(to, chance)| *to = *chance);
+            *mixed = log(dot(&self.shares.weights, &scratch.likelihoods));
+        }
+    }
+
+    fn learn_several(&mut self, class: usize, weight: f64) {
+        let drift = fading(self.steps, self.forgetting.drift);
+        let (experts, classes) = (self.experts, self.classes);
+        let Self { shares, blend, steps, scratch, .. } = self;
+        *steps += 1;
+        for (likelihood, chances) in
+            scratch.likelihoods.iter_mut().zip(scratch.chances.chunks_exact_mut(classes))
+        {
+            *likelihood = chances[class];
+            chances[class] -= 1.0; // from here on the slopes of the log loss
+        }
+        shares.update(&mut scratch.likelihoods, weight, *steps);
+        let slopes = &scratch.chances[experts * classes..];
+        for (along, logits) in scratch.direction.iter_mut().zip(scratch.logits.chunks_exact(classes)) {
+            *along = dot(slopes, logits);
+        }
+        let newton = blend.newton(drift, &mut scratch.gains);
+        newton.step(&scratch.direction[..experts], weight, weight);
+        for e in 0..experts {
+            self.calibrate_several(e, weight, drift);
+        }
+    }
+
+    /// A step of the calibration of expert `e`.
+    fn calibrate_several(&mut self, e: usize, weight: f64, drift: f64) {
+        let Self { calibration, scratch, classes, .. } = self;
+        let of_classes = e * *classes..(e + 1) * *classes;
+        calibration.squares[e] = scratch.squares[e];
+        let slopes = &scratch.chances[of_classes.clone()];
+        let mut direction = [0.0; OF_CLASSES];
+        let features = scratch.features.chunks_exact(*classes).skip(e * OF_CLASSES);
+        for (along, feature) in direction.iter_mut().zip(features) {
+            *along = dot(slopes, feature);
+        }
+        let parameters = &mut calibration.parameters[e * OF_CLASSES..(e + 1) * OF_CLASSES];
+        let size = OF_CLASSES * OF_CLASSES;
+        let newton = Newton {
+            parameters,
+            covariance: &mut calibration.covariances[e * size..(e + 1) * size],
+            prior_variance: PRIOR_VARIANCE,
+            drift,
+            gains: &mut scratch.gains,
+        };
+        newton.step(&direction, weight, weight);
+        // A score that points the wrong way is noise: it must not be turned round.
+        parameters[SLOPE] = parameters[SLOPE].max(-scratch.neutral[e]);
+        parameters[BEND] = parameters[BEND].max(0.0);
+        parameters[OWN] = parameters[OWN].max(0.0);
+        let offsets = &mut calibration.offsets[of_classes.clone()];
+        step_offsets(offsets, &mut calibration.offset_variances[of_classes], slopes, weight, drift);
+    }
+}

@@ -1,0 +1,77 @@
+//! Mixing the predictions of a regression. All is in units of the target's root mean square.
+
+use super::aggregator::Aggregator;
+use super::calibration::{FARTHEST, NUMBER_PRIOR_VARIANCE, OF_NUMBERS, SLOPE, clip, ema, sanitise};
+use super::newton::Newton;
+use crate::math::{dot, exp};
+
+/// Residuals are kept within ± this many standard deviations, so that one target costs a member at most
+/// exp(-12.5).
+const OUTLYING: f64 = 5.0;
+/// A variance of residuals is no smaller than this.
+pub const NARROWEST: f64 = 1e-6;
+
+impl Aggregator {
+    pub(super) fn step_number(&mut self, scores: &[f64], target: f64, weight: f64, mixed: &mut [f64]) -> f64 {
+        let unit = self.calibration.squares[0].sqrt();
+        mixed[0] = unit * self.predict_number(scores, unit);
+        if target.is_nan() {
+            return f64::NAN;
+        }
+        if weight > 0.0 {
+            self.learn_number(target, unit, weight);
+        }
+        let residual = mixed[0] - target;
+        residual * residual
+    }
+
+    fn predict_number(&mut self, scores: &[f64], unit: f64) -> f64 {
+        let Self { calibration, scratch, blend, experts, .. } = self;
+        let features = scratch.features.as_chunks_mut::<OF_NUMBERS>().0;
+        let parameters = calibration.parameters.as_chunks::<OF_NUMBERS>().0;
+        for e in 0..*experts {
+            features[e] = [clip(sanitise(scores[e]) / unit, FARTHEST), 1.0];
+            scratch.logits[e] = dot(&parameters[e], &features[e]);
+        }
+        scratch.logits[*experts] = dot(&blend.mix, &scratch.logits);
+        dot(&self.shares.weights, &scratch.logits)
+    }
+
+    fn learn_number(&mut self, target: f64, unit: f64, weight: f64) {
+        let seen = (self.steps as f64 + 1.0).min(self.forgetting.window);
+        self.steps += 1;
+        let square = ema(self.calibration.squares[0], target * target, 1.0 / (seen + 1.0));
+        self.calibration.squares.fill(square);
+        let target = clip(target / unit, FARTHEST);
+        for m in 0..=self.experts {
+            let variance = self.variances[m];
+            let deviation = variance.sqrt();
+            let residual = clip(self.scratch.logits[m] - target, OUTLYING * deviation);
+            self.scratch.likelihoods[m] = exp(-0.5 * residual * residual / variance) / deviation;
+            let moved = variance + weight / (weight + seen) * (residual * residual - variance);
+            self.variances[m] = moved.max(NARROWEST);
+            self.calibrate_number(m, weight, residual);
+        }
+        self.shares.update(&mut self.scratch.likelihoods, weight, self.steps);
+    }
+
+    /// A step of member `m`, an expert's calibration or the blend.
+    fn calibrate_number(&mut self, m: usize, weight: f64, residual: f64) {
+        let drift = self.forgetting.drift;
+        let Self { calibration, scratch, blend, experts, .. } = self;
+        if m == *experts {
+            let newton = blend.newton(drift, &mut scratch.gains);
+            return newton.step(&scratch.logits[..m], weight * residual, weight);
+        }
+        let parameters = &mut calibration.parameters.as_chunks_mut::<OF_NUMBERS>().0[m];
+        let newton = Newton {
+            parameters,
+            covariance: &mut calibration.covariances.as_chunks_mut::<{ OF_NUMBERS * OF_NUMBERS }>().0[m],
+            prior_variance: NUMBER_PRIOR_VARIANCE,
+            drift,
+            gains: &mut scratch.gains,
+        };
+        newton.step(&scratch.features.as_chunks::<OF_NUMBERS>().0[m], weight * residual, weight);
+        parameters[SLOPE] = parameters[SLOPE].max(0.0);
+    }
+}

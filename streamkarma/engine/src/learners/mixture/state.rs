@@ -1,0 +1,122 @@
+//! What a mixture has learned, as arrays: put out, and checked when it comes back.
+
+use nalgebra::{DMatrix, SymmetricEigen};
+
+use super::aggregator::Aggregator;
+use super::calibration::{NUMBER_PRIOR_VARIANCE, PRIOR_VARIANCE, SMALLEST};
+use super::fixed_share::{BLEND_PRIOR_VARIANCE, SHARE};
+use super::numbers::NARROWEST;
+use crate::state::{Refused, State, ensure};
+
+/// Why a state is refused.
+const CONTRADICTION: &str = "the mixing contradicts itself";
+/// Names in a state: as many arrays as `state` puts out.
+const ARRAYS: usize = 11;
+/// Most steps that a state may tell of: up to here they are whole numbers as f64, too.
+const MOST_STEPS: i64 = 1 << 53;
+/// No variance is larger than this many times what it began with: as it was, but for rounding.
+const MOST_VARIANCE: f64 = 1.0 + 1e-6;
+/// Rounds in which the eigenvalues of a covariance have to be found.
+const ROUNDS: usize = 10_000;
+
+impl Aggregator {
+    /// Everything learned.
+    pub fn state(&self) -> State {
+        let (experts, size) = (self.experts, self.size());
+        let columns = if self.classes > 1 { self.classes } else { 0 };
+        let mut state = State::default();
+        let known = &self.calibration;
+        state.put_f64s("squares", known.squares.clone(), &[experts]);
+        state.put_f64s("parameters", known.parameters.clone(), &[experts, size]);
+        state.put_f64s("covariances", known.covariances.clone(), &[experts, size, size]);
+        state.put_f64s("offsets", known.offsets.clone(), &[experts, columns]);
+        state.put_f64s("slack", known.offset_variances.clone(), &[experts, columns]);
+        state.put_f64s("shares", self.shares.weights.clone(), &[experts + 1]);
+        state.put_f64s("mean_shares", self.shares.means.clone(), &[experts + 1]);
+        state.put_f64s("mix", self.blend.mix.clone(), &[experts]);
+        state.put_f64s("looseness", self.blend.covariance.clone(), &[experts, experts]);
+        state.put_f64s("variances", self.variances.clone(), &[self.variances.len()]);
+        state.put_i64s("steps", vec![self.steps as i64], &[1]);
+        state
+    }
+
+    /// Take over a state.
+    ///
+    /// # Errors
+    ///
+    /// If the arrays contradict each other or this aggregator, which is then as it was.
+    pub fn restore(&mut self, state: &State) -> Result<(), Refused> {
+        let columns = match state.f64s("offsets").map_err(|_| CONTRADICTION)? {
+            // No room is made for more than is there.
+            (values, &[experts, columns])
+                if experts == self.experts && experts.checked_mul(columns) == Some(values.len()) =>
+            {
+                columns
+            }
+            _ => return Err(CONTRADICTION.to_owned()),
+        };
+        ensure(columns != 1 && !(columns > 0 && self.regression), CONTRADICTION)?;
+        ensure(state.0.len() == ARRAYS, CONTRADICTION)?;
+        let mut restored = Self::begin(self.experts, columns.max(1), self.regression, self.forgetting);
+        restored.take(state).ok_or(CONTRADICTION)?;
+        ensure(restored.is_sound(), CONTRADICTION)?;
+        *self = restored;
+        Ok(())
+    }
+
+    /// Copies arrays of the kinds and shapes that there are.
+    fn take(&mut self, state: &State) -> Option<()> {
+        let shapes = self.state();
+        let (steps, shape) = state.i64s("steps").ok()?;
+        self.steps = u64::try_from(*steps.first()?).ok().filter(|_| shape == [1] && steps[0] < MOST_STEPS)?;
+        let known = &mut self.calibration;
+        for (name, to) in [
+            ("squares", &mut known.squares),
+            ("parameters", &mut known.parameters),
+            ("covariances", &mut known.covariances),
+            ("offsets", &mut known.offsets),
+            ("slack", &mut known.offset_variances),
+            ("shares", &mut self.shares.weights),
+            ("mean_shares", &mut self.shares.means),
+            ("mix", &mut self.blend.mix),
+            ("looseness", &mut self.blend.covariance),
+            ("variances", &mut self.variances),
+        ] {
+            let (values, shape) = state.f64s(name).ok()?;
+            let fits = shape == shapes.f64s(name).ok()?.1 && values.len() == to.len();
+            if !fits || !values.iter().all(|each| each.is_finite()) {
+                return None;
+            }
+            to.copy_from_slice(values);
+        }
+        Some(())
+    }
+
+    /// Whether the numbers are such as a run could have left.
+    fn is_sound(&self) -> bool {
+        let (known, size) = (&self.calibration, self.size());
+        let variance = if self.regression { NUMBER_PRIOR_VARIANCE } else { PRIOR_VARIANCE };
+        // Fixed share leaves no weight below what it gives.
+        let least = 0.999 * SHARE / (self.experts + 1) as f64;
+        known.squares.iter().all(|&each| each >= SMALLEST)
+            && known.offset_variances.iter().all(|each| (0.0..=MOST_VARIANCE * PRIOR_VARIANCE).contains(each))
+            && [&self.shares.weights, &self.shares.means].iter().all(|shares| are_shares(shares, least))
+            && self.variances.iter().all(|&each| each >= NARROWEST)
+            && known.covariances.chunks_exact(size * size).all(|each| is_covariance(each, size, variance))
+            && is_covariance(&self.blend.covariance, self.experts, BLEND_PRIOR_VARIANCE)
+    }
+}
+
+fn are_shares(shares: &[f64], least: f64) -> bool {
+    shares.iter().all(|&each| each >= least) && (shares.iter().sum::<f64>() - 1.0).abs() < 1e-6
+}
+
+/// Whether a matrix is symmetric to the last bit, has no eigenvalue below 0, and no variance above that which
+/// it began with.
+fn is_covariance(entries: &[f64], size: usize, prior: f64) -> bool {
+    let matrix = DMatrix::from_row_slice(size, size, entries);
+    matrix.iter().all(|each| each.abs() <= MOST_VARIANCE * prior)
+        && matrix == matrix.transpose()
+        && SymmetricEigen::try_new(matrix, f64::EPSILON, ROUNDS)
+            .is_some_and(|eigen| eigen.eigenvalues.iter().all(|&each| each >= 0.0))
+}

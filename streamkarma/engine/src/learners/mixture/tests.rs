@@ -1,0 +1,277 @@
+//! A mixture of experts that say what the values of an event tell them to.
+
+use super::aggregator::Aggregator;
+use super::{Calibrated, Mixture};
+use crate::block::{Block, Event};
+use crate::learner::{Fact, Learner, Lesson};
+use crate::math::log1p;
+use crate::state::{Array, Refused, State};
+
+const EVENTS: usize = 400;
+
+/// Says the values of an event from `at` on, once for each class, and counts events.
+struct Parrot {
+    at: usize,
+    classes: usize,
+    steps: u64,
+}
+
+impl Learner for Parrot {
+    fn classes(&self) -> usize {
+        self.classes
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        scores.copy_from_slice(&event.values[self.at..self.at + self.classes]);
+        self.steps += u64::from(lesson.is_learned());
+        f64::NAN
+    }
+
+    fn widen(&mut self, classes: usize) {
+        self.classes = classes;
+    }
+
+    fn restart(&mut self, steps: u64) {
+        (self.steps, self.classes) = (steps, 1);
+    }
+
+    fn summary(&self) -> Vec<(&'static str, Fact)> {
+        vec![("bytes", Fact::Count(100))]
+    }
+
+    fn state(&self) -> State {
+        let mut state = State::default();
+        state.put_i64s("seen", vec![self.steps as i64, self.classes as i64], &[2]);
+        state
+    }
+
+    fn restore(&mut self, state: &State, _: usize, _: usize) -> Result<(), Refused> {
+        let seen = state.i64s("seen")?.0;
+        (self.steps, self.classes) = (seen[0] as u64, seen[1] as usize);
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Two,
+    Several,
+    Numbers,
+}
+
+const KINDS: [Kind; 3] = [Kind::Two, Kind::Several, Kind::Numbers];
+
+/// Labels, and events of 9 values: scores of three experts that know something of them, the last the most.
+struct Stream {
+    labels: Vec<f64>,
+    values: Vec<f64>,
+    coordinates: Vec<u32>,
+    starts: Vec<usize>,
+}
+
+impl Stream {
+    fn new(kind: Kind) -> Self {
+        let mut seed = 5_u64;
+        let mut uniform = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            2.0 * ((seed >> 33) as f64 / f64::from(1_u32 << 31)) - 1.0
+        };
+        let (mut labels, mut values) = (Vec::new(), Vec::new());
+        for _ in 0..EVENTS {
+            let label = match kind {
+                Kind::Two => uniform().signum(),
+                Kind::Several => (1.5 * (uniform() + 1.0)).floor(),
+                Kind::Numbers => uniform(),
+            };
+            for value in 0..9 {
+                let knows =
+                    if kind != Kind::Several { label } else { f64::from(label as usize == value % 3) };
+                values.push((value / 3) as f64 * knows + 3.0 * uniform());
+            }
+            labels.push(label);
+        }
+        let coordinates = (0..9 * EVENTS as u32).collect();
+        Self { labels, values, coordinates, starts: (0..=EVENTS).map(|t| 9 * t).collect() }
+    }
+
+    /// The events from `begin` to `end`.
+    fn block(&self, begin: usize, end: usize) -> Block<'_> {
+        Block {
+            starts: &self.starts[begin..=end],
+            attributes: &self.coordinates,
+            coordinates: &self.coordinates,
+            values: &self.values,
+        }
+    }
+
+    fn lessons(&self) -> Vec<Lesson<'_>> {
+        let lesson = |t: usize| Lesson {
+            label: if t.is_multiple_of(7) { f64::NAN } else { self.labels[t] },
+            weight: (t % 5) as f64 / 2.0,
+            delay: (t % 3) as f64,
+            others: &self.values[9 * t..9 * t + 3],
+        };
+        (0..EVENTS).map(lesson).collect()
+    }
+}
+
+fn mixture(kind: Kind, others: usize) -> Mixture {
+    let parrot = |e: usize| -> Box<dyn Learner> { Box::new(Parrot { at: 3 * e, classes: 1, steps: 0 }) };
+    let experts = (0..3).map(|e| (format!("expert {e}"), parrot(e))).collect();
+    let mut made = Mixture::new(experts, others, kind == Kind::Numbers, 0.0).unwrap();
+    if kind == Kind::Several {
+        made.widen(3);
+    }
+    made
+}
+
+/// The bits of the scores and losses of events from `begin` to `end`.
+fn run(model: &mut dyn Learner, stream: &Stream, begin: usize, end: usize) -> Vec<u64> {
+    let (mut scores, mut losses) = (vec![0.0; (end - begin) * model.classes()], vec![0.0; end - begin]);
+    model.run(&stream.block(begin, end), &stream.lessons()[begin..end], &mut scores, &mut losses);
+    scores.iter().chain(&losses).map(|each| each.to_bits()).collect()
+}
+
+#[test]
+fn neither_cuts_nor_states_nor_threads_show() {
+    for kind in KINDS {
+        let (stream, mut whole, mut pieces) = (Stream::new(kind), mixture(kind, 1), mixture(kind, 1));
+        let mut abreast = mixture(kind, 1);
+        abreast.set_threads(2);
+        let bits = run(&mut whole, &stream, 0, EVENTS);
+        assert_eq!(bits, run(&mut abreast, &stream, 0, EVENTS));
+        for (begin, end) in [(0, 1), (1, 1), (1, 2), (2, 150), (150, EVENTS)] {
+            let mut resumed = mixture(kind, 1);
+            resumed.restore(&pieces.state(), 0, 0).unwrap();
+            pieces = resumed;
+            let part = run(&mut pieces, &stream, begin, end);
+            let classes = whole.classes();
+            assert_eq!(part[..(end - begin) * classes], bits[begin * classes..end * classes]);
+        }
+        assert_eq!(whole.state(), pieces.state());
+        assert_eq!(whole.state(), abreast.state());
+    }
+}
+
+#[test]
+fn a_mixture_is_its_experts_and_the_aggregator_of_their_scores() {
+    for kind in KINDS {
+        let (stream, mut whole) = (Stream::new(kind), mixture(kind, 1));
+        let classes = whole.classes();
+        let mut alone = Aggregator::new(4, kind == Kind::Numbers, 0.0);
+        alone.widen(classes);
+        let mut expected = Vec::new();
+        let mut losses = Vec::new();
+        for (t, lesson) in stream.lessons().iter().enumerate() {
+            let values = &stream.values[9 * t..];
+            let said: Vec<f64> =
+                [0, 3, 6, 0].iter().flat_map(|&at| &values[at..at + classes]).copied().collect();
+            let mut mixed = vec![0.0; classes];
+            losses.push(alone.step(&said, lesson.label, lesson.weight / (1.0 + lesson.delay), &mut mixed));
+            expected.extend(mixed);
+        }
+        let bits: Vec<u64> = expected.iter().chain(&losses).map(|each| each.to_bits()).collect();
+        assert_eq!(run(&mut whole, &stream, 0, EVENTS), bits);
+        assert_eq!(whole.aggregator().weights(), alone.weights());
+    }
+}
+
+#[test]
+fn it_learns_whom_to_believe() {
+    let (stream, mut model) =
+        (Stream::new(Kind::Two), Mixture::new(mixture(Kind::Two, 0).experts, 0, false, 0.0));
+    let model = model.as_mut().unwrap();
+    let (mut scores, mut losses) = (vec![0.0; EVENTS], vec![0.0; EVENTS]);
+    let lessons: Vec<Lesson> = stream.labels.iter().map(|&label| Lesson { label, ..Lesson::NONE }).collect();
+    model.run(&stream.block(0, EVENTS), &lessons, &mut scores, &mut losses);
+    for (&loss, &label, &score) in losses.iter().zip(&stream.labels).zip(&scores).map(|((a, b), c)| (a, b, c))
+    {
+        assert!((loss - log1p(libm::exp(-label * score))).abs() < 1e-9);
+    }
+    assert!(losses[200..].iter().sum::<f64>() < 0.45 * 200.0);
+    let [(_, Fact::Numbers(weights)), (_, Fact::Count(bytes))] = &model.summary()[..] else { panic!() };
+    assert_eq!(weights.iter().map(|(name, _)| &name[..]).collect::<Vec<_>>()[2..], ["expert 2", "blend"]);
+    assert!(weights[2].1 + weights[3].1 > 0.9);
+    assert_eq!(*bytes, 300 + 8 * (3 + 9 + 27 + 4 + 4 + 3 + 9 + 1));
+}
+
+#[test]
+fn nothing_overflows_whatever_the_scores() {
+    for kind in KINDS {
+        for score in [0.0, 1e-300, -1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+            for weight in [1e-300, 1.0, 1e300] {
+                let mut model = Aggregator::new(2, kind == Kind::Numbers, 0.0);
+                model.widen(if kind == Kind::Several { 3 } else { 1 });
+                let classes = model.classes();
+                let mut said = vec![1.0; 2 * classes];
+                said[0] = score;
+                let mut mixed = vec![0.0; classes];
+                for t in 0..60 {
+                    let label = if kind == Kind::Several { f64::from(t % 3) } else { f64::from(t % 2) - 0.5 };
+                    let loss = model.step(&said, label, weight, &mut mixed);
+                    assert!(loss.is_finite() && mixed.iter().all(|each| each.is_finite()));
+                }
+                model.clone().restore(&model.state()).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn more_classes_and_a_new_beginning() {
+    let (stream, mut model) = (Stream::new(Kind::Two), mixture(Kind::Two, 0));
+    run(&mut model, &stream, 0, EVENTS);
+    let odds = f64::from_bits(run(&mut model, &stream, 7, 8)[0]);
+    let said: Vec<f64> =
+        (0..3).flat_map(|e| [-0.5, 0.5].map(|half| half * stream.values[63 + 3 * e])).collect();
+    let mut mixed = [0.0; 2];
+    model.aggregator.widen(2);
+    assert!(model.aggregator.step(&said, f64::NAN, 1.0, &mut mixed).is_nan());
+    assert!((mixed[1] - mixed[0] - odds).abs() < 1e-9);
+    model.restart(7);
+    assert_eq!((model.steps(), model.classes()), (7, 1));
+    assert_eq!(model.aggregator.weights(), [0.25; 4]);
+}
+
+#[test]
+fn states_that_contradict_themselves_are_refused() {
+    for kind in KINDS {
+        let (stream, mut model) = (Stream::new(kind), mixture(kind, 0));
+        run(&mut model, &stream, 0, EVENTS);
+        let good = model.state();
+        for name in good.0.keys() {
+            let mut fewer = good.clone();
+            fewer.0.remove(name);
+            assert!(mixture(kind, 0).restore(&fewer, 0, 0).is_err(), "no {name}");
+            let Array::F64(values, shape) = &good.0[name] else { continue };
+            for change in [-1.0, f64::NAN, 1e9, f64::INFINITY] {
+                let wild: Vec<f64> = values.iter().map(|each| each * change).collect();
+                let harmless = ["parameters", "offsets", "mix", "squares", "variances"].contains(&&name[..]);
+                if values.iter().all(|&each| each == 0.0) || change.is_finite() && harmless {
+                    continue;
+                }
+                let mut state = good.clone();
+                state.put_f64s(name, wild, shape);
+                assert!(mixture(kind, 0).restore(&state, 0, 0).is_err(), "{name} times {change}");
+            }
+        }
+        let mut more = good.clone();
+        more.put_f64s("3.seen", vec![], &[0]);
+        assert!(model.restore(&more, 0, 0).is_err());
+        assert_eq!((model.steps(), model.classes()), (0, 1));
+    }
+    assert!(mixture(Kind::Two, 0).restore(&mixture(Kind::Several, 0).state(), 0, 0).is_ok());
+    assert!(mixture(Kind::Two, 0).restore(&mixture(Kind::Numbers, 0).state(), 0, 0).is_err());
+}
+
+#[test]
+fn a_calibrated_learner_has_its_own_summary() {
+    let mut model = Calibrated::new(Box::new(Parrot { at: 6, classes: 1, steps: 0 }), 50.0).unwrap();
+    run(&mut model, &Stream::new(Kind::Two), 0, EVENTS);
+    assert_eq!(model.summary(), [("bytes", Fact::Count(100))]);
+    assert!(Mixture::new(Vec::new(), 0, false, 0.0).is_err());
+}

@@ -1,0 +1,102 @@
+//! The doubling trick: support vectors for a stream whose length nobody knows.
+//!
+//! The γ and ρ of the theorem are for T events. With T unknown the model starts afresh, from v = 0, after
+//! 1, 3, 7, … events learned, each time with the settings for as many events again and one more. Its regret
+//! is at most the sum of the bounds of its epochs: a constant times that for a T known beforehand.
+
+use super::schedule::{Schedule, horizon};
+use super::storage::Vectors;
+use super::{Rule, SupportVectors};
+use crate::block::Event;
+use crate::learner::{Fact, Learner, Lesson};
+use crate::state::{Refused, State, ensure};
+
+/// KARMA that starts afresh after 1, 3, 7, … events learned.
+#[derive(Clone, Debug)]
+pub struct DoublingSupportVectors {
+    inner: SupportVectors,
+    schedule: Schedule,
+    /// Events learned before this epoch.
+    before: u64,
+}
+
+impl DoublingSupportVectors {
+    /// As [`SupportVectors::new`], γ and ρ by the schedule and not by the rule.
+    pub fn new(rule: Rule, average: bool, schedule: Schedule) -> Self {
+        let mut new = Self { inner: SupportVectors::new(rule, average), schedule, before: 0 };
+        new.tune();
+        new
+    }
+
+    /// How it steps now.
+    pub fn rule(&self) -> &Rule {
+        self.inner.rule()
+    }
+
+    /// Take the γ and ρ of the epoch that begins after `before` events.
+    fn tune(&mut self) {
+        (self.inner.rule.gamma, self.inner.rule.rho) = self.schedule.settings(self.before + 1);
+    }
+
+    /// Begin the next epoch from v = 0; what became of the examples is counted on.
+    fn start_afresh(&mut self) {
+        self.before = self.steps();
+        self.inner.go_on(Vectors::new(self.inner.classes(), self.inner.average), 0);
+        self.tune();
+    }
+}
+
+impl Learner for DoublingSupportVectors {
+    fn classes(&self) -> usize {
+        self.inner.classes()
+    }
+
+    fn steps(&self) -> u64 {
+        self.before + self.inner.steps()
+    }
+
+    fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        let loss = self.inner.step(event, lesson, scores);
+        if self.inner.steps() > self.before {
+            self.start_afresh();
+        }
+        loss
+    }
+
+    fn widen(&mut self, classes: usize) {
+        self.inner.widen(classes);
+    }
+
+    fn restart(&mut self, steps: u64) {
+        self.before = horizon(steps + 1) - 1;
+        self.tune();
+        self.inner.restart(steps - self.before);
+    }
+
+    fn summary(&self) -> Vec<(&'static str, Fact)> {
+        self.inner.summary()
+    }
+
+    fn state(&self) -> State {
+        let mut state = self.inner.state();
+        state.put_i64s("before", vec![self.before as i64], &[1]);
+        state
+    }
+
+    fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
+        let &[before] = state.i64s("before")?.0 else {
+            return Err("the state has not one number of events before this epoch".to_owned());
+        };
+        let steps = super::state::steps(state)?;
+        ensure(
+            (0..1 << 62).contains(&before) && before as u64 == horizon(before as u64 + steps + 1) - 1,
+            &format!("no epoch begins after {before} events and has {steps} more"),
+        )?;
+        let old = std::mem::replace(&mut self.before, before as u64);
+        self.tune();
+        self.inner.restore(state, attributes, coordinates).inspect_err(|_| {
+            self.before = old;
+            self.tune();
+        })
+    }
+}

@@ -1,0 +1,239 @@
+//! KARMA in its support-vector form: Algorithm 1 of [H].
+//!
+//! With score `f_t = <v_t, φ(x_t)>`, loss `l(f_t, y_t)` and step `η_t = 1 / (ρ t)`:
+//!
+//! `v_{t+1} = (1 - η_t ρ) v_t - η_t l'(f_t, y_t) φ(x_t)`, and `v_1 = 0`.
+//!
+//! Several classes have one v each, with the same kernel and the slopes of the loss for several. An event of
+//! weight w counts w times in the loss: its slope is multiplied by w.
+//!
+//! Events with the same observed set share one support vector at no loss, see [`storage`]; a full budget
+//! makes one give way, see [`pruning`].
+
+pub mod doubling;
+mod passes;
+pub mod pruning;
+pub mod schedule;
+mod state;
+mod storage;
+mod table;
+
+use crate::block::Event;
+use crate::kernel::growth;
+use crate::learner::{Fact, Learner, Lesson};
+use crate::loss::Loss;
+use crate::state::{Refused, State};
+use passes::Passes;
+use pruning::Pruning;
+use storage::{Fates, Vectors};
+
+/// How the learner steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// Order of the kernel, 1 or more.
+    pub gamma: u32,
+    /// Whether every event has norm 1 in feature space.
+    pub normalize: bool,
+    /// Strength of the regularisation, above 0.
+    pub rho: f64,
+    /// Constant step, or 0 for `1 / (ρ t)`.
+    pub eta: f64,
+    /// What is minimised.
+    pub loss: Loss,
+    /// The step is held below `1 / (steepness k(x, x) weight)`; 0 for no such limit.
+    pub steepness: f64,
+    /// Most support vectors kept; 0 for no limit.
+    pub budget: usize,
+    /// What gives way in a full model.
+    pub pruning: Pruning,
+    /// The most events that the decreasing step is divided by: v fades by `1 / longest` with each.
+    pub longest: f64,
+}
+
+impl Rule {
+    /// η at a step; `curvature` is `k(x, x)` times the weight.
+    fn step_size(&self, step: u64, curvature: f64) -> f64 {
+        let eta = if self.eta > 0.0 { self.eta } else { 1.0 / (self.rho * (step as f64).min(self.longest)) };
+        if self.steepness * curvature * eta > 1.0 { 1.0 / (self.steepness * curvature) } else { eta }
+    }
+}
+
+/// KARMA with support vectors.
+#[derive(Clone, Debug)]
+pub struct SupportVectors {
+    rule: Rule,
+    average: bool,
+    vectors: Vectors,
+    fates: Fates,
+    steps: u64,
+    /// Scratch: passes over the slots; the event, scaled so that φ of it is the event in feature space, and
+    /// that on the coordinates that the model knows; squares by attribute; scores of v_t and slopes there.
+    passes: Passes,
+    x: Vec<f64>,
+    known: Vec<(u32, f64)>,
+    squares: Vec<(u32, f64)>,
+    now: Vec<f64>,
+    slopes: Vec<f64>,
+}
+
+impl SupportVectors {
+    /// With v = 0. With `average` it predicts by the average of v_1 … v_T [H, Thm 2.2].
+    pub fn new(rule: Rule, average: bool) -> Self {
+        Self {
+            rule,
+            average,
+            vectors: Vectors::new(1, average),
+            fates: Fates::default(),
+            steps: 0,
+            passes: Passes::default(),
+            x: Vec::new(),
+            known: Vec::new(),
+            squares: Vec::new(),
+            now: vec![0.0],
+            slopes: vec![0.0],
+        }
+    }
+
+    /// How it steps.
+    pub fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    /// Go on from these vectors after so many steps.
+    fn go_on(&mut self, vectors: Vectors, steps: u64) {
+        let classes = vectors.values.classes();
+        (self.now, self.slopes) = (vec![0.0; classes], vec![0.0; classes]);
+        (self.vectors, self.steps) = (vectors, steps);
+    }
+
+    /// The event in feature space; returns `k(x, x)`.
+    fn scale(&mut self, event: &Event) -> f64 {
+        let mut square: f64 = event.values.iter().map(|value| value * value).sum();
+        square *= growth(event.len() as f64, self.rule.gamma);
+        let mut factor = 1.0;
+        if self.rule.normalize && square > 0.0 {
+            (factor, square) = (1.0 / square.sqrt(), 1.0);
+        }
+        self.x.clear();
+        self.x.extend(event.values.iter().map(|value| factor * value));
+        self.known.clear();
+        let items = event.coordinates.iter().copied().zip(self.x.iter().copied());
+        self.known.extend(items.filter(|&(coordinate, _)| self.vectors.values.has(coordinate)));
+        square
+    }
+
+    /// The scores of v_t, and those to be reported: the same, or those of the average.
+    fn score(&mut self, event: &Event, scores: &mut [f64]) {
+        let v = &self.vectors;
+        self.passes.meet(&v.mask, event.attributes, v.span(), self.rule.gamma);
+        for (c, (now, score)) in self.now.iter_mut().zip(scores).enumerate() {
+            let plain = self.passes.product(&v.values, c, &self.known);
+            *now = v.scale * plain;
+            *score = *now;
+            if let Some(offsets) = &v.offsets {
+                let past = self.passes.product(offsets, c, &self.known);
+                // Of v_1 … v_T, and not of the one that stands now, which has met no event yet.
+                *score = (v.scale_sum * plain - past - *now) / self.steps.max(1) as f64;
+            }
+        }
+    }
+
+    /// Algorithm 1's step, by the slopes at an event of which k(x, x) is `square`.
+    fn update(&mut self, event: &Event, square: f64, weight: f64) {
+        self.steps += 1;
+        let eta = self.rule.step_size(self.steps, square * weight);
+        // v ← (1 - ηρ) v
+        self.vectors.decay(1.0 - eta * self.rule.rho);
+        // v ← v - η l' φ(x)
+        let mut norm = 0.0;
+        for slope in &mut self.slopes {
+            *slope *= -eta * weight / self.vectors.scale;
+            norm += *slope * *slope * square;
+        }
+        if norm > 0.0
+            && let Some(slot) = self.slot_for(event, norm)
+        {
+            self.vectors.add(slot, event, &self.x, &self.slopes);
+        }
+        self.vectors.scale_sum += self.vectors.scale;
+    }
+
+    /// The slot that an event of that squared norm is to be added to; None if it is to be dropped.
+    fn slot_for(&mut self, event: &Event, norm: f64) -> Option<usize> {
+        if let Some(slot) = self.passes.same(&self.vectors.observed, event.len()) {
+            self.fates.merged_exactly += 1;
+            return Some(slot);
+        }
+        let slot = self.vectors.used();
+        if self.rule.budget > 0 && slot >= self.rule.budget {
+            return self.prune(event, norm);
+        }
+        self.vectors.reserve(slot + 1, self.rule.budget);
+        self.vectors.fill(slot, event, 1.0 / growth(event.len() as f64, self.rule.gamma), self.steps);
+        self.fates.added += 1;
+        Some(slot)
+    }
+}
+
+impl Learner for SupportVectors {
+    fn classes(&self) -> usize {
+        self.vectors.values.classes()
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        let square = self.scale(&event);
+        self.score(&event, scores);
+        if !lesson.is_labelled() {
+            return f64::NAN;
+        }
+        let loss = self.rule.loss.judge(&self.now, lesson.label, &mut self.slopes);
+        if lesson.is_learned() {
+            self.update(&event, square, lesson.weight);
+        }
+        loss
+    }
+
+    fn widen(&mut self, classes: usize) {
+        if classes > self.classes() {
+            self.vectors.widen(classes);
+            self.now.resize(classes, 0.0);
+            self.slopes.resize(classes, 0.0);
+        }
+    }
+
+    fn restart(&mut self, steps: u64) {
+        let vectors = Vectors { scale_sum: steps as f64, ..Vectors::new(1, self.average) };
+        self.fates = Fates::default();
+        self.go_on(vectors, steps);
+    }
+
+    fn summary(&self) -> Vec<(&'static str, Fact)> {
+        let used = Fact::Count(self.vectors.used() as u64);
+        let budget = self.rule.budget as u64;
+        vec![
+            ("support_vectors", used.clone()),
+            ("patterns", used),
+            ("budget", if budget > 0 { Fact::Count(budget) } else { Fact::Nothing }),
+            ("merged_exactly", Fact::Count(self.fates.merged_exactly)),
+            ("merged_closest", Fact::Count(self.fates.merged_closest)),
+            ("removed", Fact::Count(self.fates.removed)),
+            ("added", Fact::Count(self.fates.added)),
+            ("bytes", Fact::Count(self.vectors.bytes() as u64)),
+        ]
+    }
+
+    fn state(&self) -> State {
+        state::of(self)
+    }
+
+    fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
+        state::restore(self, state, attributes, coordinates)
+    }
+}
+
+#[cfg(test)]
+mod tests;

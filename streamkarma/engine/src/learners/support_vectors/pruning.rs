@@ -1,0 +1,110 @@
+//! What to do with one support vector too many.
+
+use super::SupportVectors;
+use crate::block::Event;
+use crate::kernel::growth;
+use crate::learners::support_vectors::passes::least;
+
+/// What gives way in a full model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pruning {
+    /// What has the least norm is folded into the pattern that keeps most of it.
+    Merge,
+    /// What has the least norm is dropped.
+    Remove,
+    /// The oldest is dropped.
+    Oldest,
+}
+
+impl Pruning {
+    /// By its name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "merge" => Some(Self::Merge),
+            "remove" => Some(Self::Remove),
+            "oldest" => Some(Self::Oldest),
+            _ => None,
+        }
+    }
+}
+
+impl SupportVectors {
+    /// In a full model, a slot for an event that has none: emptied for it, or that of the closest pattern.
+    ///
+    /// `square` is the squared norm of the event's vector, which is `slopes_c φ(x)`. If it is folded into
+    /// another pattern, what the projection multiplies it by goes into the slopes.
+    pub(super) fn prune(&mut self, event: &Event, square: f64) -> Option<usize> {
+        let v = &self.vectors;
+        let oldest = self.rule.pruning == Pruning::Oldest;
+        let weakest = least(if oldest { &v.created_at } else { &v.squares });
+        if oldest || square > v.squares[weakest] {
+            self.empty(weakest);
+            self.vectors.fill(weakest, event, 1.0 / growth(event.len() as f64, self.rule.gamma), self.steps);
+            self.fates.replaced += 1;
+            return Some(weakest);
+        }
+        let host = if self.rule.pruning == Pruning::Merge { self.closest_to(event) } else { None };
+        let Some(host) = host else {
+            self.fates.removed += 1;
+            return None;
+        };
+        let kept = self.passes.gains[host] * self.vectors.inverse[host];
+        self.slopes.iter_mut().for_each(|slope| *slope *= kept);
+        self.fates.merged_closest += 1;
+        Some(host)
+    }
+
+    /// The pattern that keeps most of an event, which the passes have met.
+    fn closest_to(&mut self, event: &Event) -> Option<usize> {
+        self.squares.clear();
+        self.squares.extend(event.attributes.iter().zip(&self.x).map(|(&attribute, x)| (attribute, x * x)));
+        self.passes.closest(&self.vectors.mask, &self.squares, &self.vectors.inverse, None)
+    }
+
+    /// Empty a slot; with merging its content goes into the closest pattern.
+    fn empty(&mut self, slot: usize) {
+        let host = if self.rule.pruning == Pruning::Merge { self.closest_to_slot(slot) } else { None };
+        if let Some(host) = host {
+            self.fold(slot, host);
+            self.fates.merged_closest += 1;
+        } else {
+            self.fates.removed += 1;
+        }
+        self.vectors.clear(slot);
+    }
+
+    /// The pattern, of another slot, that keeps most of a slot's vector; its passes are then those of the slot.
+    fn closest_to_slot(&mut self, slot: usize) -> Option<usize> {
+        let v = &self.vectors;
+        self.passes.meet(&v.mask, &v.observed[slot], v.span(), self.rule.gamma);
+        self.squares.clear();
+        for &k in &v.listed[slot] {
+            let square = (0..v.values.classes()).map(|c| v.values.get(k, c, slot)).map(|u| u * u).sum();
+            self.squares.push((v.owners[k as usize], square));
+        }
+        self.passes.closest(&v.mask, &self.squares, &v.inverse, Some(slot))
+    }
+
+    /// Add the projection of a slot onto the host's pattern to the host (design, Fact 2):
+    /// `u_k G(|o ∩ q|) / G(|q|)` for k in `o ∩ q`.
+    fn fold(&mut self, slot: usize, host: usize) {
+        let v = &mut self.vectors;
+        let kept = self.passes.gains[host] * v.inverse[host];
+        // Lent for the while: the host's list changes.
+        let listed = std::mem::take(&mut v.listed[slot]);
+        for (j, &k) in listed.iter().enumerate() {
+            let attribute = v.owners[k as usize];
+            if v.mask.get(attribute, 0, host) == 0 {
+                continue;
+            }
+            v.list(host, k, attribute, j);
+            for c in 0..v.values.classes() {
+                for table in [Some(&mut v.values), v.offsets.as_mut()].into_iter().flatten() {
+                    *table.at(k, c, host) += kept * table.get(k, c, slot);
+                }
+            }
+        }
+        v.listed[slot] = listed;
+        v.measure(host);
+    }
+}

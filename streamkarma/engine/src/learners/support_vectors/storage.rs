@@ -1,0 +1,239 @@
+//! The support vectors: `v = s Σ φ(u_i, q_i)`.
+//!
+//! Support vector i is an observed set q_i and, for each class, a vector u_i on its coordinates. φ is
+//! linear in u as long as q stays (design, Fact 1), so α_i is kept folded into u_i: its size is the norm of
+//! φ(u_i, q_i), and examples with the same observed set add up in one slot without any loss.
+
+use super::table::{TILE, Table};
+use crate::block::Event;
+
+/// The global scale is multiplied into the vectors below this: long before it underflows, and early
+/// enough that the running average loses no digits to cancellation.
+const SMALLEST_SCALE: f64 = 1e-3;
+
+/// What became of the examples, over the learner's whole life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fates {
+    /// Examples added to the support vector of the same observed set.
+    pub merged_exactly: u64,
+    /// Support vectors and examples folded into the pattern that keeps most of them.
+    pub merged_closest: u64,
+    /// Support vectors and examples dropped.
+    pub removed: u64,
+    /// Examples that got a free slot.
+    pub added: u64,
+    /// Examples that got the slot of another.
+    pub replaced: u64,
+}
+
+/// Slots, side by side in tables.
+#[derive(Clone, Debug)]
+pub struct Vectors {
+    /// u_i before the global scale, by coordinate and class.
+    pub values: Table<f64>,
+    /// As `values`, with averaging: the sum of all iterates so far is `scale_sum * values - offsets`.
+    pub offsets: Option<Table<f64>>,
+    /// 1 where an attribute belongs to a slot's observed set.
+    pub mask: Table<u8>,
+    /// Each slot's observed set q_i.
+    pub observed: Vec<Vec<u32>>,
+    /// The coordinates that a slot has values on.
+    pub listed: Vec<Vec<u32>>,
+    /// `1 / G(|q_i|)`: the squared norm of φ(u, q) is that of u divided by it.
+    pub inverse: Vec<f64>,
+    /// The squared norm of φ(u_i, q_i), all classes, before the global scale.
+    pub squares: Vec<f64>,
+    /// The step in which a slot was filled.
+    pub created_at: Vec<f64>,
+    /// The attribute that a coordinate belongs to.
+    pub owners: Vec<u32>,
+    /// The global scale s.
+    pub scale: f64,
+    /// The sum of the scales of all iterates so far.
+    pub scale_sum: f64,
+    /// The most coordinates that one slot ever had.
+    pub longest: usize,
+}
+
+impl Vectors {
+    /// v = 0.
+    pub fn new(classes: usize, average: bool) -> Self {
+        Self {
+            values: Table::new(classes),
+            offsets: average.then(|| Table::new(classes)),
+            mask: Table::new(1),
+            observed: Vec::new(),
+            listed: Vec::new(),
+            inverse: Vec::new(),
+            squares: Vec::new(),
+            created_at: Vec::new(),
+            owners: Vec::new(),
+            scale: 1.0,
+            scale_sum: 0.0,
+            longest: 0,
+        }
+    }
+
+    /// Slots in use.
+    pub fn used(&self) -> usize {
+        self.observed.len()
+    }
+
+    /// Slots in use, rounded up to whole tiles.
+    pub fn span(&self) -> usize {
+        self.used().next_multiple_of(TILE)
+    }
+
+    /// Make room for so many slots; `budget`, unless it is 0, bounds them.
+    pub fn reserve(&mut self, slots: usize, budget: usize) {
+        if slots > self.values.slots() {
+            let most = if budget == 0 { usize::MAX } else { budget.next_multiple_of(TILE) };
+            self.grow(self.values.classes(), slots.next_power_of_two().max(TILE).min(most));
+        }
+    }
+
+    fn grow(&mut self, classes: usize, slots: usize) {
+        self.values.grow(classes, slots);
+        if let Some(offsets) = &mut self.offsets {
+            offsets.grow(classes, slots);
+        }
+        self.mask.grow(1, slots);
+    }
+
+    /// Go to more classes; from w of two classes to -w/2 and w/2.
+    pub fn widen(&mut self, classes: usize) {
+        let single = self.values.classes() == 1;
+        self.grow(classes, self.values.slots());
+        if !single {
+            return;
+        }
+        for slot in 0..self.used() {
+            for &k in &self.listed[slot] {
+                for table in [Some(&mut self.values), self.offsets.as_mut()].into_iter().flatten() {
+                    let half = table.get(k, 0, slot) / 2.0;
+                    // Subtracted from 0, for a zero must not get a sign: no file keeps it.
+                    *table.at(k, 0, slot) = 0.0 - half;
+                    *table.at(k, 1, slot) = half;
+                }
+            }
+            self.squares[slot] /= 2.0;
+        }
+    }
+
+    /// `v ← factor v`, by the global scale alone.
+    pub fn decay(&mut self, factor: f64) {
+        if self.used() > 0 {
+            self.scale *= factor;
+            if self.scale < SMALLEST_SCALE {
+                self.rescale();
+            }
+        }
+    }
+
+    /// Multiply the global scale into the vectors and set it to 1.
+    fn rescale(&mut self) {
+        for slot in 0..self.used() {
+            for &k in &self.listed[slot] {
+                for c in 0..self.values.classes() {
+                    let value = self.values.at(k, c, slot);
+                    if let Some(offsets) = &mut self.offsets {
+                        *offsets.at(k, c, slot) -= self.scale_sum * *value;
+                    }
+                    *value *= self.scale;
+                }
+            }
+            self.squares[slot] *= self.scale * self.scale;
+        }
+        (self.scale, self.scale_sum) = (1.0, 0.0);
+    }
+
+    /// Give a slot, the first free one or one that was emptied, an event's observed set.
+    ///
+    /// There must be room. `inverse` is `1 / G` of the size of the set.
+    pub fn fill(&mut self, slot: usize, event: &Event, inverse: f64, step: u64) {
+        if slot == self.used() {
+            self.observed.push(Vec::new());
+            self.listed.push(Vec::new());
+            self.inverse.push(0.0);
+            self.squares.push(0.0);
+            self.created_at.push(0.0);
+        }
+        self.observed[slot].extend_from_slice(event.attributes);
+        self.inverse[slot] = inverse;
+        self.created_at[slot] = step as f64;
+        for &attribute in event.attributes {
+            *self.mask.at(attribute, 0, slot) = 1;
+        }
+    }
+
+    /// `u_slot += steps_c x` for every class c, on the attributes that the slot has.
+    pub fn add(&mut self, slot: usize, event: &Event, x: &[f64], steps: &[f64]) {
+        for (j, (&attribute, &k)) in event.attributes.iter().zip(event.coordinates).enumerate() {
+            if self.mask.get(attribute, 0, slot) == 0 {
+                continue;
+            }
+            if self.values.get(k, 0, slot) == 0.0 {
+                self.list(slot, k, attribute, j);
+            }
+            for (c, &step) in steps.iter().enumerate() {
+                *self.values.at(k, c, slot) += step * x[j];
+                if let Some(offsets) = &mut self.offsets {
+                    *offsets.at(k, c, slot) += step * self.scale_sum * x[j];
+                }
+            }
+        }
+        self.measure(slot);
+    }
+
+    /// Make sure that a slot lists a coordinate; `likely` is where it probably does: where an event has it.
+    pub fn list(&mut self, slot: usize, coordinate: u32, attribute: u32, likely: usize) {
+        let index = coordinate as usize;
+        if index >= self.owners.len() {
+            self.owners.resize(index + 1, 0);
+        }
+        self.owners[index] = attribute;
+        let listed = &mut self.listed[slot];
+        if listed.get(likely) != Some(&coordinate) && !listed.contains(&coordinate) {
+            listed.push(coordinate);
+            self.longest = self.longest.max(listed.len());
+        }
+    }
+
+    /// Reckon the squared norm of a slot anew.
+    pub fn measure(&mut self, slot: usize) {
+        let mut square = 0.0;
+        for &k in &self.listed[slot] {
+            for c in 0..self.values.classes() {
+                let value = self.values.get(k, c, slot);
+                square += value * value;
+            }
+        }
+        self.squares[slot] = square / self.inverse[slot];
+    }
+
+    /// Empty a slot, which stays in use, to be filled again.
+    pub fn clear(&mut self, slot: usize) {
+        for &k in &self.listed[slot] {
+            for c in 0..self.values.classes() {
+                *self.values.at(k, c, slot) = 0.0;
+                if let Some(offsets) = &mut self.offsets {
+                    *offsets.at(k, c, slot) = 0.0;
+                }
+            }
+        }
+        for &attribute in &self.observed[slot] {
+            *self.mask.at(attribute, 0, slot) = 0;
+        }
+        self.listed[slot].clear();
+        self.observed[slot].clear();
+    }
+
+    /// Bytes of the vectors; what lists might have spare is left out.
+    pub fn bytes(&self) -> usize {
+        let offsets = self.offsets.as_ref().map_or(0, Table::len);
+        let entries: usize = self.observed.iter().chain(&self.listed).map(Vec::len).sum();
+        8 * (self.values.len() + offsets + 3 * self.used())
+            + self.mask.len()
+            + 4 * (entries + self.owners.len())
+    }
+}

@@ -1,0 +1,271 @@
+use super::doubling::DoublingSupportVectors;
+use super::schedule::Schedule;
+use super::*;
+use crate::state::Array;
+
+const RULE: Rule = Rule {
+    gamma: 2,
+    normalize: true,
+    rho: 0.1,
+    eta: 0.0,
+    loss: Loss::Logistic,
+    steepness: 0.0,
+    budget: 0,
+    pruning: Pruning::Merge,
+    longest: f64::INFINITY,
+};
+
+/// xorshift64*.
+struct Random(u64);
+
+impl Random {
+    fn unit(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.unit() * limit as f64) as usize
+    }
+}
+
+/// An event: attributes, coordinates (even and odd ones of an attribute are its categories) and values.
+#[derive(Clone, Default)]
+struct Owned(Vec<u32>, Vec<u32>, Vec<f64>);
+
+impl Owned {
+    fn random(random: &mut Random, attributes: u32) -> Self {
+        let mut new = Self::default();
+        for attribute in 0..attributes {
+            if random.unit() < 0.5 {
+                new.0.push(attribute);
+                new.1.push(2 * attribute + random.below(2) as u32);
+                new.2.push(random.unit() * 4.0 - 2.0);
+            }
+        }
+        new
+    }
+
+    fn event(&self) -> Event<'_> {
+        Event { attributes: &self.0, coordinates: &self.1, values: &self.2 }
+    }
+}
+
+fn kernel(x: &Owned, z: &Owned, gamma: u32) -> f64 {
+    let shared = x.0.iter().filter(|attribute| z.0.binary_search(attribute).is_ok()).count();
+    let items = x.1.iter().zip(&x.2);
+    let products = items.map(|(k, value)| z.1.binary_search(k).map_or(0.0, |j| value * z.2[j]));
+    growth(shared as f64, gamma) * products.sum::<f64>()
+}
+
+fn learn(model: &mut impl Learner, event: &Owned, label: f64, weight: f64) -> Vec<f64> {
+    let mut scores = vec![0.0; model.classes()];
+    model.step(event.event(), Lesson { label, weight, delay: 0.0, others: &[] }, &mut scores);
+    scores
+}
+
+fn assert_close(left: &[f64], right: &[f64]) {
+    for (a, b) in left.iter().zip(right) {
+        assert!((a - b).abs() < 1e-9 * (1.0 + b.abs()), "{left:?} and not {right:?}");
+    }
+}
+
+/// Algorithm 1 as the paper has it, every example kept.
+fn check_algorithm_1(rule: Rule, classes: usize, average: bool, attributes: u32) {
+    let mut random = Random(7 + u64::from(rule.gamma));
+    let mut model = SupportVectors::new(rule, average);
+    model.widen(classes);
+    let mut examples: Vec<(Owned, Vec<f64>)> = Vec::new();
+    let mut sums: Vec<Vec<f64>> = Vec::new();
+    for t in 0..60 {
+        let x = Owned::random(&mut random, attributes);
+        let norm = |z: &Owned| if rule.normalize { kernel(z, z, rule.gamma).sqrt().max(1e-300) } else { 1.0 };
+        let similar = |z: &Owned| kernel(z, &x, rule.gamma) / norm(z) / norm(&x);
+        let (mut now, mut past) = (vec![0.0; classes], vec![0.0; classes]);
+        for ((z, alpha), sum) in examples.iter().zip(&sums) {
+            for c in 0..classes {
+                now[c] += alpha[c] * similar(z);
+                past[c] += sum[c] * similar(z) / t as f64;
+            }
+        }
+        let label =
+            if classes == 1 { random.below(2) as f64 * 2.0 - 1.0 } else { random.below(classes) as f64 };
+        let weight = 0.5 + random.unit();
+        assert_close(&learn(&mut model, &x, label, weight), if average { &past } else { &now });
+        let mut slopes = vec![0.0; classes];
+        rule.loss.judge(&now, label, &mut slopes);
+        let eta = 1.0 / (rule.rho * (t + 1) as f64);
+        for ((_, alpha), sum) in examples.iter_mut().zip(&mut sums) {
+            for c in 0..classes {
+                sum[c] += alpha[c];
+                alpha[c] *= 1.0 - eta * rule.rho;
+            }
+        }
+        examples.push((x, slopes.iter().map(|slope| -eta * weight * slope).collect()));
+        sums.push(vec![0.0; classes]);
+    }
+}
+
+#[test]
+fn without_a_budget_it_is_algorithm_1() {
+    for gamma in 1..=4 {
+        for classes in [1, 3] {
+            for average in [false, true] {
+                check_algorithm_1(Rule { gamma, ..RULE }, classes, average, 4);
+                check_algorithm_1(Rule { gamma, loss: Loss::Hinge, ..RULE }, classes, average, 7);
+            }
+        }
+    }
+    check_algorithm_1(Rule { normalize: false, rho: 10.0, ..RULE }, 1, false, 5);
+    check_algorithm_1(Rule { loss: Loss::Squared, rho: 5.0, ..RULE }, 1, true, 5);
+}
+
+#[test]
+fn overlaps_of_more_than_a_byte_are_counted() {
+    check_algorithm_1(RULE, 1, false, 700);
+}
+
+#[test]
+fn the_closest_pattern_is_the_one_that_keeps_most() {
+    let mut random = Random(3);
+    let mut model = SupportVectors::new(Rule { budget: 40, gamma: 3, ..RULE }, false);
+    for _ in 0..300 {
+        let event = Owned::random(&mut random, 8);
+        learn(&mut model, &event, 1.0, 1.0);
+        let observed = &model.vectors.observed;
+        let kept = |slot: usize| {
+            let q = &observed[slot];
+            let both: Vec<usize> = (0..event.0.len()).filter(|&j| q.contains(&event.0[j])).collect();
+            let gain = growth(both.len() as f64, 3);
+            gain * gain / growth(q.len() as f64, 3) * both.iter().map(|&j| event.2[j].powi(2)).sum::<f64>()
+        };
+        model.passes.meet(&model.vectors.mask, &event.0, model.vectors.span(), 3);
+        let squares: Vec<(u32, f64)> =
+            event.0.iter().zip(&event.2).map(|(&a, value)| (a, value * value)).collect();
+        let but = Some(random.below(observed.len()));
+        let found = model.passes.closest(&model.vectors.mask, &squares, &model.vectors.inverse, but);
+        let most = (0..observed.len()).filter(|&slot| Some(slot) != but).map(kept).fold(0.0, f64::max);
+        assert!((found.map_or(0.0, kept) - most).abs() <= 1e-12 * most);
+        assert!(found != but || found.is_none());
+    }
+}
+
+/// A model that has pruned, of some classes.
+fn trained(budget: usize, classes: usize, average: bool) -> (SupportVectors, Random) {
+    let mut random = Random(11);
+    let mut model = SupportVectors::new(Rule { budget, ..RULE }, average);
+    model.widen(classes);
+    for _ in 0..200 {
+        let (event, label) = (Owned::random(&mut random, 6), random.below(2) as f64);
+        learn(&mut model, &event, label, 1.0);
+    }
+    (model, random)
+}
+
+#[test]
+fn a_state_goes_around() {
+    for (budget, classes, average) in [(12, 1, false), (12, 3, true), (0, 1, true), (40, 2, false)] {
+        let (mut model, mut random) = trained(budget, classes, average);
+        let mut other = SupportVectors::new(*model.rule(), average);
+        other.restore(&model.state(), 6, 12).unwrap();
+        assert_eq!(other.state(), model.state());
+        assert_eq!(other.summary(), model.summary());
+        for _ in 0..50 {
+            let event = Owned::random(&mut random, 9);
+            assert_eq!(learn(&mut model, &event, 1.0, 1.0), learn(&mut other, &event, 1.0, 1.0));
+        }
+        assert_eq!(other.state(), model.state());
+    }
+}
+
+#[test]
+fn whatever_a_state_says_nothing_panics() {
+    let (model, mut random) = trained(12, 2, true);
+    let state = model.state();
+    let names: Vec<String> = state.0.keys().cloned().collect();
+    for round in 0..1000 {
+        let mut hostile = state.clone();
+        let numbers = [-1.0, 0.0, 1.0, 5.0, 2e9, 1e300, f64::NAN, f64::INFINITY];
+        for _ in 0..1 + round % 2 {
+            let (number, place) = (numbers[random.below(8)], random.unit());
+            match hostile.0.get_mut(&names[random.below(names.len())]).unwrap() {
+                Array::F64(values, shape) => change(values, shape, number, place),
+                Array::I64(values, shape) => change(values, shape, number as i64, place),
+                Array::I32(values, shape) => change(values, shape, number as i32, place),
+                _ => unreachable!(),
+            }
+        }
+        let mut other = model.clone();
+        if other.restore(&hostile, 6, 12).is_err() {
+            assert_eq!(other.state(), state);
+        }
+        for _ in 0..20 {
+            let event = Owned::random(&mut random, 9);
+            learn(&mut other, &event, 1.0, 1.0);
+        }
+    }
+}
+
+fn change<T: Copy>(values: &mut Vec<T>, shape: &mut [usize], number: T, place: f64) {
+    let at = (place * values.len() as f64) as usize;
+    match at % 3 {
+        0 if shape.len() == 2 && place < 0.1 => shape.copy_from_slice(&[0, usize::MAX]),
+        0 if shape.len() == 1 => {
+            values.truncate(at);
+            shape[0] = at;
+        }
+        _ if !values.is_empty() => values[at] = number,
+        _ => {}
+    }
+}
+
+#[test]
+fn what_is_not_known_is_observed_and_nothing_else() {
+    let (mut model, _) = trained(12, 1, true);
+    let known = Owned(vec![0, 2], vec![1, 4], vec![1.0, 2.0]);
+    let strange = Owned(vec![0, 2, u32::MAX / 2], vec![1, 4, u32::MAX / 2], vec![1.0, 2.0, 0.0]);
+    let score = |event: &Owned, model: &mut SupportVectors| learn(model, event, f64::NAN, 1.0)[0];
+    let (one, other) = (score(&known, &mut model), score(&strange, &mut model));
+    // They differ by their norms alone.
+    assert_close(&[other * growth(3.0, 2).sqrt()], &[one * growth(2.0, 2).sqrt()]);
+}
+
+#[test]
+fn widening_keeps_the_difference_of_the_scores() {
+    for average in [false, true] {
+        let (mut model, mut random) = trained(12, 1, average);
+        let event = Owned::random(&mut random, 6);
+        let before = learn(&mut model, &event, f64::NAN, 1.0)[0];
+        model.widen(3);
+        let after = learn(&mut model, &event, f64::NAN, 1.0);
+        assert_close(&[after[1] - after[0], after[2]], &[before, 0.0]);
+    }
+}
+
+#[test]
+fn each_epoch_is_a_model_of_its_own() {
+    let (mut random, schedule) = (Random(5), Schedule { gamma: None, regularity: 0.3 });
+    let mut model = DoublingSupportVectors::new(RULE, false, schedule);
+    let mut alone = SupportVectors::new(RULE, false);
+    for t in 1..70u64 {
+        if t.is_power_of_two() {
+            let (gamma, rho) = schedule.settings(t);
+            alone = SupportVectors::new(Rule { gamma, rho, ..RULE }, false);
+        }
+        let event = Owned::random(&mut random, 5);
+        let mut again = DoublingSupportVectors::new(RULE, false, schedule);
+        again.restore(&model.state(), 5, 10).unwrap();
+        let expected = learn(&mut alone, &event, 1.0, 1.0);
+        assert_eq!(learn(&mut model, &event, 1.0, 1.0), expected);
+        assert_eq!(learn(&mut again, &event, 1.0, 1.0), expected);
+        again.restart(t);
+        assert_eq!((again.steps(), again.rule()), (model.steps(), model.rule()));
+    }
+    for before in [-1, 1, 62, 64, i64::MAX] {
+        let mut state = model.state();
+        state.put_i64s("before", vec![before], &[1]);
+        assert!(model.restore(&state, 5, 10).is_err());
+    }
+}

@@ -1,0 +1,133 @@
+//! Mixtures of learners.
+
+use numpy::{
+    IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray3, PyUntypedArrayMethods,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::learner::{Learner, Run};
+use super::state::{from_python, to_python};
+use crate::learners::mixture::{self as engine, Calibrated, Mixture};
+
+/// A mixture of learners by name, which are parts of it from here on.
+///
+/// `others` is for how many models from elsewhere there is a place; `forget` the half-life of what is learned
+/// about the experts, 0 for slow forgetting; `threads` how many experts may run at the same time.
+#[pyfunction]
+#[pyo3(signature = (experts, others=0, regression=false, forget=0.0, threads=1))]
+pub fn mixture(
+    experts: Vec<(String, PyRefMut<'_, Learner>)>,
+    others: usize,
+    regression: bool,
+    forget: f64,
+    threads: usize,
+) -> PyResult<Learner> {
+    let taken = experts.into_iter().map(|(name, mut expert)| Ok((name, expert.take()?)));
+    let experts = taken.collect::<PyResult<Vec<_>>>()?;
+    let mut made = Mixture::new(experts, others, regression, forget).map_err(PyValueError::new_err)?;
+    made.set_threads(threads);
+    Ok(Learner::of(made))
+}
+
+/// A learner of classes whose scores become log-odds that mean what they say.
+#[pyfunction]
+#[pyo3(signature = (expert, forget=0.0))]
+pub fn calibrated(mut expert: PyRefMut<'_, Learner>, forget: f64) -> PyResult<Learner> {
+    let made = Calibrated::new(expert.take()?, forget).map_err(PyValueError::new_err)?;
+    Ok(Learner::of(made))
+}
+
+/// Mixes scores of experts, whoever they are, by log loss.
+#[pyclass(module = "streamkarma._engine")]
+pub struct Aggregator {
+    inner: engine::Aggregator,
+}
+
+#[pymethods]
+impl Aggregator {
+    #[new]
+    #[pyo3(signature = (experts, regression=false, forget=0.0))]
+    fn new(experts: usize, regression: bool, forget: f64) -> Self {
+        Self { inner: engine::Aggregator::new(experts, regression, forget) }
+    }
+
+    /// Columns of the scores.
+    #[getter]
+    fn classes(&self) -> usize {
+        self.inner.classes()
+    }
+
+    /// Events learned.
+    #[getter]
+    fn steps(&self) -> u64 {
+        self.inner.steps()
+    }
+
+    /// Bayes weights of the experts and of the blend.
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, self.inner.weights())
+    }
+
+    /// Their mean over the last 1,000 events or so.
+    #[getter]
+    fn mean_weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, self.inner.mean_weights())
+    }
+
+    /// Mix, then learn, the events whose scores, of shape (E, T, C), are given.
+    fn run<'py>(
+        &mut self,
+        py: Python<'py>,
+        scores: PyReadonlyArray3<'py, f64>,
+        labels: PyReadonlyArray1<'py, f64>,
+        weights: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<Run<'py>> {
+        let (labels, weights) = (labels.as_array().to_vec(), weights.as_array().to_vec());
+        let (events, classes) = (labels.len(), self.inner.classes());
+        if scores.shape() != [self.inner.experts(), events, classes] || weights.len() != events {
+            let (shape, given) = (scores.shape(), weights.len());
+            let why = format!("scores {shape:?}, {events} labels, {given} weights");
+            return Err(PyValueError::new_err(why));
+        }
+        let is_known = |label: &f64| label.is_nan() || (0.0..classes as f64).contains(label);
+        if classes > 1 && !labels.iter().all(is_known) {
+            return Err(PyValueError::new_err(format!("a label is none of {classes} classes")));
+        }
+        let scores = scores.as_array();
+        let scores = scores.as_standard_layout();
+        let said = scores.as_slice().unwrap_or_default();
+        let (mut mixed, mut losses) = (vec![0.0; events * classes], vec![f64::NAN; events]);
+        let mut row = vec![0.0; self.inner.experts() * classes];
+        for (t, to) in mixed.chunks_exact_mut(classes).enumerate() {
+            for (e, row) in row.chunks_exact_mut(classes).enumerate() {
+                let place = (e * events + t) * classes;
+                row.iter_mut().zip(&said[place..]).for_each(|(to, score)| *to = *score);
+            }
+            losses[t] = self.inner.step(&row, labels[t], weights[t], to);
+        }
+        Ok((mixed.into_pyarray(py).reshape([events, classes])?, losses.into_pyarray(py)))
+    }
+
+    /// Go to so many classes.
+    fn widen(&mut self, classes: usize) {
+        self.inner.widen(classes);
+    }
+
+    /// Forget everything.
+    fn restart(&mut self) {
+        self.inner.restart();
+    }
+
+    /// Everything learned, as arrays by name.
+    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        to_python(py, self.inner.state())
+    }
+
+    /// Take over a state.
+    fn restore(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
+        self.inner.restore(&from_python(arrays)?).map_err(PyValueError::new_err)
+    }
+}
