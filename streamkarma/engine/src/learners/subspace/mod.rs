@@ -18,6 +18,7 @@
 
 mod cholesky;
 mod correlations;
+mod features;
 mod matrix;
 mod pairwise_moments;
 mod ppca;
@@ -34,7 +35,7 @@ use super::linear::{self, LARGEST_GROWTH, LinearModel, Step, Update};
 use crate::block::Event;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::loss::Loss;
-use crate::math::{dot, log, pow};
+use crate::math::{log, pow};
 use crate::state::{Refused, State};
 
 /// The owner of a coordinate that was not learned.
@@ -138,36 +139,6 @@ impl Subspace {
         self.learn(event, 1.0);
     }
 
-    /// Complete an event, without learning: as many coordinates as `row` has.
-    ///
-    /// What is observed is kept; what is missing is its mean given that, 0 for what was never learned.
-    pub fn complete(&mut self, event: &Event, row: &mut [f64]) {
-        row.fill(0.0);
-        let seen = self.owners.len().min(row.len());
-        match &mut self.form {
-            Form::Pairs(moments) => {
-                self.phi.resize(self.owners.len(), 0.0);
-                moments.complete(&self.owners, self.noise, event, &mut self.phi);
-                row[..seen].copy_from_slice(&self.phi[..seen]);
-            }
-            Form::Factor(ppca) => {
-                ppca.explain(&self.owners, self.noise, event);
-                for (k, (value, &owner)) in row.iter_mut().zip(&self.owners).enumerate() {
-                    // Attributes ascend.
-                    if owner != NOBODY && event.attributes.binary_search(&owner).is_err() {
-                        let (mean, deviation) = ppca.moments(owner, k);
-                        *value = mean + deviation * dot(ppca.row(k), &ppca.posterior.mean);
-                    }
-                }
-            }
-        }
-        for (&k, value) in event.coordinates.iter().zip(event.values) {
-            if let Some(entry) = row.get_mut(k as usize) {
-                *entry = *value;
-            }
-        }
-    }
-
     /// Take note of what an event to be learned has.
     fn admit(&mut self, event: &Event) {
         let highest = |places: &[u32]| places.iter().max().map_or(0, |&highest| highest as usize + 1);
@@ -195,42 +166,6 @@ impl Subspace {
         let most = attributes.max(coordinates);
         if self.settings.rank + 2 * most > self.model.places() {
             self.model.resize(self.settings.rank + 2 * most.next_power_of_two().max(8));
-        }
-    }
-
-    /// Write the features of an event.
-    fn write_features(&mut self, event: &Event) {
-        let rank = self.settings.rank as u32;
-        self.index.clear();
-        match &mut self.form {
-            Form::Pairs(moments) => {
-                self.phi.resize(self.owners.len(), 0.0);
-                moments.complete(&self.owners, self.noise, event, &mut self.phi);
-                self.index.extend((0..self.owners.len() as u32).map(|k| rank + 2 * k));
-            }
-            Form::Factor(ppca) => {
-                ppca.explain(&self.owners, self.noise, event);
-                self.phi.clear();
-                self.phi.extend(&ppca.posterior.mean);
-                self.index.extend(0..rank);
-                let explained = ppca.posterior.deviations.iter().zip(&ppca.posterior.residuals);
-                let items = event.coordinates.iter().zip(event.values).zip(explained);
-                for ((&k, &value), (deviation, residual)) in items {
-                    if self.owners.get(k as usize).is_some_and(|&owner| owner != NOBODY) {
-                        self.index.push(rank + 2 * k);
-                        // Coordinate 0 is the constant, which takes up all means.
-                        self.phi.push(if k > 0 { deviation * residual } else { value });
-                    }
-                }
-            }
-        }
-        if self.settings.indicators {
-            for &attribute in event.attributes {
-                if self.known.get(attribute as usize).is_some_and(|&is| is) {
-                    self.index.push(rank + 2 * attribute + 1);
-                    self.phi.push(1.0);
-                }
-            }
         }
     }
 

@@ -5,6 +5,7 @@
 
 use nalgebra::{DMatrix, SymmetricEigen};
 
+use super::cholesky::add_four;
 use super::matrix::Matrix;
 use super::pairwise_moments::ROUNDING;
 
@@ -32,11 +33,16 @@ pub fn project(matrix: &Matrix) -> (Matrix, f64) {
     let Some(pairs) = decompose(matrix) else { return (projected, 0.0) };
     let tau = pairs.last().map_or(0.0, |(lowest, _)| (-lowest).max(0.0));
     let kept = pairs.partition_point(|(value, _)| *value > tau);
-    // Row by row: a row stays in the cache while all vectors are added to it.
+    let (quads, rest) = pairs[..kept].as_chunks::<4>();
     for i in 0..matrix.width() {
-        for (value, vector) in &pairs[..kept] {
+        let row = &mut projected.row_mut(i)[..=i];
+        for quad in quads {
+            let scaled = quad.each_ref().map(|(value, vector)| value * vector[i]);
+            add_four(row, scaled, quad.each_ref().map(|(_, vector)| vector.as_slice()));
+        }
+        for (value, vector) in rest {
             let scaled = value * vector[i];
-            projected.row_mut(i)[..=i].iter_mut().zip(vector).for_each(|(entry, x)| *entry += scaled * x);
+            row.iter_mut().zip(vector).for_each(|(entry, x)| *entry += scaled * x);
         }
     }
     mirror(&mut projected);

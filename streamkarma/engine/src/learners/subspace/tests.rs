@@ -3,6 +3,7 @@ use super::matrix::Matrix;
 use super::spectrum::{project, strongest};
 use super::*;
 use crate::block::Block;
+use crate::math::dot;
 use crate::state::Array;
 
 const SETTINGS: Settings = Settings {
