@@ -22,7 +22,7 @@ class Mixture(Core):
     Parameters
     ----------
     experts
-        Core learners by name, one or more, of as many classes each; they become parts of the mixture.
+        Core learners by name, one or more; the mixture begins with new ones of the same settings.
     regression
         Whether labels are numbers.
     others
@@ -76,7 +76,7 @@ class Calibrated(Core):
     Parameters
     ----------
     expert
-        The learner; it becomes a part of this one.
+        The learner; a new one of the same settings is calibrated.
     forget
         As of ``Mixture``.
     """

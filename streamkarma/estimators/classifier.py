@@ -47,8 +47,7 @@ class KARMAClassifier(SupportVectorModel, CoreClassifier):
     budget
         Most support vectors kept, 1 to 1,048,576; None for no limit. Events with the same
         attributes observed share one support vector at no loss, so that a stream of few
-        such patterns is learned exactly within the budget, but for rounding: with a budget
-        scores are good to six or seven digits (``average`` makes them exact again).
+        such patterns is learned exactly within the budget.
     pruning
         What gives way in a full model: ``"merge"`` folds the support vector of least norm
         into the pattern where most of it is kept, ``"remove"`` drops it, ``"oldest"``

@@ -46,7 +46,7 @@ class Session:
         self._plan = plan
         self._path = path
         if is_cold():
-            say("compiling the inner loops, once: this takes half a minute or so")
+            say("compiling what reads events, once: this takes some seconds")
         #: What was kept beside the model, by name; sections nobody asks for are kept as they are.
         self.kept: dict[str, Any] = {}
         self._arrays: Arrays = {}

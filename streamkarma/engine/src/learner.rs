@@ -54,6 +54,11 @@ pub trait Learner: Send + Sync {
     /// Events learned.
     fn steps(&self) -> u64;
 
+    /// How many models from elsewhere there are, whose scores a lesson must have.
+    fn others(&self) -> usize {
+        0
+    }
+
     /// Predict an event, then learn it if it is to be learned.
     ///
     /// `scores` has room for `classes` scores. Returns the loss suffered, NaN where there is no label.

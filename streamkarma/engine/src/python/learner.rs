@@ -130,16 +130,21 @@ impl Learner {
         }
         let inner = self.inner_mut()?;
         let classes = inner.classes();
-        let others =
-            others.map_or_else(|| Ok(vec![Vec::new(); events]), |others| by_event(&others, events))?;
+        let given = others.as_ref().map_or([0, events, classes], |scores| {
+            let shape = scores.shape();
+            [shape[0], shape[1], shape[2]]
+        });
+        if given != [inner.others(), events, classes] {
+            let wanted = [inner.others(), events, classes];
+            return Err(PyValueError::new_err(format!(
+                "scores from elsewhere have the shape {given:?} and not {wanted:?}"
+            )));
+        }
+        let others = others.map_or_else(|| vec![Vec::new(); events], |others| by_event(&others, events));
         let lessons: Vec<Lesson> = (0..events)
             .map(|t| Lesson { label: labels[t], weight: weights[t], delay: delays[t], others: &others[t] })
             .collect();
-        let is_none =
-            |label: &&f64| classes > 1 && !label.is_nan() && !(0.0..classes as f64).contains(*label);
-        if let Some(label) = labels.iter().find(is_none) {
-            return Err(PyValueError::new_err(format!("class {label} of {classes}")));
-        }
+        labels.iter().try_for_each(|&label| check_label(label, classes))?;
         let (mut scores, mut losses) = (vec![0.0; events * classes], vec![f64::NAN; events]);
         // What is learned needs no interpreter.
         py.detach(|| inner.run(&items.block(), &lessons, &mut scores, &mut losses));
@@ -162,6 +167,10 @@ impl Learner {
         let room = scores.as_slice_mut()?;
         if items.block().len() != 1 || room.len() != inner.classes() {
             return Err(PyValueError::new_err("one event has as many scores as there are classes"));
+        }
+        check_label(label, inner.classes())?;
+        if inner.others() > 0 {
+            return Err(PyValueError::new_err("models from elsewhere have to say their scores: see run"));
         }
         let lesson = Lesson { label, weight, delay, others: &[] };
         inner.step(items.block().event(0), lesson, room);
@@ -211,11 +220,16 @@ impl Learner {
     }
 }
 
-/// Scores of models from elsewhere, shape (F, T, C), event by event.
-fn by_event(others: &PyReadonlyArray3<f64>, events: usize) -> PyResult<Vec<Vec<f64>>> {
-    if others.shape()[1] != events {
-        return Err(PyValueError::new_err(format!("{events} events, {} scores", others.shape()[1])));
+/// ValueError for a label that is none of several classes; NaN is none, and there is nothing to learn.
+fn check_label(label: f64, classes: usize) -> PyResult<()> {
+    if classes > 1 && !label.is_nan() && !(0.0..classes as f64).contains(&label) {
+        return Err(PyValueError::new_err(format!("the label {label} is none of {classes} classes")));
     }
+    Ok(())
+}
+
+/// Scores of models from elsewhere, shape (F, T, C), event by event.
+fn by_event(others: &PyReadonlyArray3<f64>, events: usize) -> Vec<Vec<f64>> {
     let array = others.as_array();
-    Ok((0..events).map(|t| array.index_axis(numpy::ndarray::Axis(1), t).iter().copied().collect()).collect())
+    (0..events).map(|t| array.index_axis(numpy::ndarray::Axis(1), t).iter().copied().collect()).collect()
 }

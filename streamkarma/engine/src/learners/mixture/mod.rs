@@ -149,6 +149,10 @@ impl Learner for Mixture {
         self.aggregator.classes()
     }
 
+    fn others(&self) -> usize {
+        self.aggregator.experts() - self.experts.len()
+    }
+
     fn steps(&self) -> u64 {
         self.experts[0].1.steps()
     }
@@ -196,7 +200,7 @@ impl Learner for Mixture {
         let all: Vec<_> = self.experts.iter().map(|(_, expert)| expert.summary()).collect();
         let bytes = self.aggregator.bytes() as u64 + all.iter().map(bytes_in).sum::<u64>();
         let own = self.experts.iter().map(|(name, _)| name.clone());
-        let others = (1..=self.aggregator.experts() - self.experts.len()).map(|i| format!("other {i}"));
+        let others = (1..=self.others()).map(|i| format!("other {i}"));
         let names = own.chain(others).chain(["blend".to_owned()]);
         let weights = names.zip(self.aggregator.mean_weights().iter().copied()).collect();
         let has_vectors =

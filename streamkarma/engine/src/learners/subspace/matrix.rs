@@ -49,6 +49,17 @@ impl Matrix {
         Self { width: size, values: rows.flat_map(|row| &row[..size]).copied().collect() }
     }
 
+    /// The same square matrix with as much room to spare as if it had grown.
+    pub fn with_room(self, most: usize) -> Self {
+        let mut grown = Self::default();
+        grown.grow_square(self.width, most);
+        let rows = grown.values.chunks_exact_mut(grown.width.max(1));
+        for (target, row) in rows.zip(self.values.chunks_exact(self.width.max(1))) {
+            target[..self.width].copy_from_slice(row);
+        }
+        grown
+    }
+
     /// Make a square matrix at least so large; what is new is 0. Sizes double, up to `most`.
     pub fn grow_square(&mut self, size: usize, most: usize) {
         if size <= self.width {

@@ -163,9 +163,15 @@ impl Subspace {
             Form::Pairs(moments) => moments.grow(attributes, coordinates, self.settings.max_rank_dim),
             Form::Factor(ppca) => ppca.grow(attributes, coordinates),
         }
-        let most = attributes.max(coordinates);
-        if self.settings.rank + 2 * most > self.model.places() {
-            self.model.resize(self.settings.rank + 2 * most.next_power_of_two().max(8));
+        self.make_room_for_weights();
+    }
+
+    /// A place for every latent, value and indicator, and some to spare.
+    fn make_room_for_weights(&mut self) {
+        let (rank, most) = (self.settings.rank, self.known.len().max(self.owners.len()));
+        let room = rank + 2 * most.next_power_of_two().max(8);
+        if most > 0 && room > self.model.places() {
+            self.model.resize(room);
         }
     }
 

@@ -49,7 +49,7 @@ impl Subspace {
         let form = if wide {
             Form::Factor(Ppca::from_state(state, settings.rank, owning, owners.len())?)
         } else {
-            Form::Pairs(PairwiseMoments::from_state(state, owning, owners.len())?)
+            Form::Pairs(PairwiseMoments::from_state(state, owning, owners.len(), settings.max_rank_dim)?)
         };
         // Each class has a weight or more.
         let most = state.f64s("weights").map_err(|_| WHY)?.0.len();
@@ -58,7 +58,10 @@ impl Subspace {
         let mut known = vec![false; owning];
         owners.iter().filter(|&&owner| owner != NOBODY).for_each(|&owner| known[owner as usize] = true);
         let new = Self::new(settings);
-        Ok(Self { events, due, growth, noise, owners, known, form, model, ..new })
+        let mut restored = Self { events, due, growth, noise, owners, known, form, model, ..new };
+        // As much room as there was, so that a model takes no less memory for being resumed.
+        restored.make_room_for_weights();
+        Ok(restored)
     }
 }
 
@@ -79,9 +82,11 @@ impl PairwiseMoments {
         state.put_f64s("deviations", self.deviations.clone(), &[seen]);
     }
 
-    fn from_state(state: &State, attributes: usize, seen: usize) -> Result<Self, Refused> {
-        let square =
-            |name, size| Ok::<_, Refused>(Matrix::from_rows(size, numbers(state, name, &[size, size])?));
+    fn from_state(state: &State, attributes: usize, seen: usize, most: usize) -> Result<Self, Refused> {
+        let square = |name, size| {
+            let matrix = Matrix::from_rows(size, numbers(state, name, &[size, size])?);
+            Ok::<_, Refused>(matrix.with_room(most))
+        };
         let mut moments = Self::default();
         moments.sums = square("sums", seen)?;
         moments.counts = square("counts", attributes)?;
@@ -90,7 +95,7 @@ impl PairwiseMoments {
         moments.means = numbers(state, "means", &[seen])?;
         moments.deviations = numbers(state, "deviations", &[seen])?;
         ensure(not_negative(&[moments.counts.values(), &moments.value_counts, &moments.deviations]), WHY)?;
-        moments.grow(attributes, seen, seen);
+        moments.grow(attributes, seen, most);
         Ok(moments)
     }
 }
