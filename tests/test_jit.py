@@ -18,7 +18,7 @@ def test_that_all_is_to_be_compiled_is_said_once(tmp_path: Path, monkeypatch: py
     said: list[str] = []
     monkeypatch.setattr(jit, "_CACHE_FOLDER", str(tmp_path / "cache"))
     Session(Plan(), None, said.append)
-    assert [line.split(",")[0] for line in said] == ["compiling the inner loops"]
+    assert [line.split(",")[0] for line in said] == ["compiling what reads events"]
     # The folder is there as soon as a function is defined, and holds something once one is compiled.
     (tmp_path / "cache" / "core").mkdir(parents=True)
     Session(Plan(), None, said.append)
