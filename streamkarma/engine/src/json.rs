@@ -57,13 +57,45 @@ impl<'a> Value<'a> {
 }
 
 fn number(raw: &str) -> Result<Number, Fault> {
+    if let Some(number) = short_number(raw.as_bytes()) {
+        return Ok(number);
+    }
     let is_integer = !raw.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
     let value: f64 = raw.parse().map_err(|_| format!("not JSON: {raw:.40} is no number"))?;
     if value.is_infinite() {
         return Err("holds an infinite number".to_owned());
     }
+    Ok(Number { value, is_integer })
+}
+
+/// A number of up to 15 digits without an exponent: integers and powers of ten so small are exact, so that
+/// their quotient is rounded once, and correctly.
+fn short_number(raw: &[u8]) -> Option<Number> {
+    const POWERS: [f64; 17] =
+        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16];
+    let (digits, is_negative) = match raw {
+        [b'-', digits @ ..] => (digits, true),
+        digits => (digits, false),
+    };
+    if digits.len() > 16 {
+        return None;
+    }
+    let (mut whole, mut point) = (0_u64, digits.len());
+    for (i, byte) in digits.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => whole = 10 * whole + u64::from(byte - b'0'),
+            b'.' => point = i + 1,
+            _ => return None,
+        }
+    }
+    let (decimals, is_integer) = (digits.len() - point, point == digits.len());
+    if whole > 1 << 53 {
+        return None;
+    }
+    let value = whole as f64 / POWERS[decimals];
     // An integer has no negative zero.
-    Ok(Number { value: if is_integer { value + 0.0 } else { value }, is_integer })
+    let is_negative = is_negative && !(is_integer && whole == 0);
+    Some(Number { value: if is_negative { -value } else { value }, is_integer })
 }
 
 /// A value as it would be written: what stands there nearly always.

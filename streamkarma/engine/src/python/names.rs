@@ -77,13 +77,11 @@ impl Foreigners {
         Ok(Key::Foreign(Foreign { id, text, kind, size }))
     }
 
-    /// Keep the new names that got a place.
+    /// Keep the new names that have a place by now; the others may get one until the next `begin`.
     pub fn keep(&mut self, py: Python, vocabulary: &Vocabulary) -> PyResult<()> {
-        for (id, object) in self.new.drain(..) {
-            if vocabulary.has_foreign(id) {
-                self.numbers.bind(py).set_item(&object, id)?;
-                self.objects.insert(id, object);
-            }
+        for (id, object) in self.new.extract_if(.., |(id, _)| vocabulary.has_foreign(*id)) {
+            self.numbers.bind(py).set_item(&object, id)?;
+            self.objects.insert(id, object);
         }
         Ok(())
     }
