@@ -7,13 +7,28 @@
 //! [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 
 pub mod block;
+pub mod encoded;
+pub mod encoder;
+#[cfg(test)]
+mod encoder_tests;
+pub mod events;
+pub mod fields;
+pub mod json;
 pub mod kernel;
 pub mod label_delay;
 pub mod learner;
 pub mod learners;
+pub mod lines;
+#[cfg(test)]
+mod lines_tests;
 pub mod loss;
 pub mod math;
+pub mod names;
+pub mod scale;
+pub mod spelled;
 pub mod state;
+pub mod target;
+pub mod vocabulary;
 
 #[cfg(feature = "python")]
 mod python;

@@ -2,18 +2,25 @@
 
 use pyo3::prelude::*;
 
+mod dict_reader;
+mod encoder;
 mod explicit;
+mod fields;
 mod label_delay;
 mod learner;
 mod loss;
 mod mixture;
+mod names;
 mod state;
 mod subspace;
 mod support_vectors;
+mod table_reader;
+mod target;
 
 /// What streamkarma runs for each event.
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<encoder::Encoder>()?;
     module.add_class::<label_delay::LabelDelay>()?;
     module.add_class::<learner::Learner>()?;
     module.add_class::<mixture::Aggregator>()?;
@@ -27,5 +34,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(mixture::mixture, module)?)?;
     module.add_function(wrap_pyfunction!(subspace::subspace, module)?)?;
     module.add_function(wrap_pyfunction!(support_vectors::doubling_support_vectors, module)?)?;
-    module.add_function(wrap_pyfunction!(support_vectors::support_vectors, module)?)
+    module.add_function(wrap_pyfunction!(support_vectors::support_vectors, module)?)?;
+    module.add_function(wrap_pyfunction!(target::encode_targets, module)?)
 }

@@ -1,0 +1,54 @@
+//! Events as the encoder leaves them.
+
+use crate::block::Block;
+
+/// Encoded events, one after another.
+#[derive(Clone, Debug)]
+pub struct Encoded {
+    /// As in a block.
+    pub starts: Vec<usize>,
+    /// As in a block.
+    pub attributes: Vec<u32>,
+    /// As in a block.
+    pub coordinates: Vec<u32>,
+    /// As in a block.
+    pub values: Vec<f64>,
+    /// The values as they came, before they were standardised.
+    pub raw: Vec<f64>,
+}
+
+impl Default for Encoded {
+    fn default() -> Self {
+        let (attributes, coordinates) = (Vec::new(), Vec::new());
+        Self { starts: vec![0], attributes, coordinates, values: Vec::new(), raw: Vec::new() }
+    }
+}
+
+impl Encoded {
+    /// As the learners take them.
+    pub fn block(&self) -> Block<'_> {
+        Block {
+            starts: &self.starts,
+            attributes: &self.attributes,
+            coordinates: &self.coordinates,
+            values: &self.values,
+        }
+    }
+
+    /// No events, with the room of those before.
+    pub fn clear(&mut self) {
+        self.starts.truncate(1);
+        self.attributes.clear();
+        self.coordinates.clear();
+        self.values.clear();
+        self.raw.clear();
+    }
+
+    /// Puts an item behind the event that is being written.
+    pub fn push(&mut self, attribute: u32, coordinate: u32, value: f64, raw: f64) {
+        self.attributes.push(attribute);
+        self.coordinates.push(coordinate);
+        self.values.push(value);
+        self.raw.push(raw);
+    }
+}

@@ -1,0 +1,101 @@
+//! Tests of `encoder`.
+
+use crate::encoded::Encoded;
+use crate::encoder::Encoder;
+use crate::names::Name;
+use crate::scale::WIDTH;
+use crate::vocabulary::{Bounds, PASSING, Vocabulary};
+
+fn encoder(attributes: usize, coordinates: usize) -> Encoder {
+    Encoder::new(Bounds { attributes, coordinates, name_bytes: 10, all_bytes: 40 }, true, f64::INFINITY)
+}
+
+/// Numbers where a text spells them, categories elsewhere.
+fn encode(encoder: &mut Encoder, event: &[(&str, &str)], learned: bool) -> Encoded {
+    let mut out = Encoded::default();
+    encoder.begin();
+    for (name, value) in event {
+        encoder.text(Name::Text(name.as_bytes()), value.as_bytes());
+    }
+    encoder.finish(learned, &mut out);
+    out
+}
+
+#[test]
+fn the_order_of_keys_does_not_show() {
+    let (mut one, mut other) = (encoder(9, 9), encoder(9, 9));
+    for (forth, back) in [
+        ([("b", "1"), ("a", "x"), ("c", "3")], [("c", "3"), ("a", "x"), ("b", "1")]),
+        ([("c", "2"), ("b", "2"), ("a", "y")], [("a", "y"), ("c", "2"), ("b", "2")]),
+    ] {
+        let (forth, back) = (encode(&mut one, &forth, true), encode(&mut other, &back, true));
+        assert_eq!(forth.attributes, [0, 1, 2, 3]);
+        assert_eq!((forth.coordinates, forth.values), (back.coordinates, back.values));
+    }
+    assert_eq!(one.moments(), other.moments());
+}
+
+#[test]
+fn what_is_predicted_leaves_no_trace_and_looks_as_it_will() {
+    let mut encoder = encoder(4, 9);
+    encode(&mut encoder, &[("a", "1"), ("k", "u")], true);
+    let before = encoder.moments();
+    let event = [("z", "5"), ("k", "v"), ("a", "2"), ("y", "w"), ("much too long", "1")];
+    let out = encode(&mut encoder, &event, false);
+    // Of y and z the first in the order of their text has the last place.
+    assert_eq!(out.attributes, [0, 1, 2, PASSING]);
+    assert_eq!(out.coordinates, [0, 1, PASSING, PASSING + 1]);
+    assert_eq!(out.values, [1.0, 1.0, 1.0, 1.0]);
+    assert_eq!((encoder.moments(), encoder.vocabulary().ignored), (before, 0));
+}
+
+#[test]
+fn past_the_bounds_values_are_ignored_counted_and_named() {
+    let mut encoder = encoder(3, 9);
+    encode(&mut encoder, &[("a", "1"), ("b", "2"), ("c", "3"), ("a long name", "4")], true);
+    assert_eq!(encoder.vocabulary().ignored, 2);
+    let told = encoder.vocabulary_mut().news();
+    assert_eq!(
+        told,
+        [
+            "attribute a long name is ignored: its name is longer than 10 bytes (--max-name-bytes)",
+            "attribute c is ignored: 3 attributes have a place (--max-attributes)",
+        ]
+    );
+    for category in ["0123456789", "9876543210", "9999999999", "0000000000"] {
+        encode(&mut encoder, &[("a", &format!("x{}", &category[1..]))], true);
+    }
+    assert_eq!(encoder.vocabulary().ignored, 3);
+    assert_eq!(encode(&mut encoder, &[("c", "3")], true).attributes, [0]);
+}
+
+#[test]
+fn names_that_occur_twice_are_found() {
+    let mut encoder = encoder(9, 9);
+    encode(&mut encoder, &[("a", "1")], true);
+    for names in [["a", "a"], ["n", "n"]] {
+        encoder.begin();
+        encoder.missing(Name::Text(names[0].as_bytes()));
+        assert!(encoder.repeated().is_none());
+        encoder.number(Name::Text(names[1].as_bytes()), 1.0);
+        assert_eq!(encoder.repeated().map(|name| name.text().to_vec()), Some(names[1].into()));
+    }
+}
+
+#[test]
+fn states_that_contradict_themselves_are_refused() {
+    let mut encoder = encoder(9, 9);
+    encode(&mut encoder, &[("a", "1"), ("k", "u")], true);
+    let (rows, vocabulary) = (encoder.moments(), encoder.vocabulary().clone());
+    for (at, wrong) in [(0, -1.0), (WIDTH, f64::NAN), (WIDTH + 1, 1e300), (WIDTH + 7, 17.0)] {
+        let mut rows = rows.clone();
+        rows[at] = wrong;
+        assert!(encoder.restore(vocabulary.clone(), &rows).is_err());
+    }
+    assert!(encoder.restore(vocabulary.clone(), &rows[WIDTH..]).is_err());
+    encoder.restore(vocabulary.clone(), &rows).unwrap();
+    let mut again = Vocabulary::new(vocabulary.bounds());
+    let (name, category) = vocabulary.describe(1);
+    assert!(again.restore(name, category).is_ok());
+    assert!(again.restore(name, category).is_err());
+}

@@ -1,0 +1,129 @@
+//! What names of a JSON record are for if they are no attributes, and labels that are known.
+
+use std::collections::HashMap;
+
+use crate::json::{Number, Value};
+
+/// What a name is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The label.
+    Target,
+    /// How often the event counts.
+    Weight,
+    /// Left out.
+    Ignored,
+    /// Handed on as it stands, below [`MOST_KEPT`]: an id, a time, a complete vector.
+    Kept(usize),
+}
+
+/// So many values of an event can be handed on.
+pub const MOST_KEPT: usize = 4;
+
+/// Names that are no attributes.
+#[derive(Clone, Debug, Default)]
+pub struct Roles {
+    names: HashMap<String, Role>,
+    /// A bit for every length, modulo 64, that such a name has.
+    lengths: u64,
+    /// Whether a name has a dot, and may lie inside of objects, which are then flattened first.
+    pub dotted: bool,
+    /// How many values are handed on.
+    pub kept: usize,
+}
+
+impl Roles {
+    /// Of these names.
+    pub fn new(names: HashMap<String, Role>) -> Self {
+        let kept = names.values().map(|role| if let Role::Kept(slot) = role { slot + 1 } else { 0 });
+        Self {
+            lengths: names.keys().fold(0, |lengths, name| lengths | bit(name)),
+            dotted: names.keys().any(|name| name.contains('.')),
+            kept: kept.max().unwrap_or(0).min(MOST_KEPT),
+            names,
+        }
+    }
+
+    /// What a name is for; None for an attribute.
+    pub fn of(&self, name: &str) -> Option<Role> {
+        if self.lengths & bit(name) == 0 {
+            return None;
+        }
+        self.names.get(name).copied()
+    }
+}
+
+fn bit(name: &str) -> u64 {
+    1 << (name.len() % 64)
+}
+
+/// Labels that need no second look.
+#[derive(Clone, Debug)]
+pub enum Labels {
+    /// Numbers up to this, for a regression.
+    Numbers(f64),
+    /// Those of known classes.
+    Classes(Classes),
+}
+
+/// Known classes.
+#[derive(Clone, Debug, Default)]
+pub struct Classes {
+    /// Those that are texts, with their places among all.
+    pub texts: HashMap<String, usize>,
+    /// Those that are numbers.
+    pub numbers: Vec<f64>,
+    /// Whether false is one, and true.
+    pub booleans: [bool; 2],
+}
+
+/// A label as a number and its kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Label {
+    /// A text as its place among the classes; NaN where there is none.
+    pub value: f64,
+    /// What it was.
+    pub kind: LabelKind,
+}
+
+/// What a label is; the numbers are those that Python knows them by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LabelKind {
+    /// There is none.
+    Nothing,
+    /// With a point or an exponent.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A number without them.
+    Integer,
+    /// A text.
+    Text,
+}
+
+impl Labels {
+    /// A label as it is learned, if it is one that is known.
+    pub fn known(&self, value: &Value) -> Option<Label> {
+        let label = |value, kind| Some(Label { value, kind });
+        match (value, self) {
+            (Value::Null, _) => label(f64::NAN, LabelKind::Nothing),
+            (&Value::Number(Number { value, is_integer }), _) => {
+                let kind = if is_integer { LabelKind::Integer } else { LabelKind::Number };
+                let fits = match self {
+                    Self::Numbers(most) => value.abs() <= *most,
+                    Self::Classes(classes) => classes.numbers.contains(&value),
+                };
+                // Larger integers are not exact here, and could be taken for another one.
+                let exact = !is_integer || value.abs() <= (1u64 << 53) as f64;
+                if fits && exact { label(value, kind) } else { None }
+            }
+            (&Value::Boolean(truth), Self::Classes(classes)) if classes.booleans[usize::from(truth)] => {
+                label(f64::from(u8::from(truth)), LabelKind::Boolean)
+            }
+            (Value::Text(text), Self::Classes(classes)) => {
+                label(*classes.texts.get(&**text)? as f64, LabelKind::Text)
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! JSON, a value at a time.
+//!
+//! serde_json finds where values begin and end and refuses what is no JSON; here they become numbers and
+//! texts. (Its own numbers would not tell 0 from -0, nor an id of 1.50 from one of 1.5.)
+
+use std::borrow::Cow;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Why a record cannot be used, in one line.
+pub type Fault = String;
+
+/// A value of a record.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// Nothing.
+    Null,
+    /// True or false.
+    Boolean(bool),
+    /// A finite number.
+    Number(Number),
+    /// A text, without its quotes.
+    Text(Cow<'a, str>),
+    /// An object or an array, as it stands.
+    Nested(&'a str),
+}
+
+/// A finite number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Number {
+    /// The nearest float.
+    pub value: f64,
+    /// Whether it is written without a point and an exponent.
+    pub is_integer: bool,
+}
+
+impl<'a> Value<'a> {
+    /// The value that stands in a text, which is JSON.
+    ///
+    /// # Errors
+    ///
+    /// If a number is infinite, or a text is no Unicode.
+    pub fn of(raw: &'a str) -> Result<Self, Fault> {
+        Ok(match raw.as_bytes().first() {
+            None | Some(b'n') => Self::Null,
+            Some(b't') => Self::Boolean(true),
+            Some(b'f') => Self::Boolean(false),
+            Some(b'{' | b'[') => Self::Nested(raw),
+            Some(b'"') if memchr::memchr(b'\\', raw.as_bytes()).is_none() => {
+                Self::Text(Cow::Borrowed(raw.get(1..raw.len() - 1).unwrap_or_default()))
+            }
+            Some(b'"') => Self::Text(Cow::Owned(serde_json::from_str(raw).map_err(|e| not_json(&e))?)),
+            Some(_) => Self::Number(number(raw)?),
+        })
+    }
+}
+
+fn number(raw: &str) -> Result<Number, Fault> {
+    if let Some(number) = short_number(raw.as_bytes()) {
+        return Ok(number);
+    }
+    let is_integer = !raw.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
+    let value: f64 = raw.parse().map_err(|_| format!("not JSON: {raw:.40} is no number"))?;
+    if value.is_infinite() {
+        return Err("holds an infinite number".to_owned());
+    }
+    Ok(Number { value, is_integer })
+}
+
+/// A number of up to 15 digits without an exponent: integers and powers of ten so small are exact, so that
+/// their quotient is rounded once, and correctly.
+fn short_number(raw: &[u8]) -> Option<Number> {
+    const POWERS: [f64; 17] =
+        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16];
+    let (digits, is_negative) = match raw {
+        [b'-', digits @ ..] => (digits, true),
+        digits => (digits, false),
+    };
+    if digits.len() > 16 {
+        return None;
+    }
+    let (mut whole, mut point) = (0_u64, digits.len());
+    for (i, byte) in digits.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => whole = 10 * whole + u64::from(byte - b'0'),
+            b'.' => point = i + 1,
+            _ => return None,
+        }
+    }
+    let (decimals, is_integer) = (digits.len() - point, point == digits.len());
+    if whole > 1 << 53 {
+        return None;
+    }
+    let value = whole as f64 / POWERS[decimals];
+    // An integer has no negative zero.
+    let is_negative = is_negative && !(is_integer && whole == 0);
+    Some(Number { value: if is_negative { -value } else { value }, is_integer })
+}
+
+/// A value as it would be written: what stands there nearly always.
+pub fn normal(raw: &str) -> Result<Cow<'_, str>, Fault> {
+    let odd = "cannot be written as JSON";
+    Ok(match Value::of(raw)? {
+        Value::Text(Cow::Owned(text)) => Cow::Owned(serde_json::to_string(&text).map_err(|_| odd)?),
+        Value::Number(number) if !(number.is_integer && raw.len() < 19 && raw != "-0") => {
+            Cow::Owned(match (raw.parse::<i64>(), raw.parse::<u64>()) {
+                (Ok(integer), _) => integer.to_string(),
+                (_, Ok(integer)) => integer.to_string(),
+                _ => serde_json::to_string(&number.value).map_err(|_| odd)?,
+            })
+        }
+        _ => Cow::Borrowed(raw),
+    })
+}
+
+/// Calls a function with every name and value of an object, as they come.
+///
+/// # Errors
+///
+/// That the text is no JSON, or what the function says.
+pub fn each_member<'a, F>(object: &'a str, mut take: F) -> Result<(), Fault>
+where
+    F: FnMut(Cow<'a, str>, &'a str) -> Result<(), Fault>,
+{
+    let mut said = None;
+    let mut deserializer = serde_json::Deserializer::from_str(object);
+    let read = deserializer.deserialize_map(Members(|name, value| {
+        take(name, value).map_err(|fault| {
+            said = Some(fault);
+            serde_json::Error::custom("")
+        })
+    }));
+    let end = read.and_then(|()| deserializer.end());
+    end.map_err(|error| said.unwrap_or_else(|| not_json(&error)))
+}
+
+/// The names and values of an object; of names that occur twice the last counts, in the place of the first.
+pub fn members(object: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Fault> {
+    let (mut members, mut places) = (Vec::new(), std::collections::HashMap::new());
+    each_member(object, |name: Cow<str>, value| {
+        let place = *places.entry(name.clone()).or_insert(members.len());
+        if place == members.len() {
+            members.push((name, value));
+        } else {
+            members[place].1 = value;
+        }
+        Ok(())
+    })?;
+    Ok(members)
+}
+
+/// The elements of an array.
+pub fn elements(array: &str) -> Result<Vec<&str>, Fault> {
+    let mut deserializer = serde_json::Deserializer::from_str(array);
+    deserializer.deserialize_seq(Elements).map_err(|error| not_json(&error))
+}
+
+/// Whether a text is JSON.
+pub fn check(text: &str) -> Result<(), Fault> {
+    serde_json::from_str::<&RawValue>(text).map(|_| ()).map_err(|error| not_json(&error))
+}
+
+fn not_json(error: &serde_json::Error) -> Fault {
+    // Without the place in the document, which for a line says little.
+    let said = error.to_string();
+    format!("not JSON: {}", said.split(" at line").next().unwrap_or_default())
+}
+
+/// The same with null for every NaN; refused with an infinity. None if there is neither.
+pub fn without_nan(line: &str) -> Option<Result<String, Fault>> {
+    let (mut text, mut rest, mut found) = (String::new(), line, false);
+    while let Some(at) = rest.find(['"', 'N', 'I']) {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(after) = rest.strip_prefix("NaN") {
+            text.push_str("null");
+            (rest, found) = (after, true);
+        } else if rest.starts_with("Infinity") {
+            return Some(Err("holds an infinite number".to_owned()));
+        } else {
+            let behind = if rest.starts_with('"') { behind_text(rest) } else { 1 };
+            text.push_str(&rest[..behind]);
+            rest = &rest[behind..];
+        }
+    }
+    text.push_str(rest);
+    found.then_some(Ok(text))
+}
+
+/// Where a text that begins with a quote is over.
+fn behind_text(text: &str) -> usize {
+    let (bytes, mut at) = (text.as_bytes(), 1);
+    while at < bytes.len() && bytes[at] != b'"' {
+        at += if bytes[at] == b'\\' && bytes.get(at + 1).is_some_and(u8::is_ascii) { 2 } else { 1 };
+    }
+    (at + 1).min(bytes.len())
+}
+
+struct Members<F>(F);
+
+impl<'a, F: FnMut(Cow<'a, str>, &'a str) -> Result<(), serde_json::Error>> Visitor<'a> for Members<F> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some(Text(name)) = map.next_key()? {
+            let value: &RawValue = map.next_value()?;
+            (self.0)(name, value.get()).map_err(A::Error::custom)?;
+        }
+        Ok(())
+    }
+}
+
+struct Elements;
+
+impl<'a> Visitor<'a> for Elements {
+    type Value = Vec<&'a str>;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = elements.next_element::<&RawValue>()? {
+            values.push(value.get());
+        }
+        Ok(values)
+    }
+}
+
+/// A text, borrowed unless it has escapes.
+struct Text<'a>(Cow<'a, str>);
+
+impl<'a> Deserialize<'a> for Text<'a> {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Borrowing;
+
+        impl<'a> Visitor<'a> for Borrowing {
+            type Value = Text<'a>;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+                formatter.write_str("a text")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'a str) -> Result<Text<'a>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Text<'a>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Borrowing)
+    }
+}

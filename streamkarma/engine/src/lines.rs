@@ -1,0 +1,249 @@
+//! Lines of JSON as events.
+//!
+//! Nearly all are flat objects, whose values go straight to the encoder. One with objects or arrays in it,
+//! or with a name that comes twice, is read again: names are joined with dots, elements of arrays are
+//! numbered, and of a name that occurs twice in an object the last counts.
+
+use crate::encoder::Encoder;
+use crate::events::{Events, Stop, Why};
+use crate::fields::{Labels, MOST_KEPT, Role, Roles};
+use crate::json::{Fault, Value, check, each_member, elements, members, normal, without_nan};
+use crate::names::{Name, shown};
+
+/// Deeper records are refused: real events are flat or nearly so, and depth is how a hostile record would
+/// make a reader recurse.
+pub const MAX_DEPTH: usize = 32;
+/// Bytes of all names of a record once they are joined: a long name around a long array would be repeated
+/// for each of its elements.
+pub const MAX_NAMES: usize = 1 << 26;
+/// An event of a larger weight counts as one of this: what it adds to a model must stay finite.
+pub const HEAVIEST: f64 = 1e15;
+
+/// How lines are read.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// What is no attribute.
+    pub roles: Roles,
+    /// Which labels are known.
+    pub labels: Labels,
+    /// Whether labels are learned from at all.
+    pub learn: bool,
+}
+
+/// What was taken out of a record.
+#[derive(Default)]
+struct Taken<'a> {
+    label: Option<&'a str>,
+    weight: Option<&'a str>,
+    kept: [Option<&'a str>; MOST_KEPT],
+    /// Whether it has to be read the long way.
+    is_odd: bool,
+}
+
+impl Reading {
+    /// Read up to `most` lines, each but the last ended by a newline, from `begin` on; up to the first that
+    /// is no event or has a label that is not known, which leaves no trace. `events` keeps nothing but room
+    /// of what it held.
+    pub fn read(&self, encoder: &mut Encoder, text: &[u8], begin: usize, most: usize, events: &mut Events) {
+        events.clear(begin, self.roles.kept);
+        let mut line = 0;
+        while events.end < text.len() && line < most {
+            let rest = &text[events.end..];
+            let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            let behind = (events.end + length + 1).min(text.len());
+            let read = match std::str::from_utf8(&rest[..length]) {
+                Ok(decoded) if decoded.trim_ascii().is_empty() => Ok(false),
+                Ok(decoded) => self.line(encoder, decoded, events),
+                Err(_) => Err(Why::Fault("not JSON: not UTF-8".to_owned())),
+            };
+            match read {
+                Ok(true) => events.lines.push(line),
+                Ok(false) => {}
+                Err(why) => {
+                    events.stop = Some(Stop { line, behind, why });
+                    break;
+                }
+            }
+            events.end = behind;
+            line += 1;
+        }
+    }
+
+    /// Read a line, and say that it is an event.
+    fn line(&self, encoder: &mut Encoder, line: &str, events: &mut Events) -> Result<bool, Why> {
+        match self.record(encoder, line) {
+            Ok(taken) => self.enter(encoder, &taken, events),
+            Err(fault) => match without_nan(line) {
+                None => Err(Why::Fault(fault)),
+                Some(Err(fault)) => Err(Why::Fault(fault)),
+                Some(Ok(without)) => {
+                    let taken = self.record(encoder, &without).map_err(Why::Fault)?;
+                    self.enter(encoder, &taken, events)
+                }
+            },
+        }
+    }
+
+    fn record<'a>(&self, encoder: &mut Encoder, line: &'a str) -> Result<Taken<'a>, Fault> {
+        let line = line.trim_ascii();
+        if !line.starts_with('{') {
+            check(line)?;
+            return Err(format!("{}, where an object is expected", kind(line)));
+        }
+        let mut taken = Taken::default();
+        encoder.begin();
+        let read = each_member(line, |name, raw| self.member(encoder, &mut taken, &name, raw));
+        taken.is_odd |= encoder.repeated().is_some();
+        if !taken.is_odd {
+            return read.map(|()| taken);
+        }
+        self.nested(encoder, line)
+    }
+
+    /// A member of an object that is flat.
+    fn member<'a>(
+        &self,
+        encoder: &mut Encoder,
+        taken: &mut Taken<'a>,
+        name: &str,
+        raw: &'a str,
+    ) -> Result<(), Fault> {
+        let role = self.roles.of(name);
+        if raw.starts_with(['{', '[']) && (role.is_none() || self.roles.dotted) {
+            taken.is_odd = true;
+            return Err("nested".to_owned());
+        }
+        match role {
+            None => observe(encoder, name, raw),
+            Some(role) => {
+                taken.is_odd |= taken.put(role, raw);
+                Ok(())
+            }
+        }
+    }
+
+    /// A record of any kind.
+    fn nested<'a>(&self, encoder: &mut Encoder, line: &'a str) -> Result<Taken<'a>, Fault> {
+        let (mut taken, mut left) = (Taken::default(), MAX_NAMES);
+        encoder.begin();
+        for (name, raw) in members(line)? {
+            match self.roles.of(&name).filter(|_| !self.roles.dotted) {
+                Some(role) => _ = taken.put(role, raw),
+                None => self.walk(encoder, &mut taken, &name, raw, 1, &mut left)?,
+            }
+        }
+        match encoder.repeated() {
+            None => Ok(taken),
+            Some(name) => Err(twice(&shown(name.text()))),
+        }
+    }
+
+    /// A value, or what is in it.
+    fn walk<'a>(
+        &self,
+        encoder: &mut Encoder,
+        taken: &mut Taken<'a>,
+        name: &str,
+        raw: &'a str,
+        depth: usize,
+        left: &mut usize,
+    ) -> Result<(), Fault> {
+        let too_long = "nested names are too long once they are joined by dots";
+        *left = left.checked_sub(name.len()).ok_or(too_long)?;
+        let is_nested = raw.starts_with(['{', '[']);
+        if is_nested && depth == MAX_DEPTH {
+            return Err(format!("nested deeper than {MAX_DEPTH} levels"));
+        }
+        if raw.starts_with('{') {
+            for (key, inner) in members(raw)? {
+                self.walk(encoder, taken, &format!("{name}.{key}"), inner, depth + 1, left)?;
+            }
+        } else if is_nested {
+            for (i, inner) in elements(raw)?.into_iter().enumerate() {
+                self.walk(encoder, taken, &format!("{name}.{i}"), inner, depth + 1, left)?;
+            }
+        } else if let Some(role) = self.roles.of(name).filter(|_| self.roles.dotted) {
+            if taken.put(role, raw) {
+                return Err(twice(&shown(name.as_bytes())));
+            }
+        } else {
+            observe(encoder, name, raw)?;
+        }
+        Ok(())
+    }
+
+    /// Encode a record that was read, unless its label is not known.
+    fn enter(&self, encoder: &mut Encoder, taken: &Taken, events: &mut Events) -> Result<bool, Why> {
+        let mut kept = [const { None }; MOST_KEPT];
+        for (slot, raw) in kept.iter_mut().zip(taken.kept) {
+            *slot = raw.map(normal).transpose().map_err(Why::Fault)?;
+        }
+        let weight = weight_of(taken.weight.unwrap_or("null")).map_err(Why::Fault)?;
+        let raw = taken.label.unwrap_or("null");
+        let value = Value::of(raw).map_err(Why::Fault)?;
+        let label = self.labels.known(&value).ok_or_else(|| Why::Label(raw.to_owned()))?;
+        encoder.finish(self.learn && weight > 0.0 && !label.value.is_nan(), &mut events.encoded);
+        for (texts, text) in events.kept.iter_mut().zip(kept) {
+            texts.push(text.unwrap_or("null".into()).into_owned());
+        }
+        events.labels.push(label.value);
+        events.kinds.push(label.kind as i32);
+        events.weights.push(weight);
+        Ok(true)
+    }
+}
+
+impl<'a> Taken<'a> {
+    /// Keep a value; whether there is one already.
+    fn put(&mut self, role: Role, raw: &'a str) -> bool {
+        let place = match role {
+            Role::Target => &mut self.label,
+            Role::Weight => &mut self.weight,
+            Role::Ignored => return false,
+            Role::Kept(slot) => match self.kept.get_mut(slot) {
+                Some(place) => place,
+                None => return false,
+            },
+        };
+        place.replace(raw).is_some()
+    }
+}
+
+fn observe(encoder: &mut Encoder, name: &str, raw: &str) -> Result<(), Fault> {
+    let name = Name::Text(name.as_bytes());
+    match Value::of(raw)? {
+        Value::Null | Value::Nested(_) => encoder.missing(name),
+        Value::Boolean(truth) => encoder.number(name, f64::from(u8::from(truth))),
+        Value::Number(number) => encoder.number(name, number.value),
+        Value::Text(text) => encoder.text(name, text.as_bytes()),
+    }
+    Ok(())
+}
+
+fn weight_of(raw: &str) -> Result<f64, Fault> {
+    let weight = match Value::of(raw)? {
+        Value::Null => 1.0,
+        Value::Boolean(truth) => f64::from(u8::from(truth)),
+        Value::Number(number) => number.value,
+        Value::Text(text) => text.trim().parse().unwrap_or(f64::NAN),
+        Value::Nested(_) => f64::NAN,
+    };
+    if (0.0..f64::INFINITY).contains(&weight) {
+        return Ok(weight.min(HEAVIEST));
+    }
+    Err(format!("the weight must be a finite number of 0 or more, not {raw:.60}"))
+}
+
+fn twice(name: &str) -> Fault {
+    format!("the name '{name}' occurs twice once nested names are joined by dots")
+}
+
+fn kind(text: &str) -> &'static str {
+    match text.as_bytes().first() {
+        Some(b'[') => "an array",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        _ => "a number",
+    }
+}

@@ -1,0 +1,106 @@
+//! Tests of `lines`.
+
+use std::collections::HashMap;
+
+use crate::encoder::Encoder;
+use crate::events::{Events, Why};
+use crate::fields::{Classes, Labels, Role, Roles};
+use crate::lines::Reading;
+use crate::vocabulary::Bounds;
+
+fn encoder() -> Encoder {
+    let bounds = Bounds { attributes: 99, coordinates: 99, name_bytes: 99, all_bytes: 9999 };
+    Encoder::new(bounds, false, f64::INFINITY)
+}
+
+fn reading(id: &str) -> Reading {
+    let roles = [("y", Role::Target), ("w", Role::Weight), ("skip", Role::Ignored), (id, Role::Kept(0))];
+    let names: HashMap<_, _> = roles.map(|(name, role)| (name.to_owned(), role)).into();
+    let texts = [("spam".to_owned(), 0)].into();
+    let labels = Labels::Classes(Classes { texts, numbers: vec![7.0], booleans: [false; 2] });
+    Reading { roles: Roles::new(names), labels, learn: true }
+}
+
+fn read(reading: &Reading, encoder: &mut Encoder, text: &str) -> Events {
+    let mut events = Events::default();
+    reading.read(encoder, text.as_bytes(), 0, usize::MAX, &mut events);
+    events
+}
+
+/// The values of one line, by the names of their attributes.
+fn values(line: &str) -> Vec<(String, f64)> {
+    let mut encoder = encoder();
+    let events = read(&reading("id"), &mut encoder, &line.replace('}', ",\"y\":7}").replace("{,", "{"));
+    assert_eq!(events.stop, None);
+    let name = |&k: &u32| String::from_utf8_lossy(encoder.vocabulary().describe(k as usize).0.text()).into();
+    let out = events.encoded;
+    let names: Vec<String> = out.coordinates.iter().skip(1).map(name).collect();
+    names.into_iter().zip(out.values[1..].iter().copied()).collect()
+}
+
+#[test]
+fn values_of_every_kind() {
+    let found = values(r#"{"a":-0, "b":1.5e3,"c":true,"d":null,"e":"7","f":"é\u00e9","skip":[{}] }"#);
+    let expected = [("a", 0.0), ("b", 1500.0), ("c", 1.0), ("e", 7.0), ("f", 1.0)];
+    assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value)));
+    assert!(found[0].1.is_sign_positive());
+    assert_eq!(values(r#"{"a":NaN,"b":"NaN, \" NaN"}"#), [("b".to_owned(), 1.0)]);
+}
+
+#[test]
+fn nested_names_are_joined_and_the_last_of_equal_ones_counts() {
+    let mut encoder = encoder();
+    let line = r#"{"a":1,"g":{"x":1},"a":2,"g":{"lat":[3,null,{"z":4,"z":5}]},"y":7,"y":"spam"}"#;
+    let events = read(&reading("id"), &mut encoder, line);
+    assert_eq!(events.encoded.values, [1.0, 2.0, 3.0, 5.0]);
+    assert_eq!((events.labels, events.kinds), (vec![0.0], vec![4]));
+    assert_eq!(encoder.vocabulary().describe(3).0.text(), b"g.lat.2.z");
+    let events = read(&reading("m.id"), &mut encoder, r#"{"m":{"id":[1],"y":2}}{"y":7}"#);
+    assert!(matches!(events.stop.unwrap().why, Why::Fault(why) if why.starts_with("not JSON")));
+    let events = read(&reading("m.id"), &mut encoder, r#"{"m":{"id":1.50,"y":2}}"#);
+    assert_eq!(events.kept, [["1.5"]]);
+}
+
+#[test]
+fn reading_stops_at_what_is_no_event_and_that_leaves_no_trace() {
+    let deep = format!("{{\"a\":{}1{}}}", "[".repeat(32), "]".repeat(32));
+    for (line, why) in [
+        ("[1]", "an array, where an object is expected"),
+        ("{\"new\":1e999}", "holds an infinite number"),
+        ("{\"new\":-Infinity}", "holds an infinite number"),
+        (
+            "{\"a.b\":1,\"a\":{\"b\":null}}",
+            "the name 'a.b' occurs twice once nested names are joined by dots",
+        ),
+        ("{\"new\":1,\"w\":-1}", "the weight must be a finite number of 0 or more, not -1"),
+        (&deep, "nested deeper than 32 levels"),
+        ("{\"new\":1", "not JSON: EOF while parsing an object"),
+    ] {
+        let mut encoder = encoder();
+        let text = format!("{{\"a\":1,\"y\":7}}\n \n{line}\n{{}}\n");
+        let events = read(&reading("id"), &mut encoder, &text);
+        let stop = events.stop.unwrap();
+        assert_eq!((events.lines, stop.line, stop.why), (vec![0], 2, Why::Fault(why.to_owned())));
+        assert_eq!(&text[stop.behind..], "{}\n");
+        assert_eq!(encoder.vocabulary().coordinate_count(), 2);
+    }
+    let mut encoder = encoder();
+    let events = read(&reading("id"), &mut encoder, "{\"new\":1,\"y\":\"ham\"}");
+    assert_eq!(events.stop.map(|stop| stop.why), Some(Why::Label("\"ham\"".to_owned())));
+    assert_eq!(encoder.vocabulary().coordinate_count(), 1);
+}
+
+#[test]
+fn broken_bytes_never_panic() {
+    let line = br#"{"a":1.5,"g":{"b":["x\u00e9",NaN]},"y":7,"id":-0.50}"#;
+    for at in 0..line.len() {
+        for byte in *b"{}[]\":,\\0.eN \xff\n" {
+            let mut text = line.to_vec();
+            text[at] = byte;
+            let mut events = Events::default();
+            reading("id").read(&mut encoder(), &text, 0, 9, &mut events);
+            reading("id").read(&mut encoder(), &text[..at], 0, 9, &mut events);
+            assert!(events.encoded.values.iter().all(|value| value.is_finite()));
+        }
+    }
+}

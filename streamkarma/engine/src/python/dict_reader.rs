@@ -1,0 +1,182 @@
+//! A Python dict as an event.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyType};
+
+use super::names::{Foreigners, bytes_of};
+use crate::encoder::Encoder;
+use crate::lines::{MAX_DEPTH, MAX_NAMES};
+
+/// Read a mapping; what is nested in it is flattened. RecordError if it is no event.
+pub fn read(encoder: &mut Encoder, foreigners: &mut Foreigners, record: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = record.py();
+    let made;
+    let dict = match record.cast::<PyDict>() {
+        Ok(dict) => dict,
+        Err(_) => {
+            made = py.get_type::<PyDict>().call1((record,))?.cast_into::<PyDict>()?;
+            &made
+        }
+    };
+    encoder.begin();
+    foreigners.begin();
+    let mut flat = true;
+    for (name, value) in dict {
+        if let Err(error) = observe(encoder, foreigners, &name, &value) {
+            if dict.iter().all(|(_, value)| !is_nested(&value)) {
+                return Err(error);
+            }
+            flat = false;
+            break;
+        }
+    }
+    if flat { Ok(()) } else { nested(encoder, foreigners, dict) }
+}
+
+/// A value under a name.
+fn observe(
+    encoder: &mut Encoder,
+    foreigners: &mut Foreigners,
+    name: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let number = match plain(value) {
+        Some(number) if number.is_finite() => number,
+        _ if value.is_none() => return Ok(()),
+        _ => {
+            if let Ok(text) = value.cast::<PyString>() {
+                encoder.text(foreigners.key(name)?.name(), &bytes_of(text)?);
+                return Ok(());
+            }
+            as_number(name, value)?
+        }
+    };
+    if !number.is_nan() {
+        encoder.number(foreigners.key(name)?.name(), number);
+    }
+    Ok(())
+}
+
+/// A number of a type that gives itself as a float, without a warning and without running code of anyone's;
+/// None for anything else.
+fn plain(value: &Bound<'_, PyAny>) -> Option<f64> {
+    if let Ok(float) = value.cast_exact::<PyFloat>() {
+        return Some(float.value());
+    }
+    if let Ok(truth) = value.cast_exact::<PyBool>() {
+        return Some(f64::from(u8::from(truth.is_true())));
+    }
+    if value.is_exact_instance_of::<PyInt>() || is_numpys(value) { value.extract().ok() } else { None }
+}
+
+fn is_numpys(value: &Bound<'_, PyAny>) -> bool {
+    static PLAIN: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
+    let py = value.py();
+    let types = PLAIN.get_or_try_init(py, || {
+        let numpy = py.import(intern!(py, "numpy"))?;
+        ["float64", "float32", "int64", "int32", "bool_"]
+            .iter()
+            .map(|name| Ok(numpy.getattr(*name)?.cast_into::<PyType>()?.unbind()))
+            .collect::<PyResult<_>>()
+    });
+    types.is_ok_and(|types| types.iter().any(|each| value.get_type().is(each)))
+}
+
+/// Any other value, of which Python knows whether it is a number, and says what it is if not.
+fn as_number(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    static AS_NUMBER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let as_number = AS_NUMBER.import(value.py(), "streamkarma.events.values", "as_number")?;
+    as_number.call1((name, value))?.extract()
+}
+
+/// RecordError with that message.
+pub fn refused(py: Python, message: &str) -> PyErr {
+    match record_error(py) {
+        Ok(kind) => PyErr::from_type(kind.clone(), message.to_owned()),
+        Err(error) => error,
+    }
+}
+
+/// What is raised for what is no event.
+pub fn record_error<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyType>> {
+    static RECORD_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    RECORD_ERROR.import(py, "streamkarma.errors", "RecordError")
+}
+
+fn is_nested(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyDict>() || value.is_instance_of::<PyList>()
+}
+
+/// Values in the order in which they stand, under names joined with dots.
+#[derive(Default)]
+struct Flat<'py> {
+    values: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+    names: HashSet<Vec<u8>>,
+    size: usize,
+}
+
+fn nested(encoder: &mut Encoder, foreigners: &mut Foreigners, dict: &Bound<'_, PyDict>) -> PyResult<()> {
+    let mut flat = Flat::default();
+    for (name, value) in dict {
+        flat.add(name, value, 1)?;
+    }
+    encoder.begin();
+    foreigners.begin();
+    flat.values.iter().try_for_each(|(name, value)| observe(encoder, foreigners, name, value))
+}
+
+impl<'py> Flat<'py> {
+    fn add(&mut self, name: Bound<'py, PyAny>, value: Bound<'py, PyAny>, depth: usize) -> PyResult<()> {
+        let py = name.py();
+        let text = name.cast::<PyString>().ok().map(bytes_of).transpose()?;
+        self.size += text.as_ref().map_or(0, |text| text.len());
+        if self.size > MAX_NAMES {
+            return Err(refused(py, "nested names are too long once they are joined by dots"));
+        }
+        if is_nested(&value) {
+            if depth == MAX_DEPTH {
+                return Err(refused(py, &format!("nested deeper than {MAX_DEPTH} levels")));
+            }
+            let prefix = name.str()?;
+            return self.add_inner(&prefix, &value, depth + 1);
+        }
+        if let Some(text) = text
+            && !self.names.insert(text.into_owned())
+        {
+            let shown: String = py.import("reprlib")?.call_method1("repr", (name,))?.extract()?;
+            let message = format!("the name {shown} occurs twice once nested names are joined by dots");
+            return Err(refused(py, &message));
+        }
+        self.values.push((name, value));
+        Ok(())
+    }
+
+    fn add_inner(
+        &mut self,
+        prefix: &Bound<'py, PyString>,
+        value: &Bound<'py, PyAny>,
+        depth: usize,
+    ) -> PyResult<()> {
+        let py = prefix.py();
+        if let Ok(dict) = value.cast::<PyDict>() {
+            for (key, inner) in dict {
+                let name = prefix.add(PyString::new(py, "."))?.add(key.str()?)?;
+                self.add(name, inner, depth)?;
+            }
+        } else if let Ok(list) = value.cast::<PyList>() {
+            let mut index = String::new();
+            for (i, inner) in list.iter().enumerate() {
+                index.clear();
+                // Writing to a string does not fail.
+                _ = write!(index, ".{i}");
+                self.add(prefix.add(&index)?, inner, depth)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! A table of NumPy as events, a row each.
+
+use std::collections::HashSet;
+
+use numpy::ndarray::ArrayView2;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use super::dict_reader::refused;
+use super::names::{Foreigners, Key};
+use crate::encoded::Encoded;
+use crate::encoder::Encoder;
+
+/// Read rows up to the first with an infinity; NaN is missing. Returns which row that is, and what is wrong.
+pub fn read(
+    encoder: &mut Encoder,
+    foreigners: &mut Foreigners,
+    names: &Bound<'_, PyList>,
+    table: ArrayView2<f64>,
+    learned: &[bool],
+    out: &mut Encoded,
+) -> PyResult<Option<(usize, PyErr)>> {
+    let py = names.py();
+    let objects: Vec<Bound<PyAny>> = names.iter().collect();
+    let keys: Vec<Key> = objects.iter().map(|name| foreigners.key(name)).collect::<PyResult<_>>()?;
+    let mut known: Vec<Option<u32>> = vec![None; keys.len()];
+    let unlike: HashSet<_> = keys.iter().map(|key| (key.name().text(), key.name().kind())).collect();
+    if unlike.len() < keys.len() {
+        return Err(PyValueError::new_err("a column's name occurs twice"));
+    }
+    for (t, row) in table.rows().into_iter().enumerate() {
+        if let Some(column) = row.iter().position(|value| value.is_infinite()) {
+            let message = format!("attribute {} is infinite", objects[column].repr()?);
+            return Ok(Some((t, refused(py, &message))));
+        }
+        encoder.begin();
+        let mut is_new = false;
+        for ((value, key), place) in row.iter().zip(&keys).zip(&mut known) {
+            if value.is_nan() {
+                continue;
+            }
+            if place.is_none() {
+                *place = encoder.place_of(key.name());
+            }
+            match place {
+                Some(coordinate) => encoder.number_at(*coordinate, *value),
+                None => {
+                    is_new = true;
+                    encoder.number(key.name(), *value);
+                }
+            }
+        }
+        encoder.finish(learned[t], out);
+        if is_new {
+            foreigners.keep(py, encoder.vocabulary())?;
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,336 @@
+//! Running mean and deviation of a number, which a few wild values do not move.
+//!
+//! One reading of 1e8, or a -9999 that stands for "no reading" in every twentieth event, would decide a
+//! plain mean and variance for good. Here a value far out counts as one at the edge, [`CUT`] deviations
+//! from the mean, so that the edge moves only if many lie beyond it: more than 1 in `CUT`² of them.
+//!
+//! Two kinds of values would mislead that rule:
+//!
+//! - *The first ones*, as long as no deviation is known. [`START`] of them are kept, and cut at a multiple
+//!   of their median distance from their median.
+//! - *A value that most events share*, such as the 0 of a counter that seldom counts. The deviation would
+//!   shrink to 0, and every other value would look far out. So such a value is counted apart, and the edge
+//!   is that of the others. (It is found by majority vote, after Boyer and Moore.)
+//!
+//! Where the values move for good, as after a change of units, they are looked at anew: once [`RESTART`]
+//! more of them lay beyond the edge than within. A value that repeats does not count there, since a sensor
+//! that is stuck says nothing of the values to come.
+//!
+//! Without values far out, mean and deviation are those of all values (of the last `longest` ones).
+
+/// Standardised values beyond this are cut: one broken sensor must not outweigh the others.
+pub const CLIP: f64 = 5.0;
+/// Raw values beyond this are cut, so that their squares stay finite.
+pub const LARGEST: f64 = 1e100;
+/// Values beyond so many deviations count as one at that edge.
+pub const CUT: f64 = 3.0;
+/// Values beyond so many deviations are no measurements, and count as the mean. Amounts and other skewed
+/// numbers reach 20 deviations and more; units mixed up and codes for "none" lie beyond.
+pub const FAR: f64 = 50.0;
+/// So many values are kept before the rule above has a deviation to go by.
+pub const START: usize = 16;
+/// They are cut at so many median distances, 12 deviations of a Gaussian.
+const START_CUT: f64 = 12.0 * 1.4826;
+/// So many more equal values than others are needed to count one apart, and as many as half of all.
+const LEAD: f64 = 8.0;
+/// So many more values beyond the edge than within it are a new beginning.
+pub const RESTART: f64 = 100.0;
+/// No number of a state is larger.
+const LARGEST_SUM: f64 = 1e250;
+
+/// How many numbers are kept of an attribute.
+pub const WIDTH: usize = 8 + START;
+
+/// What is known of a number that is observed time and again.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Scale {
+    /// Count, mean and sum of squared deviations of the ordinary values.
+    ordinary: Sums,
+    /// The most common value, its count where it is counted apart, and its lead in votes.
+    mode: f64,
+    mode_count: f64,
+    lead: f64,
+    /// How many more values lay beyond the edge than within.
+    beyond: f64,
+    /// How many first values there are; START once they are no longer looked at.
+    kept: usize,
+    /// The first values, ascending.
+    first: [f64; START],
+}
+
+/// Count, mean and sum of squared deviations.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Sums {
+    count: f64,
+    mean: f64,
+    squares: f64,
+}
+
+/// What [`Scale::observe`] says of a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seen {
+    /// Mean of what was seen so far, the value included.
+    pub mean: f64,
+    /// Its standard deviation.
+    pub deviation: f64,
+    /// Whether the value lies too far out to be a measurement.
+    pub is_far: bool,
+}
+
+impl Scale {
+    /// Take in a finite number within ±[`LARGEST`].
+    ///
+    /// Once `longest` values have been seen, the older ones fade, each time by 1 / `longest`.
+    pub fn observe(&mut self, value: f64, longest: f64) -> Seen {
+        self.fade(longest);
+        let repeats = self.lead > 0.0 && value == self.mode;
+        if self.votes_for(value, repeats) {
+            self.mode_count += 1.0;
+        } else if self.kept < START {
+            self.begin(value);
+        } else {
+            self.go_on(value, repeats);
+        }
+        if self.beyond >= RESTART {
+            *self = Self { kept: 1, mode: value, lead: 1.0, ..Self::default() };
+            self.ordinary = Sums { count: 1.0, mean: value, squares: 0.0 };
+            self.first[0] = value;
+        }
+        let unit = self.unit().sqrt();
+        let is_far = (value - self.ordinary.mean).abs() > FAR * unit;
+        if self.mode_count == 0.0 {
+            return Seen { mean: self.ordinary.mean, deviation: unit, is_far };
+        }
+        let (mean, deviation) = self.mean_and_deviation();
+        Seen { mean, deviation, is_far }
+    }
+
+    /// A value in deviations from the running mean, itself included, within ±[`CLIP`]; 0 if all are equal,
+    /// and if it lies far out. Without `learned` it leaves no trace.
+    pub fn standardise(&mut self, value: f64, learned: bool, longest: f64) -> f64 {
+        let value = within(value, LARGEST);
+        let seen = if learned { self.observe(value, longest) } else { { *self }.observe(value, longest) };
+        if seen.deviation > 0.0 && !seen.is_far {
+            within((value - seen.mean) / seen.deviation, CLIP)
+        } else {
+            0.0
+        }
+    }
+
+    /// Mean and standard deviation of what was seen so far; 0 and 0 of nothing.
+    pub fn mean_and_deviation(&self) -> (f64, f64) {
+        let Sums { count, mean, squares } = self.joined();
+        (mean, if count > 0.0 { (squares / count).sqrt() } else { 0.0 })
+    }
+
+    fn fade(&mut self, longest: f64) {
+        let total = self.ordinary.count + self.mode_count;
+        if total + 1.0 > longest {
+            let keep = (longest - 1.0) / total;
+            self.ordinary.count *= keep;
+            self.ordinary.squares *= keep;
+            self.mode_count *= keep;
+            self.lead *= keep;
+            self.kept = START;
+        }
+    }
+
+    /// Whether the value is the most common one, counted apart, after its vote.
+    fn votes_for(&mut self, value: f64, repeats: bool) -> bool {
+        if repeats {
+            self.lead += 1.0;
+            return self.mode_count > 0.0 || (self.lead >= LEAD && 2.0 * self.lead > self.ordinary.count);
+        }
+        if self.lead > 0.0 {
+            self.lead = (self.lead - 1.0).max(0.0);
+        } else {
+            if self.mode_count > 0.0 {
+                self.ordinary = self.joined();
+                self.kept = START;
+            }
+            (self.mode, self.mode_count, self.lead) = (value, 0.0, 1.0);
+        }
+        false
+    }
+
+    /// One of the first values.
+    fn begin(&mut self, value: f64) {
+        let size = self.kept + 1;
+        let mut place = self.kept;
+        while place > 0 && self.first[place - 1] > value {
+            self.first[place] = self.first[place - 1];
+            place -= 1;
+        }
+        self.first[place] = value;
+        self.kept = size;
+        let first = &self.first[..size];
+        // Differences from the median, so that of equal values the mean is exact and the squares are 0.
+        let centre = 0.5 * first[(size - 1) / 2] + 0.5 * first[size / 2];
+        let edge = START_CUT * median_distance(first, centre);
+        let (mut mean, mut squares) = (0.0, 0.0);
+        for each in first {
+            mean += within(each - centre, edge) / size as f64;
+        }
+        for each in first {
+            let away = within(each - centre, edge) - mean;
+            squares += away * away;
+        }
+        self.ordinary = Sums { count: size as f64, mean: centre + mean, squares };
+    }
+
+    /// A value as it usually comes.
+    fn go_on(&mut self, value: f64, repeats: bool) {
+        let edge = CUT * self.unit().sqrt();
+        let ordinary = &mut self.ordinary;
+        let (low, high) = (ordinary.mean - edge, ordinary.mean + edge);
+        let inside = if edge > 0.0 { between(value, low, high) } else { value };
+        if !repeats {
+            self.beyond = (self.beyond + if value != inside { 1.0 } else { -1.0 }).max(0.0);
+        }
+        ordinary.count += 1.0;
+        let away = inside - ordinary.mean;
+        ordinary.mean += away / ordinary.count;
+        ordinary.squares += away * (inside - ordinary.mean);
+    }
+
+    /// The ordinary values and the most common one together (Chan et al.).
+    fn joined(&self) -> Sums {
+        let Sums { count, mean, squares } = self.ordinary;
+        if self.mode_count == 0.0 {
+            return self.ordinary;
+        }
+        let (total, gap) = (count + self.mode_count, self.mode - mean);
+        Sums {
+            count: total,
+            mean: mean + gap * self.mode_count / total,
+            squares: squares + gap * gap * count * self.mode_count / total,
+        }
+    }
+
+    /// The squared unit in which ordinary values are far out or not.
+    fn unit(&self) -> f64 {
+        let Sums { count, mean, squares } = self.ordinary;
+        if count == 0.0 {
+            return 0.0;
+        }
+        let gap = if self.mode_count > 0.0 { self.mode - mean } else { 0.0 };
+        squares / count + gap * gap
+    }
+
+    /// As a row of a model file.
+    pub fn row(&self) -> [f64; WIDTH] {
+        let Sums { count, mean, squares } = self.ordinary;
+        let mut row = [0.0; WIDTH];
+        row[..8].copy_from_slice(&[
+            count,
+            mean,
+            squares,
+            self.mode,
+            self.mode_count,
+            self.lead,
+            self.beyond,
+            self.kept as f64,
+        ]);
+        row[8..].copy_from_slice(&self.first);
+        row
+    }
+
+    /// From a row of a model file; None if no values leave such a row.
+    pub fn from_row(row: &[f64]) -> Option<Self> {
+        let (&[count, mean, squares, mode, mode_count, lead, beyond, kept], first) =
+            row.split_first_chunk()?;
+        let first = first.try_into().ok()?;
+        let bounded = row.iter().all(|number| number.abs() <= LARGEST_SUM);
+        let counted = [count, squares, mode_count, lead, beyond, kept].iter().all(|&number| number >= 0.0);
+        let whole = kept <= START as f64 && kept == kept.floor();
+        (bounded && counted && whole).then_some(Self {
+            ordinary: Sums { count, mean, squares },
+            mode,
+            mode_count,
+            lead,
+            beyond,
+            kept: kept as usize,
+            first,
+        })
+    }
+}
+
+/// A number cut to ±`most`.
+pub fn within(number: f64, most: f64) -> f64 {
+    between(number, -most, most)
+}
+
+/// A number cut to an interval. (`max` and `min` look for NaN, which takes twice as long; `clamp` panics.)
+fn between(number: f64, low: f64, high: f64) -> f64 {
+    let number = if number > low { number } else { low };
+    if number < high { number } else { high }
+}
+
+/// The median distance from `centre` of those values that differ from it; 0 if none does.
+///
+/// Of an even number the greater of the two in the middle: the gap between two of four values may be tiny.
+fn median_distance(first: &[f64], centre: f64) -> f64 {
+    let (mut distances, mut size) = ([0.0; START], 0);
+    for each in first {
+        if *each != centre {
+            distances[size] = (each - centre).abs();
+            size += 1;
+        }
+    }
+    let distances = &mut distances[..size];
+    distances.sort_unstable_by(f64::total_cmp);
+    distances.get(size / 2).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers from 0 to 1, the same in every run.
+    fn numbers(count: usize) -> Vec<f64> {
+        let mut seed = 7_u64;
+        let mut next = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn without_wild_values_it_is_the_mean_and_deviation_of_all() {
+        let mut scale = Scale::default();
+        let values = numbers(1000);
+        for &value in &values {
+            scale.observe(value, f64::INFINITY);
+        }
+        let mean = values.iter().sum::<f64>() / 1000.0;
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 1000.0;
+        let (found, deviation) = scale.mean_and_deviation();
+        assert!((found - mean).abs() < 1e-12 && (deviation - variance.sqrt()).abs() < 1e-12);
+        assert_eq!(Scale::from_row(&scale.row()), Some(scale));
+        assert!(scale.standardise(1e9, false, f64::INFINITY) == 0.0);
+        assert!(scale.standardise(3.0, true, f64::INFINITY) == CLIP);
+    }
+
+    #[test]
+    fn whatever_a_file_holds_what_comes_out_is_finite() {
+        for (at, value) in [(0, 1e-320), (1, 1e250), (2, 1e250), (3, -1e250), (4, 1e250), (5, 3.0), (7, 3.0)]
+        {
+            let mut row = Scale::default().row();
+            (row[at], row[6]) = (value, 99.5);
+            row[8..11].copy_from_slice(&[3.0, -1e250, 1.0]);
+            let mut scale = Scale::from_row(&row).unwrap();
+            for value in numbers(300) {
+                assert!(scale.standardise(value * 1e100, true, 2.0).abs() <= CLIP);
+            }
+        }
+    }
+
+    #[test]
+    fn a_memory_of_one_value_knows_no_deviation() {
+        let mut scale = Scale::default();
+        for value in [1.0, 1.0, 2.0, 2.0, 0.0] {
+            assert!(scale.standardise(value, true, 1.0).is_finite());
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Names of attributes and categories, as indices.
+//!
+//! An *attribute* is what can be observed or missing; a *coordinate* is where a value sits. A numeric
+//! attribute has one coordinate, a categorical one has one per category seen; an attribute that is a number
+//! in one event and a text in another has both kinds. Attribute 0 and coordinate 0 are the constant.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::names::{Foreign, Lack, Name, News, Stored, shown};
+use crate::state::Refused;
+
+/// Indices from here on stand for names that were seen while predicting and are not stored.
+pub const PASSING: u32 = 1 << 30;
+
+/// Names and categories are together no longer: of each coordinate the attribute's name and the category.
+pub const MOST_NAME_BYTES: usize = 16 << 20;
+
+/// How much a vocabulary can hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Most attributes, the constant included.
+    pub attributes: usize,
+    /// Most coordinates, the constant's included.
+    pub coordinates: usize,
+    /// Longest name of an attribute, and longest category.
+    pub name_bytes: usize,
+    /// All of them together.
+    pub all_bytes: usize,
+}
+
+/// What indices names have.
+#[derive(Clone, Debug)]
+pub struct Vocabulary {
+    bounds: Bounds,
+    /// Values ignored so far.
+    pub ignored: u64,
+    news: News,
+    bytes: usize,
+    // Keys are from strangers, so the hash has a key of its own, and nothing depends on its order.
+    texts: HashMap<Arc<[u8]>, u32>,
+    foreign: HashMap<u64, u32>,
+    attributes: Vec<Attribute>,
+    coordinates: Vec<Coordinate>,
+    /// The attribute found last.
+    last: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Attribute {
+    name: Stored,
+    /// Where its numbers sit.
+    number: Option<u32>,
+    categories: HashMap<Arc<[u8]>, u32>,
+    /// The attribute that came after it last time.
+    next: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Coordinate {
+    attribute: u32,
+    category: Option<Arc<[u8]>>,
+}
+
+/// What others are to have before a name.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Before {
+    /// Attributes.
+    pub attributes: usize,
+    /// Coordinates.
+    pub coordinates: usize,
+    /// Bytes of names and categories.
+    pub bytes: usize,
+}
+
+impl Vocabulary {
+    /// With nothing but the constant.
+    pub fn new(bounds: Bounds) -> Self {
+        let most = PASSING as usize;
+        let (attributes, coordinates) = (bounds.attributes.min(most), bounds.coordinates.min(most));
+        Self {
+            bounds: Bounds { attributes, coordinates, ..bounds },
+            ignored: 0,
+            news: News::default(),
+            bytes: 0,
+            texts: HashMap::new(),
+            foreign: HashMap::new(),
+            attributes: vec![Attribute::of(Stored::Foreign(Foreign::default()))],
+            coordinates: vec![Coordinate { attribute: 0, category: None }],
+            last: 0,
+        }
+    }
+
+    /// The bounds.
+    pub fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// Attributes with an index, the constant included.
+    pub fn attribute_count(&self) -> usize {
+        self.attributes.len()
+    }
+
+    /// Coordinates with an index, the constant's included.
+    pub fn coordinate_count(&self) -> usize {
+        self.coordinates.len()
+    }
+
+    /// The attribute that a coordinate belongs to.
+    pub fn owner(&self, coordinate: usize) -> u32 {
+        self.coordinates[coordinate].attribute
+    }
+
+    /// Whether a coordinate holds numbers to be standardised.
+    pub fn is_number(&self, coordinate: usize) -> bool {
+        coordinate > 0 && self.coordinates[coordinate].category.is_none()
+    }
+
+    /// Name of the attribute and, for a categorical coordinate, the category.
+    pub fn describe(&self, coordinate: usize) -> (Name<'_>, Option<&[u8]>) {
+        let Coordinate { attribute, category } = &self.coordinates[coordinate];
+        (self.name(*attribute), category.as_deref())
+    }
+
+    /// The name of an attribute.
+    pub fn name(&self, attribute: u32) -> Name<'_> {
+        self.attributes[attribute as usize].name.name()
+    }
+
+    /// Look names up in the order in which they came last time: an event begins.
+    pub fn rewind(&mut self) {
+        self.last = 0;
+    }
+
+    /// The attribute of that name.
+    pub fn find(&mut self, name: Name) -> Option<u32> {
+        let last = self.last as usize;
+        if let Name::Text(text) = name {
+            // Most names come after the same one again, which is seen sooner than a hash is made.
+            let guess = self.attributes[last].next;
+            if self.attributes[guess as usize].name.is_text(text) {
+                self.last = guess;
+                return Some(guess);
+            }
+        }
+        let found = self.look_up(name)?;
+        self.attributes[last].next = found;
+        self.last = found;
+        Some(found)
+    }
+
+    /// Whether a name that is no text has an index.
+    pub fn has_foreign(&self, id: u64) -> bool {
+        self.foreign.contains_key(&id)
+    }
+
+    fn look_up(&self, name: Name) -> Option<u32> {
+        match name {
+            Name::Text(text) => self.texts.get(text).copied(),
+            Name::Foreign(foreign) => self.foreign.get(&foreign.id).copied(),
+        }
+    }
+
+    /// Where the numbers of an attribute sit, or a category of it.
+    pub fn coordinate(&self, attribute: u32, category: Option<&[u8]>) -> Option<u32> {
+        let attribute = &self.attributes[attribute as usize];
+        match category {
+            None => attribute.number,
+            Some(category) => attribute.categories.get(category).copied(),
+        }
+    }
+
+    /// Why a coordinate that there is not cannot have an index after some others; None if it can.
+    pub fn lack(&self, name: Name, known: bool, category: Option<&[u8]>, before: Before) -> Option<Lack> {
+        let Bounds { attributes, coordinates, name_bytes, all_bytes } = self.bounds;
+        if name.size() > name_bytes {
+            Some(Lack::Name(name_bytes))
+        } else if category.is_some_and(|category| category.len() > name_bytes) {
+            Some(Lack::Category(name_bytes))
+        } else if self.coordinate_count() + before.coordinates >= coordinates {
+            Some(Lack::Coordinates(coordinates))
+        } else if !known && self.attribute_count() + before.attributes >= attributes {
+            Some(Lack::Attributes(attributes))
+        } else if self.bytes + before.bytes + size(name, category) > all_bytes {
+            Some(Lack::Bytes(all_bytes))
+        } else {
+            None
+        }
+    }
+
+    /// Give a name, and its category if it is one, an index, which it has not yet; None past the bounds.
+    pub fn enter(&mut self, name: Name, category: Option<&[u8]>) -> Option<u32> {
+        let known = self.look_up(name);
+        if self.lack(name, known.is_some(), category, Before::default()).is_some() {
+            return None;
+        }
+        self.bytes += size(name, category);
+        let owner = known.unwrap_or_else(|| self.enter_attribute(name));
+        let coordinate = self.coordinates.len() as u32;
+        let category: Option<Arc<[u8]>> = category.map(Into::into);
+        let attribute = &mut self.attributes[owner as usize];
+        match &category {
+            None => attribute.number = Some(coordinate),
+            Some(category) => _ = attribute.categories.insert(category.clone(), coordinate),
+        }
+        self.coordinates.push(Coordinate { attribute: owner, category });
+        Some(coordinate)
+    }
+
+    fn enter_attribute(&mut self, name: Name) -> u32 {
+        let (index, stored) = (self.attributes.len() as u32, name.stored());
+        match &stored {
+            Stored::Text(text) => _ = self.texts.insert(text.clone(), index),
+            Stored::Foreign(foreign) => _ = self.foreign.insert(foreign.id, index),
+        }
+        self.attributes.push(Attribute::of(stored));
+        index
+    }
+
+    /// Count a value that has no place, and have the first ones of an attribute named.
+    pub fn ignore(&mut self, name: Name, category: Option<&[u8]>) {
+        self.ignored += 1;
+        let known = self.look_up(name).is_some();
+        if let Some(lack) = self.lack(name, known, category, Before::default()) {
+            self.news.tell(name, known, lack);
+        }
+    }
+
+    /// Lines on attributes of which a value was ignored for the first time, each given out once.
+    pub fn news(&mut self) -> Vec<String> {
+        self.news.take()
+    }
+
+    /// Take over one more entry of another vocabulary, as `describe` gives them.
+    ///
+    /// # Errors
+    ///
+    /// If it is there already, or does not fit the bounds.
+    pub fn restore(&mut self, name: Name, category: Option<&[u8]>) -> Result<(), Refused> {
+        let known = self.look_up(name).and_then(|attribute| self.coordinate(attribute, category));
+        if known.is_some() || self.enter(name, category).is_none() {
+            return Err(format!("the vocabulary cannot hold '{}'", shown(name.text())));
+        }
+        Ok(())
+    }
+}
+
+impl Attribute {
+    fn of(name: Stored) -> Self {
+        Self { name, number: None, categories: HashMap::new(), next: 0 }
+    }
+}
+
+/// What a coordinate has of the bytes of all names.
+pub fn size(name: Name, category: Option<&[u8]>) -> usize {
+    name.size() + category.map_or(0, <[u8]>::len)
+}
