@@ -12,6 +12,51 @@ _Floats = NDArray[np.float64]
 _Marks = NDArray[np.bool_]
 _Arrays = dict[str, NDArray[Any]]
 
+_Raw = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], _Floats]
+
+class Encoder:
+    """Names and running statistics: from dicts, tables or lines of JSON to encoded events.
+
+    ``encode_dicts`` and ``encode_table`` return the block, its values before they were scaled, and number
+    and message of the first record that is no event, if there is one.
+    """
+
+    def __init__(
+        self,
+        max_attributes: int,
+        max_coordinates: int,
+        max_name_bytes: int,
+        scale: bool,
+        longest: float,
+        all_bytes: int = ...,
+    ) -> None: ...
+    def encode_dicts(
+        self, records: list[Any], learned: list[bool]
+    ) -> tuple[_Raw, _Floats, tuple[int, str] | None]: ...
+    def encode_table(
+        self, names: list[Any], table: _Floats, learned: list[bool]
+    ) -> tuple[_Raw, _Floats, tuple[int, str] | None]: ...
+    def encode_lines(
+        self, text: bytes, begin: int, most: int, roles: dict[str, int], labels: Any, learn: bool
+    ) -> tuple[Any, ...]: ...
+    @property
+    def attribute_count(self) -> int: ...
+    @property
+    def coordinate_count(self) -> int: ...
+    @property
+    def owners(self) -> NDArray[np.int32]: ...
+    @property
+    def numbers(self) -> _Marks: ...
+    @property
+    def ignored(self) -> int: ...
+    def ignore(self, name: Any, category: str | None) -> None: ...
+    def news(self) -> list[str]: ...
+    def describe(self, coordinate: int) -> tuple[Any, str | None]: ...
+    def entries(self) -> list[tuple[Any, str | None]]: ...
+    def moments(self) -> _Floats: ...
+    def mean_and_deviation(self, coordinate: int) -> tuple[float, float]: ...
+    def restore(self, entries: list[tuple[Any, str | None]], ignored: int, moments: _Floats) -> None: ...
+
 class Learner:
     """A learner: blocks of encoded events in, scores out; see ``core.learning.Core``."""
 
@@ -131,3 +176,8 @@ def multiclass_loss(code: int, scores: _Floats, label: int) -> float:
 
 def logistics(scores: _Floats) -> _Floats:
     """The logistic function of each score."""
+
+def encode_targets(
+    targets: _Floats, weights: _Floats, row: _Floats, scale: bool, longest: float
+) -> tuple[_Floats, _Floats, _Floats, _Floats]:
+    """Targets of a regression in standard units, their centres and spreads, and the new statistics."""
