@@ -161,9 +161,11 @@ def mixture(
     others: int = 0,
     regression: bool = False,
     forget: float = 0.0,
-    threads: int = 1,
 ) -> Learner:
     """See ``core.mixture.Mixture``; the experts handed over become parts of it."""
+
+def use_threads(threads: int) -> None:
+    """Let experts of mixtures that are made from now on run on so many threads; the bits stay the same."""
 
 def calibrated(expert: Learner, forget: float = 0.0) -> Learner:
     """See ``core.mixture.Calibrated``; the expert becomes a part of it."""

@@ -275,7 +275,8 @@ keeping = together(
 workers = click.option(
     "--workers",
     type=click.IntRange(1, 2),
-    help="2: read and parse on one core, learn on another.  [default: 2 where there are as many]",
+    help="2: read and parse on one core, learn on another, with several experts at once.  [default: 2 where "
+    "there are as many]",
 )
 
 

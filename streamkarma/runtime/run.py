@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from streamkarma._engine import use_threads
 from streamkarma.errors import OutputError, RunError, UsageError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.estimators.store import load_with_run
@@ -53,6 +54,7 @@ class Run:
         self._plan = plan
         self._progress = Progress(plan)
         self._lock = ModelLock(plan.model) if plan.learn and plan.model is not None else None
+        use_threads(plan.workers)
         #: The model and what goes with it.
         self.session = Session(plan, plan.model, self._progress.say)
         check_time(self.session)

@@ -14,21 +14,24 @@ use crate::learners::mixture::{self as engine, Calibrated, Mixture};
 /// A mixture of learners by name, which are parts of it from here on.
 ///
 /// `others` is for how many models from elsewhere there is a place; `forget` the half-life of what is learned
-/// about the experts, 0 for slow forgetting; `threads` how many experts may run at the same time.
+/// about the experts, 0 for slow forgetting.
 #[pyfunction]
-#[pyo3(signature = (experts, others=0, regression=false, forget=0.0, threads=1))]
+#[pyo3(signature = (experts, others=0, regression=false, forget=0.0))]
 pub fn mixture(
     experts: Vec<(String, PyRefMut<'_, Learner>)>,
     others: usize,
     regression: bool,
     forget: f64,
-    threads: usize,
 ) -> PyResult<Learner> {
     let taken = experts.into_iter().map(|(name, mut expert)| Ok((name, expert.take()?)));
     let experts = taken.collect::<PyResult<Vec<_>>>()?;
-    let mut made = Mixture::new(experts, others, regression, forget).map_err(PyValueError::new_err)?;
-    made.set_threads(threads);
-    Ok(Learner::of(made))
+    Mixture::new(experts, others, regression, forget).map(Learner::of).map_err(PyValueError::new_err)
+}
+
+/// Let experts of mixtures that are made from now on run on so many threads.
+#[pyfunction]
+pub fn use_threads(threads: usize) {
+    engine::use_threads(threads);
 }
 
 /// A learner of classes whose scores become log-odds that mean what they say.

@@ -32,6 +32,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(loss::multiclass_loss, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::calibrated, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(mixture::use_threads, module)?)?;
     module.add_function(wrap_pyfunction!(subspace::subspace, module)?)?;
     module.add_function(wrap_pyfunction!(support_vectors::doubling_support_vectors, module)?)?;
     module.add_function(wrap_pyfunction!(support_vectors::support_vectors, module)?)?;

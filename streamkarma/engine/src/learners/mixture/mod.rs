@@ -14,6 +14,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use aggregator::Aggregator;
 pub use calibrated::Calibrated;
@@ -24,6 +25,15 @@ use crate::state::{Refused, State, ensure};
 
 /// Blocks of fewer events are not worth a thread.
 const WORTH_A_THREAD: usize = 32;
+
+/// How many experts of a mixture that is made from now on may run at the same time.
+static THREADS: AtomicUsize = AtomicUsize::new(1);
+
+/// Let experts of mixtures that are made from now on run on so many threads; what comes out does not depend
+/// on it.
+pub fn use_threads(threads: usize) {
+    THREADS.store(threads.max(1), Ordering::Relaxed);
+}
 
 /// A mixture of experts, with the interface of each of them.
 ///
@@ -64,7 +74,14 @@ impl Mixture {
         ensure(experts.iter().all(|(_, each)| each.classes() == 1), "an expert has several classes already")?;
         let aggregator = Aggregator::new(experts.len() + others, regression, half_life);
         let row = vec![0.0; aggregator.experts()];
-        Ok(Self { experts, aggregator, threads: 1, scores: Vec::new(), losses: Vec::new(), row })
+        Ok(Self {
+            experts,
+            aggregator,
+            threads: THREADS.load(Ordering::Relaxed),
+            scores: Vec::new(),
+            losses: Vec::new(),
+            row,
+        })
     }
 
     /// Let so many experts run at the same time; what comes out does not depend on it.
