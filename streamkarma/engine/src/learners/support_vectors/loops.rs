@@ -30,16 +30,16 @@ impl NullaryFnOnce for Meet<'_> {
         self.overlaps.fill(Tile([0.0; TILE]));
         // In rounds of as many as a byte can count. To count all tiles first keeps the compiler from counting
         // as few at once as there are floating-point numbers in a register.
-        for some in self.rows.chunks(255) {
+        for begin in (0..self.rows.len().max(1)).step_by(255) {
+            let some = &self.rows[begin..self.rows.len().min(begin + 255)];
             for (block, counts) in self.mask.iter().zip(&mut *self.counts) {
                 counts.0 = counts_of(block, some);
             }
-            for (overlaps, counts) in self.overlaps.iter_mut().zip(&*self.counts) {
+            let tiles = self.overlaps.iter_mut().zip(&mut *self.gains);
+            for (counts, (overlaps, gains)) in self.counts.iter().zip(tiles) {
                 overlaps.0 = increased(overlaps.0, counts.0);
+                gains.0 = growths(overlaps.0, self.gamma);
             }
-        }
-        for (gains, overlaps) in self.gains.iter_mut().zip(&*self.overlaps) {
-            gains.0 = growths(&overlaps.0, self.gamma);
         }
     }
 }
@@ -207,7 +207,7 @@ fn shared_of(sums: [u16; TILE], less: u16, mut factors: [f64; TILE]) -> [f64; TI
 
 /// `kernel::growth` of a tile at once.
 #[inline(always)]
-fn growths(overlaps: &[f64; TILE], gamma: u32) -> [f64; TILE] {
+fn growths(overlaps: [f64; TILE], gamma: u32) -> [f64; TILE] {
     let mut gains = [1.0; TILE];
     for _ in 1..gamma {
         for i in 0..TILE {

@@ -14,8 +14,8 @@ const WHOLE: f64 = 65_000.0;
 #[derive(Clone, Debug, Default)]
 pub struct Passes {
     arch: Arch,
-    /// Which rows of the mask are looked at; which rows of values, and what they are multiplied by; and by
-    /// rows of the mask shares of a vector's square.
+    /// Which rows of the mask are counted; rows of values or of the mask and what they are multiplied by; rows
+    /// of the mask and shares of a vector's square.
     rows: Vec<usize>,
     items: Vec<(usize, f64)>,
     shares: Vec<(usize, u16)>,
@@ -81,8 +81,8 @@ impl Passes {
                 if bound < enough {
                     continue;
                 }
-                let has = |attribute| f64::from(mask.get(attribute, 0, slot));
-                let shared = squares.iter().map(|&(attribute, square)| has(attribute) * square).sum::<f64>();
+                let has = |row: usize| f64::from(mask.blocks()[tile][row].0[i]);
+                let shared = self.items.iter().map(|&(row, square)| has(row) * square).sum::<f64>();
                 let kept = self.gain(slot) * self.gain(slot) * inverse[slot] * shared;
                 if kept > most {
                     (most, found) = (kept, Some(slot));
@@ -94,14 +94,18 @@ impl Passes {
 
     /// Bound what each pattern keeps from above, and return what the best keeps at least.
     ///
-    /// A share of the square is counted in sixteen bits, rounded up by less than one for each item; a sum
+    /// A share of the square is counted in sixteen bits, rounded up by one at most for each item; a sum
     /// beyond sixteen bits is more than the whole anyway.
     fn bound(&mut self, mask: &Table<u8>, squares: &[(u32, f64)], inverse: &[f64]) -> f64 {
         let total: f64 = squares.iter().map(|&(_, square)| square).sum();
-        let share = |square: f64| (square / total * WHOLE).ceil() as u16;
-        self.shares.clear();
+        let unit = WHOLE / total;
         let known = squares.iter().filter_map(|&(attribute, square)| Some((mask.row(attribute)?, square)));
-        self.shares.extend(known.map(|(row, square)| (row, share(square))));
+        self.items.clear();
+        self.items.extend(known);
+        self.shares.clear();
+        let shares =
+            self.items.iter().map(|&(row, square)| (row, ((square * unit) as u16).saturating_add(1)));
+        self.shares.extend(shares);
         self.sums.resize(mask.blocks().len(), Tile([0; TILE]));
         self.bounds.resize(mask.blocks().len(), Tile([0.0; TILE]));
         self.arch.dispatch(Bound {
