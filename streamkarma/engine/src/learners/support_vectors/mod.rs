@@ -11,6 +11,7 @@
 //! makes one give way, see [`pruning`].
 
 pub mod doubling;
+mod loops;
 mod passes;
 pub mod pruning;
 pub mod schedule;
@@ -66,11 +67,9 @@ pub struct SupportVectors {
     vectors: Vectors,
     fates: Fates,
     steps: u64,
-    /// Scratch: passes over the slots; the event, scaled so that φ of it is the event in feature space, and
-    /// that on the coordinates that the model knows; squares by attribute; scores of v_t and slopes there.
+    /// Scratch: passes over the slots; the event, scaled so that φ of it is the event in feature space; squares by attribute; scores of v_t and slopes there.
     passes: Passes,
     x: Vec<f64>,
-    known: Vec<(u32, f64)>,
     squares: Vec<(u32, f64)>,
     now: Vec<f64>,
     slopes: Vec<f64>,
@@ -87,7 +86,6 @@ impl SupportVectors {
             steps: 0,
             passes: Passes::default(),
             x: Vec::new(),
-            known: Vec::new(),
             squares: Vec::new(),
             now: vec![0.0],
             slopes: vec![0.0],
@@ -116,22 +114,19 @@ impl SupportVectors {
         }
         self.x.clear();
         self.x.extend(event.values.iter().map(|value| factor * value));
-        self.known.clear();
-        let items = event.coordinates.iter().copied().zip(self.x.iter().copied());
-        self.known.extend(items.filter(|&(coordinate, _)| self.vectors.values.has(coordinate)));
         square
     }
 
     /// The scores of v_t, and those to be reported: the same, or those of the average.
     fn score(&mut self, event: &Event, scores: &mut [f64]) {
         let v = &self.vectors;
-        self.passes.meet(&v.mask, event.attributes, v.span(), self.rule.gamma);
+        self.passes.meet(&v.mask, event.attributes, self.rule.gamma);
         for (c, (now, score)) in self.now.iter_mut().zip(scores).enumerate() {
-            let plain = self.passes.product(&v.values, c, &self.known);
+            let plain = self.passes.product(&v.values, c, event.coordinates, &self.x);
             *now = v.scale * plain;
             *score = *now;
             if let Some(offsets) = &v.offsets {
-                let past = self.passes.product(offsets, c, &self.known);
+                let past = self.passes.product(offsets, c, event.coordinates, &self.x);
                 // Of v_1 … v_T, and not of the one that stands now, which has met no event yet.
                 *score = (v.scale_sum * plain - past - *now) / self.steps.max(1) as f64;
             }
@@ -160,7 +155,8 @@ impl SupportVectors {
 
     /// The slot that an event of that squared norm is to be added to; None if it is to be dropped.
     fn slot_for(&mut self, event: &Event, norm: f64) -> Option<usize> {
-        if let Some(slot) = self.passes.same(&self.vectors.observed, event.len()) {
+        let (v, inverse) = (&self.vectors, 1.0 / growth(event.len() as f64, self.rule.gamma));
+        if let Some(slot) = self.passes.same(&v.observed, &v.inverse, event.len(), inverse) {
             self.fates.merged_exactly += 1;
             return Some(slot);
         }
@@ -168,8 +164,8 @@ impl SupportVectors {
         if self.rule.budget > 0 && slot >= self.rule.budget {
             return self.prune(event, norm);
         }
-        self.vectors.reserve(slot + 1, self.rule.budget);
-        self.vectors.fill(slot, event, 1.0 / growth(event.len() as f64, self.rule.gamma), self.steps);
+        self.vectors.reserve(slot + 1);
+        self.vectors.fill(slot, event, inverse, self.steps);
         self.fates.added += 1;
         Some(slot)
     }

@@ -2,120 +2,126 @@
 //!
 //! They go over whole tiles: past the slots in use tables are 0, and add nothing.
 
-use super::table::{TILE, Table};
+use pulp::Arch;
 
-/// Scratch for the passes, one entry per slot.
+use super::loops::{Bound, Least, Meet, Product, Same};
+use super::table::{TILE, Table, Tile};
+
+/// The whole of a vector in the units that shares of it are counted in.
+const WHOLE: f64 = 65_000.0;
+
+/// Scratch for the passes.
 #[derive(Clone, Debug, Default)]
 pub struct Passes {
-    counts: Vec<u8>,
-    /// `|o ∩ q_i|` for a set of attributes o.
-    pub overlaps: Vec<f64>,
-    /// G of the overlaps.
-    pub gains: Vec<f64>,
+    arch: Arch,
+    /// Which rows of the mask are counted; rows of values or of the mask and what they are multiplied by; rows
+    /// of the mask and shares of a vector's square.
+    rows: Vec<usize>,
+    items: Vec<(usize, f64)>,
+    shares: Vec<(usize, u16)>,
+    /// By slot: counts of attributes, sums of shares.
+    counts: Vec<Tile<u8>>,
+    sums: Vec<Tile<u16>>,
+    /// `|o ∩ q_i|` for a set of attributes o, and G of that.
+    overlaps: Vec<Tile<f64>>,
+    gains: Vec<Tile<f64>>,
+    /// No less than what a pattern keeps of a vector.
+    bounds: Vec<Tile<f64>>,
 }
 
 impl Passes {
     /// Count what a set of attributes shares with each slot, and take the gains of that.
-    pub fn meet(&mut self, mask: &Table<u8>, attributes: &[u32], span: usize, gamma: u32) {
-        self.overlaps.clear();
-        self.overlaps.resize(span, 0.0);
-        // Counted in bytes, in rounds of as many as a byte can count.
-        for some in attributes.chunks(255) {
-            self.counts.clear();
-            self.counts.resize(span, 0);
-            for &attribute in some.iter().filter(|&&attribute| mask.has(attribute)) {
-                for (count, has) in self.counts.iter_mut().zip(mask.row(attribute, 0)) {
-                    *count += has;
-                }
-            }
-            for (overlap, &count) in self.overlaps.iter_mut().zip(&self.counts) {
-                *overlap += f64::from(count);
-            }
-        }
-        self.gains.clear();
-        self.gains.resize(span, 1.0);
-        // `kernel::growth` of all at once.
-        for _ in 1..gamma {
-            for (gain, overlap) in self.gains.iter_mut().zip(&self.overlaps) {
-                *gain = *gain * overlap + 1.0;
-            }
-        }
+    pub fn meet(&mut self, mask: &Table<u8>, attributes: &[u32], gamma: u32) {
+        self.rows.clear();
+        self.rows.extend(attributes.iter().filter_map(|&attribute| mask.row(attribute)));
+        self.counts.resize(mask.blocks().len(), Tile([0; TILE]));
+        self.overlaps.resize(mask.blocks().len(), Tile([0.0; TILE]));
+        self.gains.resize(mask.blocks().len(), Tile([0.0; TILE]));
+        self.arch.dispatch(Meet {
+            mask: mask.blocks(),
+            rows: &self.rows,
+            gamma,
+            counts: &mut self.counts,
+            overlaps: &mut self.overlaps,
+            gains: &mut self.gains,
+        });
     }
 
-    /// The slot whose observed set is the one that was met, of so many attributes.
-    pub fn same(&self, observed: &[Vec<u32>], size: usize) -> Option<usize> {
-        let size = size as f64;
-        for (tile, overlaps) in self.overlaps.as_chunks::<TILE>().0.iter().enumerate() {
-            // All of a tile is looked at, which takes less time than to stop early.
-            if overlaps.iter().fold(false, |any, &overlap| any | (overlap == size)) {
-                let mut sets = observed.iter().skip(tile * TILE).zip(overlaps);
-                let found = sets.position(|(set, &overlap)| overlap == size && set.len() as f64 == size);
-                if let Some(i) = found {
-                    return Some(tile * TILE + i);
-                }
-            }
-        }
-        None
+    /// G of what a slot shares with the set that was met.
+    pub fn gain(&self, slot: usize) -> f64 {
+        self.gains[slot / TILE].0[slot % TILE]
     }
 
-    /// `Σ_i gain_i <x, u_i>` for one class; `x` by coordinate, all of which have rows.
-    pub fn product(&self, values: &Table<f64>, class: usize, x: &[(u32, f64)]) -> f64 {
-        let mut total = [0.0; TILE];
-        for (tile, gains) in self.gains.as_chunks::<TILE>().0.iter().enumerate() {
-            let mut products = [0.0; TILE];
-            for &(coordinate, x) in x {
-                let values = &values.row(coordinate, class).as_chunks::<TILE>().0[tile];
-                for i in 0..TILE {
-                    products[i] += x * values[i];
-                }
-            }
-            for i in 0..TILE {
-                total[i] += gains[i] * products[i];
-            }
-        }
-        total.iter().sum()
+    /// The slot whose observed set is the one that was met, of so many attributes and that `1 / G`.
+    pub fn same(&self, observed: &[Vec<u32>], inverse: &[f64], size: usize, wanted: f64) -> Option<usize> {
+        self.arch.dispatch(Same { overlaps: &self.overlaps, inverse, observed, size, wanted })
+    }
+
+    /// `Σ_i gain_i <x, u_i>` for one class; `x` by coordinate.
+    pub fn product(&mut self, values: &Table<f64>, class: usize, coordinates: &[u32], x: &[f64]) -> f64 {
+        self.items.clear();
+        self.items.extend(coordinates.iter().zip(x).filter_map(|(&k, &x)| Some((values.row(k)? + class, x))));
+        self.arch.dispatch(Product { values: values.blocks(), items: &self.items, gains: &self.gains })
     }
 
     /// The slot whose pattern keeps most of a vector in the projection onto it; None if none keeps anything.
     ///
     /// That of φ(x, o) onto {φ(u, q)} has the squared norm `G(|o ∩ q|)² / G(|q|) Σ x_k²` over `o ∩ q`
-    /// (design, Fact 2). `squares` are the x_k² by attribute, for o that was met; `but` is the slot that
-    /// the vector is in, if it is in one.
-    pub fn closest(
-        &self,
-        mask: &Table<u8>,
-        squares: &[(u32, f64)],
-        inverse: &[f64],
-        but: Option<usize>,
-    ) -> Option<usize> {
-        let total: f64 = squares.iter().map(|&(_, square)| square).sum();
+    /// (design, Fact 2). `squares` are the x_k² by attribute, for o that was met; `inverse` has the `1 / G(|q|)`
+    /// of whole tiles, 0 for a slot that is not to be found.
+    pub fn closest(&mut self, mask: &Table<u8>, squares: &[(u32, f64)], inverse: &[f64]) -> Option<usize> {
+        let enough = self.bound(mask, squares, inverse);
         let (mut most, mut found) = (0.0, None);
-        for (slot, (gain, inverse)) in self.gains.iter().zip(inverse).enumerate() {
-            let factor = gain * gain * inverse;
-            // Hardly any slot could keep more than the best so far, even if it had all of the attributes.
-            if factor * total <= most || Some(slot) == but {
+        for (tile, bounds) in self.bounds.iter().enumerate() {
+            if !bounds.0.iter().fold(false, |any, &bound| any | (bound >= enough)) {
                 continue;
             }
-            let has = |attribute| f64::from(mask.get(attribute, 0, slot));
-            let kept =
-                factor * squares.iter().map(|&(attribute, square)| has(attribute) * square).sum::<f64>();
-            if kept > most {
-                (most, found) = (kept, Some(slot));
+            for (i, &bound) in bounds.0.iter().enumerate() {
+                let slot = tile * TILE + i;
+                if bound < enough {
+                    continue;
+                }
+                let has = |row: usize| f64::from(mask.blocks()[tile][row].0[i]);
+                let shared = self.items.iter().map(|&(row, square)| has(row) * square).sum::<f64>();
+                let kept = self.gain(slot) * self.gain(slot) * inverse[slot] * shared;
+                if kept > most {
+                    (most, found) = (kept, Some(slot));
+                }
             }
         }
         found
     }
-}
 
-/// Where the least number stands first; 0 if there is none.
-pub fn least(numbers: &[f64]) -> usize {
-    let (tiles, rest) = numbers.as_chunks::<TILE>();
-    let mut lanes = [f64::INFINITY; TILE];
-    for tile in tiles {
-        for (smallest, &number) in lanes.iter_mut().zip(tile) {
-            *smallest = if number < *smallest { number } else { *smallest };
-        }
+    /// Bound what each pattern keeps from above, and return what the best keeps at least.
+    ///
+    /// A share of the square is counted in sixteen bits, rounded up by one at most for each item; a sum
+    /// beyond sixteen bits is more than the whole anyway.
+    fn bound(&mut self, mask: &Table<u8>, squares: &[(u32, f64)], inverse: &[f64]) -> f64 {
+        let total: f64 = squares.iter().map(|&(_, square)| square).sum();
+        let unit = WHOLE / total;
+        let known = squares.iter().filter_map(|&(attribute, square)| Some((mask.row(attribute)?, square)));
+        self.items.clear();
+        self.items.extend(known);
+        self.shares.clear();
+        let shares =
+            self.items.iter().map(|&(row, square)| (row, ((square * unit) as u16).saturating_add(1)));
+        self.shares.extend(shares);
+        self.sums.resize(mask.blocks().len(), Tile([0; TILE]));
+        self.bounds.resize(mask.blocks().len(), Tile([0.0; TILE]));
+        self.arch.dispatch(Bound {
+            mask: mask.blocks(),
+            shares: &self.shares,
+            unit: total / WHOLE,
+            rounded: squares.len().min(usize::from(u16::MAX)) as u16,
+            sums: &mut self.sums,
+            gains: &self.gains,
+            inverse,
+            bounds: &mut self.bounds,
+        })
     }
-    let smallest = lanes.iter().chain(rest).fold(f64::INFINITY, |smallest, &number| smallest.min(number));
-    numbers.iter().position(|&number| number == smallest).unwrap_or(0)
+
+    /// Where the least number stands first; 0 if there is none.
+    pub fn least(&self, numbers: &[f64]) -> usize {
+        self.arch.dispatch(Least(numbers))
+    }
 }

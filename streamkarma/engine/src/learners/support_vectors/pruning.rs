@@ -3,7 +3,6 @@
 use super::SupportVectors;
 use crate::block::Event;
 use crate::kernel::growth;
-use crate::learners::support_vectors::passes::least;
 
 /// What gives way in a full model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +35,7 @@ impl SupportVectors {
     pub(super) fn prune(&mut self, event: &Event, square: f64) -> Option<usize> {
         let v = &self.vectors;
         let oldest = self.rule.pruning == Pruning::Oldest;
-        let weakest = least(if oldest { &v.created_at } else { &v.squares });
+        let weakest = self.passes.least(if oldest { &v.created_at } else { &v.squares });
         if oldest || square > v.squares[weakest] {
             self.empty(weakest);
             self.vectors.fill(weakest, event, 1.0 / growth(event.len() as f64, self.rule.gamma), self.steps);
@@ -48,7 +47,7 @@ impl SupportVectors {
             self.fates.removed += 1;
             return None;
         };
-        let kept = self.passes.gains[host] * self.vectors.inverse[host];
+        let kept = self.passes.gain(host) * self.vectors.inverse[host];
         self.slopes.iter_mut().for_each(|slope| *slope *= kept);
         self.fates.merged_closest += 1;
         Some(host)
@@ -58,7 +57,7 @@ impl SupportVectors {
     fn closest_to(&mut self, event: &Event) -> Option<usize> {
         self.squares.clear();
         self.squares.extend(event.attributes.iter().zip(&self.x).map(|(&attribute, x)| (attribute, x * x)));
-        self.passes.closest(&self.vectors.mask, &self.squares, &self.vectors.inverse, None)
+        self.passes.closest(&self.vectors.mask, &self.squares, &self.vectors.inverse)
     }
 
     /// Empty a slot; with merging its content goes into the closest pattern.
@@ -75,21 +74,23 @@ impl SupportVectors {
 
     /// The pattern, of another slot, that keeps most of a slot's vector; its passes are then those of the slot.
     fn closest_to_slot(&mut self, slot: usize) -> Option<usize> {
-        let v = &self.vectors;
-        self.passes.meet(&v.mask, &v.observed[slot], v.span(), self.rule.gamma);
+        let v = &mut self.vectors;
+        // Not to be found itself.
+        v.inverse[slot] = 0.0;
+        self.passes.meet(&v.mask, &v.observed[slot], self.rule.gamma);
         self.squares.clear();
         for &k in &v.listed[slot] {
             let square = (0..v.values.classes()).map(|c| v.values.get(k, c, slot)).map(|u| u * u).sum();
             self.squares.push((v.owners[k as usize], square));
         }
-        self.passes.closest(&v.mask, &self.squares, &v.inverse, Some(slot))
+        self.passes.closest(&v.mask, &self.squares, &v.inverse)
     }
 
     /// Add the projection of a slot onto the host's pattern to the host (design, Fact 2):
     /// `u_k G(|o ∩ q|) / G(|q|)` for k in `o ∩ q`.
     fn fold(&mut self, slot: usize, host: usize) {
         let v = &mut self.vectors;
-        let kept = self.passes.gains[host] * v.inverse[host];
+        let kept = self.passes.gain(host) * v.inverse[host];
         // Lent for the while: the host's list changes.
         let listed = std::mem::take(&mut v.listed[slot]);
         for (j, &k) in listed.iter().enumerate() {

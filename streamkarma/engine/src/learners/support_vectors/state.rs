@@ -95,7 +95,7 @@ pub fn restore(
     found.fits_into_memory(learner.average)?;
     let steps = steps(state)?;
     let mut vectors = Vectors::new(1, learner.average);
-    vectors.reserve(used, learner.rule.budget);
+    vectors.reserve(used);
     vectors.widen(found.classes);
     vectors.created_at = created_at.to_vec();
     vectors.squares = squares.to_vec();
@@ -141,7 +141,7 @@ impl<'a> Found<'a> {
         let mut rows = self.coordinates.to_vec();
         rows.sort_unstable();
         rows.dedup();
-        let slots = self.observed.len().next_power_of_two().max(TILE);
+        let slots = self.observed.len().next_multiple_of(TILE);
         let numbers = [self.classes, slots, 1 + usize::from(average)]
             .iter()
             .try_fold(rows.len(), |product, &factor| product.checked_mul(factor));
@@ -151,7 +151,7 @@ impl<'a> Found<'a> {
 
     fn put_into(self, vectors: &mut Vectors, passed: &[f64], gamma: u32) {
         for (slot, observed) in self.observed.iter().enumerate() {
-            vectors.inverse.push(1.0 / growth(observed.len() as f64, gamma));
+            vectors.inverse[slot] = 1.0 / growth(observed.len() as f64, gamma);
             for &attribute in observed {
                 *vectors.mask.at(attribute, 0, slot) = 1;
             }

@@ -39,7 +39,7 @@ pub struct Vectors {
     pub observed: Vec<Vec<u32>>,
     /// The coordinates that a slot has values on.
     pub listed: Vec<Vec<u32>>,
-    /// `1 / G(|q_i|)`: the squared norm of φ(u, q) is that of u divided by it.
+    /// `1 / G(|q_i|)`, 0 past the slots in use: the squared norm of φ(u, q) is that of u divided by it.
     pub inverse: Vec<f64>,
     /// The squared norm of φ(u_i, q_i), all classes, before the global scale.
     pub squares: Vec<f64>,
@@ -79,16 +79,10 @@ impl Vectors {
         self.observed.len()
     }
 
-    /// Slots in use, rounded up to whole tiles.
-    pub fn span(&self) -> usize {
-        self.used().next_multiple_of(TILE)
-    }
-
-    /// Make room for so many slots; `budget`, unless it is 0, bounds them.
-    pub fn reserve(&mut self, slots: usize, budget: usize) {
-        if slots > self.values.slots() {
-            let most = if budget == 0 { usize::MAX } else { budget.next_multiple_of(TILE) };
-            self.grow(self.values.classes(), slots.next_power_of_two().max(TILE).min(most));
+    /// Make room for so many slots.
+    pub fn reserve(&mut self, slots: usize) {
+        if slots > self.inverse.len() {
+            self.grow(self.values.classes(), slots.next_multiple_of(TILE));
         }
     }
 
@@ -98,12 +92,13 @@ impl Vectors {
             offsets.grow(classes, slots);
         }
         self.mask.grow(1, slots);
+        self.inverse.resize(slots, 0.0);
     }
 
     /// Go to more classes; from w of two classes to -w/2 and w/2.
     pub fn widen(&mut self, classes: usize) {
         let single = self.values.classes() == 1;
-        self.grow(classes, self.values.slots());
+        self.grow(classes, self.inverse.len());
         if !single {
             return;
         }
@@ -154,7 +149,6 @@ impl Vectors {
         if slot == self.used() {
             self.observed.push(Vec::new());
             self.listed.push(Vec::new());
-            self.inverse.push(0.0);
             self.squares.push(0.0);
             self.created_at.push(0.0);
         }

@@ -1,22 +1,34 @@
 //! Tables whose columns are the slots of support vectors.
 
 /// Slots come in multiples of this: loops over a tile of them are unrolled and vectorised.
-pub const TILE: usize = 16;
+pub const TILE: usize = 32;
+
+/// The numbers of as many slots, where a processor loads them fastest.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub struct Tile<T>(pub [T; TILE]);
+
+/// Marks an index without a row.
+const NONE: u32 = u32::MAX;
 
 /// A row for each index, with one number for each class and slot; rows that nobody needs are left out.
 ///
-/// Slots of one class lie side by side: what one event needs of a row is one run over all slots.
+/// All rows of a tile of slots lie together, so that a pass over tiles stays in few pages of memory, and new
+/// slots need nothing to be moved.
 #[derive(Clone, Debug)]
 pub struct Table<T> {
-    rows: Vec<Vec<T>>,
+    /// For each tile of slots, that of each row and class.
+    blocks: Vec<Vec<Tile<T>>>,
+    /// Which row an index has.
+    places: Vec<u32>,
+    rows: usize,
     classes: usize,
-    slots: usize,
 }
 
 impl<T: Copy + Default> Table<T> {
     /// Without rows and slots.
     pub fn new(classes: usize) -> Self {
-        Self { rows: Vec::new(), classes, slots: 0 }
+        Self { blocks: Vec::new(), places: Vec::new(), rows: 0, classes }
     }
 
     /// Numbers in a row for each slot.
@@ -24,54 +36,60 @@ impl<T: Copy + Default> Table<T> {
         self.classes
     }
 
-    /// Slots that there is room for: a multiple of [`TILE`].
-    pub fn slots(&self) -> usize {
-        self.slots
-    }
-
     /// How many numbers there is room for.
     pub fn len(&self) -> usize {
-        self.rows.iter().map(Vec::len).sum()
+        self.rows * self.classes * self.blocks.len() * TILE
     }
 
-    /// Whether there is such a row.
-    pub fn has(&self, index: u32) -> bool {
-        self.rows.get(index as usize).is_some_and(|row| !row.is_empty())
+    /// Where in each of the [`Self::blocks`] an index has its tile of class 0, which those of the others
+    /// follow; None where there is no such row.
+    pub fn row(&self, index: u32) -> Option<usize> {
+        let place = self.places.get(index as usize).copied().filter(|&place| place != NONE);
+        place.map(|place| place as usize * self.classes)
     }
 
-    /// The numbers of one class, by slot; the row must be there.
-    pub fn row(&self, index: u32, class: usize) -> &[T] {
-        &self.rows[index as usize][class * self.slots..(class + 1) * self.slots]
+    /// The tiles of all rows and classes, one tile of slots after another.
+    pub fn blocks(&self) -> &[Vec<Tile<T>>] {
+        &self.blocks
     }
 
     /// One number; 0 where there is no such row.
     pub fn get(&self, index: u32, class: usize, slot: usize) -> T {
-        let row = self.rows.get(index as usize);
-        row.and_then(|row| row.get(class * self.slots + slot)).copied().unwrap_or_default()
+        self.row(index).map_or_else(T::default, |row| self.blocks[slot / TILE][row + class].0[slot % TILE])
     }
 
     /// One number, to be changed; its row is made if there is none.
     pub fn at(&mut self, index: u32, class: usize, slot: usize) -> &mut T {
+        let row = self.row(index).unwrap_or_else(|| self.new_row(index));
+        &mut self.blocks[slot / TILE][row + class].0[slot % TILE]
+    }
+
+    fn new_row(&mut self, index: u32) -> usize {
         let index = index as usize;
-        if index >= self.rows.len() {
-            self.rows.resize_with(index + 1, Vec::new);
+        if index >= self.places.len() {
+            self.places.resize(index + 1, NONE);
         }
-        let row = &mut self.rows[index];
-        if row.is_empty() {
-            *row = vec![T::default(); self.classes * self.slots];
+        self.places[index] = self.rows as u32;
+        self.rows += 1;
+        for block in &mut self.blocks {
+            block.resize(self.rows * self.classes, Tile([T::default(); TILE]));
         }
-        &mut row[class * self.slots + slot]
+        (self.rows - 1) * self.classes
     }
 
     /// Make room for as many classes and slots, not fewer than there are; what is new is 0.
     pub fn grow(&mut self, classes: usize, slots: usize) {
-        for row in self.rows.iter_mut().filter(|row| !row.is_empty()) {
-            let mut larger = vec![T::default(); classes * slots];
-            for (new, old) in larger.chunks_exact_mut(slots).zip(row.chunks_exact(self.slots)) {
-                new[..self.slots].copy_from_slice(old);
+        let empty = vec![Tile([T::default(); TILE]); self.rows * classes];
+        if classes > self.classes {
+            for block in &mut self.blocks {
+                let mut wider = empty.clone();
+                for (new, old) in wider.chunks_exact_mut(classes).zip(block.chunks_exact(self.classes)) {
+                    new[..self.classes].copy_from_slice(old);
+                }
+                *block = wider;
             }
-            *row = larger;
+            self.classes = classes;
         }
-        (self.classes, self.slots) = (classes, slots);
+        self.blocks.resize(slots.div_ceil(TILE), empty);
     }
 }
