@@ -122,7 +122,7 @@ class Run:
         """The lines to learn: all of a file, unless it is to be gone on with; a pipe always goes on."""
         plan, read = self._plan, file.read
         if plan.workers == 1:
-            read = self._stop.unless(read)
+            read = self._stop.unless(read, file.waits_for)
         taken = position_from(self.session.kept.get("input"), str(plan.model)) if plan.learn else None
         block, first = min(BLOCK, plan.checkpoint_every, plan.report_every or BLOCK), 1
         if plan.resume_input and self.session.resumed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -28,6 +29,8 @@ class StopSignal:
         self.number: int | None = None
         self._grace = grace
         self._waiting = False
+        #: Becomes readable when a signal comes.
+        self._alarm: int | None = None
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -35,21 +38,39 @@ class StopSignal:
         try:
             old = {s: signal.signal(s, self._handle) for s in (signal.SIGINT, signal.SIGTERM)}
         except ValueError:
-            old = {}
+            yield
+            return
+        self._alarm, rung = os.pipe()
+        os.set_blocking(rung, False)
+        before = signal.set_wakeup_fd(rung, warn_on_full_buffer=False)
         try:
             yield
         finally:
+            signal.set_wakeup_fd(before)
             for number, handler in old.items():
                 signal.signal(number, handler)
+            os.close(rung)
+            os.close(self._alarm)
+            self._alarm = None
 
     def has_come(self) -> bool:
         """Whether to stop."""
         return self.number is not None
 
-    def unless(self, wait: Callable[Given, Got]) -> Callable[Given, Got]:
+    def unless(
+        self, wait: Callable[Given, Got], waits_for: Callable[[], int | None] = lambda: None
+    ) -> Callable[Given, Got]:
         """``wait``, which raises InterruptedError once a signal has come.
 
         That is no end of input: what was read of a line that is not whole yet is no record.
+
+        Parameters
+        ----------
+        wait
+            What may wait.
+        waits_for
+            The descriptor that it will wait for, or None if that is none. A signal that comes when Python
+            has looked for one last, and before the system waits, would not wake a read.
         """
 
         def wait_unless_stopped(*args: Given.args, **kwargs: Given.kwargs) -> Got:
@@ -57,6 +78,9 @@ class StopSignal:
                 self._waiting = True
                 if self.has_come():
                     raise InterruptedError
+                descriptor = waits_for()
+                if descriptor is not None and self._alarm is not None:
+                    select.select([descriptor, self._alarm], [], [])
                 return wait(*args, **kwargs)
             finally:
                 self._waiting = False

@@ -89,6 +89,15 @@ class Input:
         except OSError as error:
             raise _unreadable(self.name, error) from error
 
+    def waits_for(self) -> int | None:
+        """The descriptor that the next ``read`` waits for, if there is nothing there yet.
+
+        None where it does not wait: a file, what is unpacked out of what was read before, or was unread.
+        """
+        if self._unread or not isinstance(self._file, io.FileIO) or self.is_file:
+            return None
+        return self._file.fileno()
+
     def unread(self, read: bytes) -> None:
         """Have bytes that were read last read again."""
         self._unread = read
