@@ -453,7 +453,7 @@ def test_a_mixture_is_its_experts_and_the_mixing_of_their_scores(kind: str) -> N
     assert (mixed.tobytes(), losses.tobytes()) == (expected.tobytes(), lost.tobytes())
     again = np.stack([each.scores(block_of(rows)) for each in alone])
     assert mixture.scores(block_of(rows)).tobytes() == said(mixing, again).tobytes()
-    assert (mixture.steps, mixture.classes, mixture.weights.shape) == (400, mixed.shape[1], (4,))
+    assert (mixture.steps, mixture.classes, mixture.arrays()["shares"].shape) == (400, mixed.shape[1], (4,))
 
 
 @pytest.mark.parametrize("kind", ["two", "several", "number"])
@@ -482,7 +482,7 @@ def test_a_third_class_and_a_new_beginning() -> None:
     np.testing.assert_allclose(after[:, 1] - after[:, 0], before, atol=0.1)
     mixture.run(block, np.arange(400) % 3.0, np.ones(400))
     mixture.restart(7)
-    assert (mixture.steps, mixture.classes, mixture.weights.tolist()) == (7, 1, [0.25] * 4)
+    assert (mixture.steps, mixture.classes, mixture.arrays()["shares"].tolist()) == (7, 1, [0.25] * 4)
     assert list(mixture.summary()["experts"]) == ["order 1", "order 2", "order 3", "blend"]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 from typing import Any
 
 import numpy as np
 import pytest
 from river import datasets, evaluate, metrics
 
+import streamkarma
 from streamkarma import ExplicitKARMAClassifier, ExplicitKARMARegressor
 from streamkarma.baselines import mcar_test
 from streamkarma.errors import UsageError
@@ -20,6 +22,10 @@ def test_public_names_are_listed_and_there(name: str) -> None:
     module = importlib.import_module(name)
     assert set(module.__all__) <= set(dir(module))
     assert all(getattr(module, each) is not None for each in dir(module))
+
+
+def test_the_engine_has_the_version_of_the_package() -> None:
+    assert importlib.metadata.version("streamkarma") == streamkarma.__version__
 
 
 def test_a_test_for_mcar_is_shown_in_a_line() -> None:

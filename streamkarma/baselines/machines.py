@@ -32,10 +32,6 @@ FEW = 500
 KINDS = ("svm", "crammer-singer", "rbf-svm", "logistic", "ridge", "rbf-ridge",
          "gram-svm", "gram-crammer-singer", "gram-ridge")  # fmt: skip
 
-#: What there may be besides w: b, free; a constant among the features, weighed like any other [H];
-#: or nothing ([D]'s kernel ridge regression).
-INTERCEPTS = ("free", "feature", "none")
-
 
 Kernel = TypeVar("Kernel", bound=Hashable)
 
@@ -120,9 +116,9 @@ class Machine:
     width
         Of the RBF kernel, above 0; None for 1 / (columns · variance of all values).
     intercept
-        ``"free"``, ``"feature"`` or ``"none"``. A constant feature is added to columns, which are
-        then divided by the root of their mean squared norm, as batch KARMA's kernel is; a kernel
-        matrix has to hold it already.
+        ``"free"``: b, which is not weighed; or ``"feature"``: a constant feature, weighed like any
+        other [H]. It is added to columns, which are then divided by the root of their mean squared
+        norm, as batch KARMA's kernel is; a kernel matrix has to hold it already.
     """
 
     def __init__(self, kind: str, C: float = 1.0, width: float | None = None,

@@ -88,7 +88,6 @@ class Explicit(Core):
             raise UsageError(f"the explicit form has gamma 1, 2 or 3, not {gamma!r}")
         _check_bits(table_bits)
         self.gamma, self.normalize, self.step, self.table_bits = gamma, bool(normalize), step, table_bits
-        super().__init__()
 
     def make(self) -> _engine.Learner:
         return _engine.explicit(self.gamma, self.normalize, self.step, self.table_bits)
@@ -109,7 +108,6 @@ class Products(Core):
     def __init__(self, step: Step, table_bits: int) -> None:
         _check_bits(table_bits)
         self.step, self.table_bits = step, table_bits
-        super().__init__()
 
     def make(self) -> _engine.Learner:
         return _engine.products(self.step, self.table_bits)

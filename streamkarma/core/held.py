@@ -1,4 +1,4 @@
-"""Values that compiled code finds at an address, and compiled functions that are called by theirs.
+"""Values that compiled code finds at an address.
 
 To take an array from Python costs a compiled function some 0.05 µs, and to find out what types its
 arguments have several µs for tuples of arrays. For a block of events that is nothing; for one event
@@ -27,7 +27,6 @@ _native: Any = NativeValue
 _unbox: Any = unbox
 _typeof: Any = numba.typeof
 _unpacked: Any = cgutils.unpack_tuple
-_unlikely: Any = cgutils.if_unlikely
 _null: Any = cgutils.get_null_value
 _target: Any = cpu_target
 
@@ -81,15 +80,6 @@ class Held:
         _store(state, self.address)
 
 
-def address_of(function: Callable[..., int], held: Held) -> int:
-    """Where a compiled function of a ``Held`` is, for ``call``."""
-    dispatcher: Any = function
-    dispatcher.compile((held.kind,))
-    result = dispatcher.overloads[held.kind,]
-    address: int = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
-    return address
-
-
 def entry(function: Callable[..., Any], *kinds: Any) -> Callable[..., Any]:
     """A compiled function for arguments of just these types.
 
@@ -115,22 +105,6 @@ def _pointed(_: Any, thing: Any) -> Any:
 
 
 @intrinsic
-def _called(_: Any, function: Any, lent: Any) -> Any:
-    integer = numba.types.int64
-
-    def generate(context: Any, builder: Any, __: Any, values: Any) -> Any:
-        convention = context.call_conv
-        kind = convention.get_function_type(integer, (integer,)).as_pointer()
-        pointer = builder.inttoptr(values[0], kind)
-        status, result = convention.call_function(builder, pointer, integer, (integer,), values[1:])
-        with _unlikely(builder, status.is_error):
-            convention.return_status_propagate(builder, status)
-        return result
-
-    return integer(integer, integer), generate
-
-
-@intrinsic
 def _stored(_: Any, state: Any, address: Any) -> Any:
     def lent(context: Any, builder: Any, kind: Any, value: Any) -> Any:
         # Without its owner: arrays do not count who uses them, which takes as long as a pass over them.
@@ -152,11 +126,9 @@ def _stored(_: Any, state: Any, address: Any) -> Any:
     return numba.types.void(state, address), generate
 
 
-#: In compiled code: the tuple at an address, where an ``Object`` is, and what the function at an address
-#: makes of another.
+#: In compiled code: the tuple at an address, and where an ``Object`` is.
 borrowed: Any = _borrowed
 pointer: Any = _pointed
-call: Any = _called
 _store_at: Any = _stored
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -14,8 +15,8 @@ from streamkarma.events.block import Block
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 
-#: More than any attribute or coordinate.
-_ANY = 1 << 31
+#: More than any attribute or coordinate: a bound for states that come from a learner itself.
+ANY = 1 << 31
 
 
 class Core(ABC):
@@ -27,8 +28,10 @@ class Core(ABC):
     #: How many models from elsewhere there are, whose scores are to be handed to ``run``.
     others = 0
 
-    def __init__(self) -> None:
-        self.engine = self.make()
+    @cached_property
+    def engine(self) -> _engine.Learner:
+        """The learner itself, made when it is first used: an expert of a mixture gives its settings only."""
+        return self.make()
 
     @abstractmethod
     def make(self) -> _engine.Learner:
@@ -36,12 +39,12 @@ class Core(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         settings = {name: value for name, value in self.__dict__.items() if name != "engine"}
-        return {"settings": settings, "arrays": self.arrays()}
+        return {"settings": settings, "arrays": self.arrays() if "engine" in self.__dict__ else None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state["settings"])
-        self.engine = self.make()
-        self.restore(state["arrays"], _ANY, _ANY)
+        if state["arrays"] is not None:
+            self.restore(state["arrays"], ANY, ANY)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         copied = type(self).__new__(type(self))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamkarma import _engine
-from streamkarma.core.learning import Core, Floats
+from streamkarma.core.learning import Core
 
 
 class Mixture(Core):
@@ -50,7 +50,7 @@ class Mixture(Core):
     >>> event = Block(np.array([0, 2]), np.int32([0, 1]), np.int32([0, 1]), np.array([1.0, 2.0]))
     >>> for _ in range(50):
     ...     scores, losses = mixture.run(event, np.array([1.0]), np.array([1.0]))
-    >>> bool(mixture.scores(event)[0, 0] > 2), mixture.steps, len(mixture.weights)
+    >>> bool(mixture.scores(event)[0, 0] > 2), mixture.steps, len(mixture.arrays()["shares"])
     (True, 50, 3)
     """
 
@@ -58,16 +58,10 @@ class Mixture(Core):
                  forget: float = 0.0) -> None:  # fmt: skip
         self.experts = dict(experts)
         self.regression, self.others, self.forget = regression, others, forget
-        super().__init__()
 
     def make(self) -> _engine.Learner:
         experts = [(name, expert.make()) for name, expert in self.experts.items()]
         return _engine.mixture(experts, self.others, self.regression, self.forget)
-
-    @property
-    def weights(self) -> Floats:
-        """Bayes weights: the experts', those of models from elsewhere, and the blend's."""
-        return self.arrays()["shares"]
 
 
 class Calibrated(Core):
@@ -83,7 +77,6 @@ class Calibrated(Core):
 
     def __init__(self, expert: Core, forget: float) -> None:
         self.expert, self.forget = expert, forget
-        super().__init__()
 
     def make(self) -> _engine.Learner:
         return _engine.calibrated(self.expert.make(), self.forget)

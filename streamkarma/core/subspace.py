@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma import _engine
-from streamkarma.core.learning import Arrays, Core
+from streamkarma.core.learning import ANY, Arrays, Core
 from streamkarma.events.block import Block
 
 
@@ -74,7 +74,6 @@ class Subspace(Core):
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        super().__init__()
 
     def make(self) -> _engine.Learner:
         return _engine.subspace(**self.settings._asdict())
@@ -108,7 +107,7 @@ class Completion:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["settings"])  # type: ignore[misc]  # the settings are all there is
-        self.engine.restore(state["arrays"], 1 << 31, 1 << 31)
+        self.engine.restore(state["arrays"], ANY, ANY)
 
     def observe(self, block: Block) -> None:
         """Learn the subspace from events."""

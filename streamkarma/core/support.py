@@ -100,7 +100,6 @@ class SupportVectors(Core):
 
     def __init__(self, rule: Rule, average: bool) -> None:
         self.rule, self.average = rule, average
-        super().__init__()
 
     def make(self) -> _engine.Learner:
         return _engine.support_vectors(**self.rule._asdict(), average=self.average)

@@ -43,7 +43,7 @@ class Learner:
     Parameters
     ----------
     core
-        What learns; None for one that is never run.
+        What learns.
     scale, max_attributes, max_coordinates, max_name_bytes, forget
         As in the estimators.
     """

@@ -202,6 +202,7 @@ class SubspaceImputer(base.Transformer):
         settings = _settings(self, regression=False)
         self._completion = Completion(settings)
         bounds = check_bounds(max_attributes, max_coordinates, max_name_bytes)
+        # For its names and statistics alone: what it would learn with is never run.
         self._learner = Learner(Subspace(settings), True, *bounds, forget)
 
     def learn_one(self, x: Record) -> None:

@@ -38,7 +38,7 @@ pub fn use_threads(threads: usize) {
 /// A mixture of experts, with the interface of each of them.
 ///
 /// Models from elsewhere may take part: their scores are in [`Lesson::others`], and come after the experts'
-/// own. One that is missing there says 0.
+/// own, as many as the mixture was made for.
 ///
 /// In the mixing, not for the experts, an event counts 1 / (1 + delay) times. Labels that come late come in
 /// bunches that have much in common; experts that have learned the first of a bunch look wise on the others,
@@ -84,8 +84,9 @@ impl Mixture {
         })
     }
 
-    /// Let so many experts run at the same time; what comes out does not depend on it.
-    pub fn set_threads(&mut self, threads: usize) {
+    /// Let so many experts run at the same time.
+    #[cfg(test)]
+    fn set_threads(&mut self, threads: usize) {
         self.threads = threads.max(1);
     }
 
