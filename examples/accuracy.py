@@ -73,10 +73,8 @@ def karma_chances(model: Any, todo: Iterator[Step]) -> Floats:
     """Probabilities of True by a model of streamkarma, through blocks of events."""
     chances = []
     while part := list(islice(todo, BLOCK)):
-        batch = model.batch()
-        for step in part:
-            batch.append(step.x, learned=step.y is not None)
-        judged = model.run(batch, [step.y for step in part], [1.0] * len(part))
+        events = model.read([step.x for step in part], [step.y is not None for step in part])
+        judged = model.run(events, [step.y for step in part], [1.0] * len(part))
         chances.append(probabilities(judged.scores, 2)[[step.asked for step in part], 1])
     return np.concatenate(chances)
 

@@ -12,13 +12,29 @@ _Floats = NDArray[np.float64]
 _Marks = NDArray[np.bool_]
 _Arrays = dict[str, NDArray[Any]]
 
-_Raw = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], _Floats]
+_Ints = NDArray[np.int64]
+_Entry = tuple[Any, str | None]
+
+class Encoded:
+    """Events that were encoded, one after another; readers put more behind them."""
+
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def sizes(self) -> _Ints:
+        """Shape (T,): how many attributes each event has, the constant apart."""
+
+    @property
+    def block(self) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats]:
+        """The parts of a ``Block``."""
 
 class Encoder:
-    """Names and running statistics: from dicts, tables or lines of JSON to encoded events.
+    """The one way in: from names and values to what learners see.
 
-    ``encode_dicts`` and ``encode_table`` return the block, its values before they were scaled, and number
-    and message of the first record that is no event, if there is one.
+    It knows the names and categories so far, at most ``max_attributes`` and ``max_coordinates``, none
+    longer than ``max_name_bytes`` of UTF-8 and all together no longer than ``all_bytes``, and, with
+    ``scale``, the running mean and deviation of every number over about ``longest`` values. Events that
+    are not learned leave no trace. RecordError is raised for what is no event.
     """
 
     def __init__(
@@ -30,15 +46,20 @@ class Encoder:
         longest: float,
         all_bytes: int = ...,
     ) -> None: ...
-    def encode_dicts(
-        self, records: list[Any], learned: list[bool]
-    ) -> tuple[_Raw, _Floats, tuple[int, str] | None]: ...
-    def encode_table(
-        self, names: list[Any], table: _Floats, learned: list[bool]
-    ) -> tuple[_Raw, _Floats, tuple[int, str] | None]: ...
-    def encode_lines(
-        self, text: bytes, begin: int, most: int, roles: dict[str, int], labels: Any, learn: bool
-    ) -> tuple[Any, ...]: ...
+    def read_dicts(self, records: list[Any], learned: list[bool], into: Encoded) -> None:
+        """Encode all records or, if one is no event, none."""
+
+    def read_table(self, names: list[Any], table: _Floats, learned: list[bool], into: Encoded) -> None:
+        """Encode all rows of a table, shape (T, names), NaN for what is missing."""
+
+    def step(
+        self, record: Any, label: float, weight: float, learner: Learner, waiting: LabelDelay | None
+    ) -> list[float]:
+        """Predict, then learn, one event with a learner; its scores from before."""
+
+    def check(self, record: Any) -> None: ...
+    @property
+    def attributes(self) -> list[Any]: ...
     @property
     def attribute_count(self) -> int: ...
     @property
@@ -46,16 +67,67 @@ class Encoder:
     @property
     def owners(self) -> NDArray[np.int32]: ...
     @property
-    def numbers(self) -> _Marks: ...
-    @property
     def ignored(self) -> int: ...
     def ignore(self, name: Any, category: str | None) -> None: ...
     def news(self) -> list[str]: ...
-    def describe(self, coordinate: int) -> tuple[Any, str | None]: ...
-    def entries(self) -> list[tuple[Any, str | None]]: ...
+    def describe(self, coordinate: int) -> _Entry: ...
+    def entries(self) -> list[_Entry]: ...
     def moments(self) -> _Floats: ...
     def mean_and_deviation(self, coordinate: int) -> tuple[float, float]: ...
-    def restore(self, entries: list[tuple[Any, str | None]], ignored: int, moments: _Floats) -> None: ...
+    def restore(self, entries: list[_Entry], ignored: int, moments: _Floats) -> None: ...
+
+class Lines:
+    """What a ``LineReader`` found.
+
+    Attributes
+    ----------
+    events, lines
+        T events, and which of the lines each was, shape (T,).
+    labels, kinds, weights
+        Shape (T,); labels and kinds as in a ``LabelColumn``.
+    kept
+        By place, the JSON of what is handed on of each event, ``null`` where there is nothing.
+    rejected
+        Of each line that is no event its number, where in the text it begins and ends, and why.
+    count, end
+        How many lines were read, and where in the text the next one begins.
+    unknown
+        The JSON of the label, if the next line has one that is not known; else None.
+    """
+
+    events: Encoded
+    lines: _Ints
+    labels: _Floats
+    kinds: NDArray[np.int32]
+    weights: _Floats
+    kept: list[list[bytes]]
+    rejected: list[tuple[int, int, int, str]]
+    count: int
+    end: int
+    unknown: str | None
+
+class LineReader:
+    """Reads lines of JSON, each ended by a newline.
+
+    ``roles`` says what names are that are no attributes: see ``sources.lines``. Without ``learn`` nothing
+    is learned; with ``strict`` reading ends behind the first line that is no event.
+    """
+
+    def __init__(self, roles: dict[str, int], learn: bool, strict: bool) -> None: ...
+    def know(self, labels: list[Any] | float) -> None:
+        """Take the classes that are known, or the largest number of a regression."""
+
+    def read(self, encoder: Encoder, text: bytes, begin: int, most: int, given: bool | None = None) -> Lines:
+        """Read up to ``most`` events; if ``given`` says whether there is a label, any is taken."""
+
+def parse(text: bytes) -> dict[str, Any]:
+    """An object of JSON, in which NaN is None; RecordError if it is none."""
+
+def write_rows(names: list[bytes], columns: list[Any]) -> bytes:
+    """Objects of JSON, a line each; see ``sinks.rows``."""
+
+def add_outer_products(matrix: _Floats, rows: _Floats, weights: _Floats) -> None:
+    """Add ``w v v'`` to a matrix, shape (k, k), for each row v of shape (n, k), one after another."""
 
 class Learner:
     """A learner: blocks of encoded events in, scores out; see ``core.learning.Core``."""
@@ -66,15 +138,13 @@ class Learner:
     def steps(self) -> int: ...
     def run(
         self,
-        block: Block,
+        events: Block | Encoded,
         labels: _Floats,
         weights: _Floats,
         delays: _Floats | None = None,
         others: _Floats | None = None,
+        part: tuple[int, int] | None = None,
     ) -> tuple[_Floats, _Floats]: ...
-    def step(self, block: Block, label: float, weight: float, delay: float, scores: _Floats) -> float:
-        """Predict, then learn, one event; writes its scores, returns the logistic function of the first."""
-
     def widen(self, classes: int) -> None: ...
     def restart(self, steps: int) -> None: ...
     def summary(self) -> dict[str, Any]: ...
@@ -105,8 +175,8 @@ class Subspace:
     def __init__(
         self, shrink: float = 5.0, forget: float = 0.0, max_rank_dim: int = 64, rank: int = 16
     ) -> None: ...
-    def observe(self, block: Block) -> None: ...
-    def completed(self, block: Block) -> _Floats: ...
+    def observe(self, events: Block | Encoded) -> None: ...
+    def completed(self, events: Block | Encoded) -> _Floats: ...
     def arrays(self) -> _Arrays: ...
     def restore(self, arrays: _Arrays, attributes: int, coordinates: int) -> None: ...
 
@@ -114,7 +184,7 @@ class LabelDelay:
     """Events that wait for their label; see ``core.waiting.Waiting``."""
 
     def __init__(self) -> None: ...
-    def delays(self, raw: Block, learned: _Marks, asked: _Marks) -> _Floats: ...
+    def delays(self, events: Block | Encoded, learned: _Marks, asked: _Marks) -> _Floats: ...
     def ask(self, key: int) -> None: ...
     def arrays(self) -> _Arrays: ...
     def restore(self, arrays: _Arrays) -> None: ...
@@ -176,10 +246,21 @@ def losses(code: int, scores: _Floats, labels: _Floats) -> _Floats:
 def multiclass_loss(code: int, scores: _Floats, label: int) -> float:
     """The loss of the scores of all classes."""
 
+def logistic(score: float) -> float: ...
 def logistics(scores: _Floats) -> _Floats:
     """The logistic function of each score."""
 
-def encode_targets(
-    targets: _Floats, weights: _Floats, row: _Floats, scale: bool, longest: float
-) -> tuple[_Floats, _Floats, _Floats, _Floats]:
-    """Targets of a regression in standard units, their centres and spreads, and the new statistics."""
+class Target:
+    """What is known of the targets of a regression, by which they are standardised."""
+
+    def __init__(self, scale: bool, longest: float) -> None: ...
+    def encode(self, targets: _Floats, weights: _Floats) -> tuple[_Floats, _Floats, _Floats]:
+        """Targets in standard units (NaN for none), and centre and spread before each of them."""
+
+    def encode_one(self, target: float, weight: float) -> tuple[float, float, float]: ...
+    def repeat(self, target: float, times: int) -> None:
+        """Take in a target that came so many times."""
+
+    @property
+    def row(self) -> _Floats: ...
+    def restore(self, row: _Floats) -> None: ...

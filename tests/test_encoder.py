@@ -1,8 +1,10 @@
-"""The engine's encoder, which is to become the one way in, gives the bits of today's."""
+"""The encoder against a few lines that say what it does, and its three readers against each other."""
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from typing import Any
 
 import numpy as np
@@ -10,110 +12,184 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkarma._engine import Encoder
-from streamkarma.core.moments import encode
-from streamkarma.core.scale import nothing
+from streamkarma._engine import Encoded, Encoder, LineReader, parse
 from streamkarma.errors import RecordError
-from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
-from streamkarma.events.vocabulary import Vocabulary
+from streamkarma.events.flatten import flatten
+from tests.encoding import encoded, encoder
 
-BOUNDS = {"max_attributes": 7, "max_coordinates": 12, "max_name_bytes": 9}
-
-values = st.one_of(
-    st.floats(-1e3, 1e3), st.integers(-5, 5), st.booleans(), st.none(), st.just(float("nan")),
-    st.sampled_from([1e8, -9999.0, "red", "blue", "1.5", "02139", "", "a long category", 10**30]),
-)  # fmt: skip
-bad = st.sampled_from([float("inf"), b"bytes", 1j, 10**400])
-names = st.sampled_from(["a", "b", "c", "kind", "d.e", "é", "a long name", "x1", "x2"])
+numbers = st.one_of(st.floats(-1e3, 1e3), st.integers(-5, 5), st.booleans(), st.sampled_from([1e8, 10**30]))
+categories = st.sampled_from(["red", "blue", "02139", "", "ein längerer"])
+missing = st.sampled_from([None, float("nan")])
+names = st.sampled_from(["a", "b", "c", "kind", "d.e", "é", "x1", "x2"])
 nested = st.recursive(
-    values, lambda inner: st.dictionaries(names, inner, max_size=3) | st.lists(inner, max_size=3)
+    numbers | categories | missing,
+    lambda inner: st.dictionaries(names, inner, max_size=3) | st.lists(inner, max_size=3),
 )
 records = st.dictionaries(names, nested, max_size=6)
-streams = st.lists(st.tuples(st.lists(st.tuples(records, st.booleans()), max_size=5)), max_size=6)
+streams = st.lists(st.tuples(records, st.booleans()), max_size=12)
 
 
-class Today:
-    """Vocabulary, Batch and encode together."""
+def is_event(record: Any) -> bool:
+    try:
+        flatten(record)
+    except RecordError:
+        return False
+    return True
+
+
+class Reference:
+    """Names and categories in the order of their text get indices when they are first learned."""
 
     def __init__(self) -> None:
-        self.vocabulary, self.moments = Vocabulary(**BOUNDS), nothing(1)
+        self.attributes: list[str] = []
+        self.entries: list[tuple[str, str | None]] = []
 
-    def encode(self, events: list[Any], learned: list[bool]) -> tuple[Block, tuple[int, str] | None]:
-        batch, fault = Batch(self.vocabulary, True), None
-        for number, (event, is_learned) in enumerate(zip(events, learned, strict=True)):
-            try:
-                batch.append(event, is_learned)
-            except RecordError as error:
-                fault = number, str(error)
-                break
-        missing = self.vocabulary.coordinate_count - len(self.moments)
-        self.moments = np.concatenate([self.moments, nothing(max(missing, 0))])
-        marks = np.array(learned[: len(batch)], np.bool_)
-        return encode(batch.block(), self.vocabulary.numbers, self.moments, marks, True, True, np.inf), fault
-
-
-def same(today: Today, encoder: Encoder) -> None:
-    vocabulary = today.vocabulary
-    assert encoder.entries() == vocabulary.entries()
-    assert encoder.ignored == vocabulary.ignored
-    assert encoder.moments().tobytes() == today.moments.tobytes()
-    assert encoder.owners.tolist() == vocabulary.owners.tolist()
-    assert encoder.numbers.tolist() == vocabulary.numbers.tolist()
-    assert encoder.news() == vocabulary.news()
+    def encode(self, record: Any, learned: bool) -> list[tuple[int, float]]:
+        there = {
+            (name, value if isinstance(value, str) else None): 1.0 if isinstance(value, str) else float(value)
+            for name, value in flatten(record).items()
+            if value is not None and value == value
+        }
+        for name, category in sorted(there, key=lambda entry: (entry[0], entry[1] or "")):
+            if learned and (name, category) not in self.entries:
+                self.attributes += [name] if name not in self.attributes else []
+                self.entries.append((name, category))
+        known = [entry for entry in there if entry in self.entries]
+        known.sort(key=lambda entry: self.attributes.index(entry[0]))
+        return [(1 + self.entries.index(entry), there[entry]) for entry in known]
 
 
 @settings(deadline=None, max_examples=150)
-@given(streams, st.none() | bad)
-def test_dicts_give_the_bits_of_today(stream: list[Any], spoiler: Any) -> None:
-    today, encoder = Today(), Encoder(**BOUNDS, scale=True, longest=np.inf)
-    for (events,) in stream:
-        given_records, learned = [event for event, _ in events], [is_learned for _, is_learned in events]
-        if spoiler is not None and given_records:
-            given_records[-1] = {**given_records[-1], "a": spoiler}
-        block, fault = today.encode(given_records, learned)
-        found, _, found_fault = encoder.encode_dicts(given_records, learned)
-        assert found_fault == fault
-        assert [array.tobytes() for array in found] == [array.tobytes() for array in block]
-        same(today, encoder)
+@given(streams)
+def test_names_are_places_and_values_their_own(stream: list[Any]) -> None:
+    by, reference = encoder(), Reference()
+    for record, learned in stream:
+        if not is_event(record):
+            with pytest.raises(RecordError, match="occurs twice once nested names are joined"):
+                encoded(by, [record], learned)
+            continue
+        expected = reference.encode(record, learned)
+        block = encoded(by, [record], learned)
+        stored = block.coordinates < 1 << 30
+        assert list(zip(block.coordinates[stored], block.values[stored], strict=True)) == [
+            (0, 1.0),
+            *expected,
+        ]
+        assert (np.diff(block.attributes) > 0).all()
+        assert by.entries() == reference.entries
+        assert by.attributes == reference.attributes
+
+
+@settings(deadline=None, max_examples=60)
+@given(streams)
+def test_events_at_once_are_events_one_by_one(stream: list[Any]) -> None:
+    stream = [(record, learned) for record, learned in stream if is_event(record)]
+    one, other = encoder(scale=True), encoder(scale=True)
+    at_once = encoded(one, [record for record, _ in stream], [learned for _, learned in stream])
+    in_turn = [encoded(other, [record], learned).values for record, learned in stream]
+    assert at_once.values.tobytes() == np.concatenate([np.zeros(0), *in_turn]).tobytes()
+    assert one.moments().tobytes() == other.moments().tobytes()
 
 
 def test_a_table_is_its_rows() -> None:
     rng = np.random.default_rng(0)
     table = rng.standard_normal((50, 3))
     table[rng.random(table.shape) < 0.4] = np.nan
-    rows = [{name: value for name, value in zip("abc", row, strict=True) if value == value}
-            for row in table.tolist()]  # fmt: skip
+    rows = [
+        {name: value for name, value in zip("abc", row, strict=True) if value == value}
+        for row in table.tolist()
+    ]
     learned = (rng.random(50) < 0.7).tolist()
-    one, other = (Encoder(**BOUNDS, scale=True, longest=np.inf) for _ in range(2))
-    found, _, _ = one.encode_table(list("abc"), table, learned)
-    expected, _, _ = other.encode_dicts(rows, learned)
-    assert [array.tobytes() for array in found] == [array.tobytes() for array in expected]
+    one, other = encoder(scale=True), encoder(scale=True)
+    events = Encoded()
+    one.read_table(list("abc"), table, learned, events)
+    expected = encoded(other, rows, learned)
+    assert [array.tobytes() for array in events.block] == [array.tobytes() for array in expected]
+    assert one.moments().tobytes() == other.moments().tobytes()
+    table[7, 1] = np.inf
+    with pytest.raises(RecordError, match="attribute 'b' is infinite"):
+        one.read_table(list("abc"), table, learned, events)
+    assert len(events) == 50
     assert one.moments().tobytes() == other.moments().tobytes()
 
 
-@settings(deadline=None, max_examples=60)
-@given(
-    st.lists(
-        st.dictionaries(names, st.floats(-1e3, 1e3) | st.sampled_from(["red", "7", "", None]), max_size=5)
-    )
-)
+@settings(deadline=None, max_examples=150)
+@given(st.lists(records.filter(is_event), max_size=5))
 def test_lines_of_json_are_their_dicts(events: list[dict[str, Any]]) -> None:
     text = "".join(json.dumps({**event, "y": t % 2}) + "\n" for t, event in enumerate(events)).encode()
-    one, other = (Encoder(**BOUNDS, scale=True, longest=np.inf) for _ in range(2))
-    block, _, lines, *_, stop = one.encode_lines(text, 0, 1000, {"y": -1}, [0, 1], True)
-    expected, _, _ = other.encode_dicts(events, [True] * len(events))
-    assert stop is None
-    assert len(lines) == len(events)
-    assert [array.tobytes() for array in block] == [array.tobytes() for array in expected]
+    one, other = encoder(scale=True), encoder(scale=True)
+    reader = LineReader({"y": -1}, learn=True, strict=False)
+    reader.know([0, 1])
+    lines = reader.read(one, text, 0, 1000)
+    assert (lines.unknown, lines.rejected, lines.count, lines.end) == (None, [], len(events), len(text))
+    expected = encoded(other, events)
+    assert [array.tobytes() for array in lines.events.block] == [array.tobytes() for array in expected]
     same_state = one.entries(), one.moments().tobytes(), one.ignored
     assert same_state == (other.entries(), other.moments().tobytes(), other.ignored)
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text("abc\"\\é"), inner),
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.text('abc"\\é'), values), st.booleans())
+def test_parsing_is_that_of_python(record: dict[str, Any], ascii_only: bool) -> None:
+    parsed = parse(json.dumps(record, ensure_ascii=ascii_only).encode())
+    assert parsed == record
+    assert repr(parsed) == repr(record)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"[1]", "an array, where an object is expected"),
+        (b'"a"', "a string, where an object is expected"),
+        (b'{"a": Infinity}', "holds an infinite number"),
+        (b'{"a": 1e999}', "holds an infinite number"),
+        (b'{"a": 1', "not JSON"),
+        (b'{"a": "\xff"}', "not JSON"),
+        (b"{" * 500, "not JSON"),
+        (b'{"a":' + b"[" * 500 + b"]" * 500 + b"}", "not JSON: recursion limit exceeded"),
+    ],
+)
+def test_what_is_no_object_is_refused(text: bytes, reason: str) -> None:
+    with pytest.raises(RecordError, match=reason):
+        parse(text)
+
+
+def test_nan_is_missing_and_of_equal_names_the_last_counts() -> None:
+    assert parse(b'{"a": NaN, "b": "NaN", "c": 1, "c": 2}') == {"a": None, "b": "NaN", "c": 2}
+
+
+def test_copies_and_pickles_go_their_own_way() -> None:
+    by = encoder(scale=True, max_attributes=3)
+    encoded(by, [{"a": 1.0, ("b", 7): "x", "c": 3.0}, {"a": 2.0}])
+    for other in (copy.deepcopy(by), pickle.loads(pickle.dumps(by))):
+        assert (other.entries(), other.ignored) == (by.entries(), by.ignored)
+        assert other.moments().tobytes() == by.moments().tobytes()
+        before = by.moments().tobytes()
+        block = encoded(other, [{"a": 4.0, ("b", 7): "y"}])
+        assert block.attributes.tolist() == [0, 1, 2]
+        assert by.moments().tobytes() == before
 
 
 @pytest.mark.parametrize(
     "entries", [[("a", None), ("a", None)], [(b"a", None)], [("a", 7)], [("a long name", None)]]
 )
 def test_names_that_cannot_be_are_refused(entries: list[Any]) -> None:
-    encoder = Encoder(**BOUNDS, scale=True, longest=np.inf)
+    by = encoder(max_name_bytes=9)
     with pytest.raises((ValueError, TypeError)):
-        encoder.restore(entries, 0, nothing(len(entries) + 1))
+        by.restore(entries, 0, np.zeros((len(entries) + 1, encoder().moments().shape[1])))
+    assert by.entries() == []
+
+
+def test_events_of_one_encoder_are_a_block() -> None:
+    events = Encoded()
+    by = Encoder(9, 9, 9, False, np.inf)
+    by.read_dicts([{"a": 2.0}, {}], [True, True], events)
+    assert (len(events), events.sizes.tolist()) == (2, [1, 0])
+    assert Block(*events.block).starts.tolist() == [0, 2, 3]

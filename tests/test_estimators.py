@@ -148,14 +148,6 @@ def test_many_before_anything_was_learned() -> None:
     assert KARMARegressor().predict_many(frame).tolist() == [0.0, 0.0]
 
 
-def test_an_event_appended_as_not_learned_is_not_learned() -> None:
-    model = KARMAClassifier()
-    batch = model.batch()
-    batch.append({"new": 1.0}, learned=False)
-    with pytest.raises(ValueError, match="appended as one that is not"):
-        model.run(batch, [True], [1.0])
-
-
 def test_weights() -> None:
     stream = phishing(events=100)
     plain, weighed, doubled = KARMAClassifier(), KARMAClassifier(), KARMAClassifier()
@@ -201,10 +193,9 @@ def test_a_new_name_does_not_move_the_score_it_is_learned_with() -> None:
     for x, y in phishing(events=50):
         model.learn_one(x, y)
     event = {**phishing(events=51)[50][0], "zz": 5.0, "aa": "x"}
-    batch = model.batch()
-    batch.append(event, learned=True)
+    events = copy.deepcopy(model).read([event], [True])
     before = model.decision_one(event)
-    assert model.run(batch, [True], [1.0]).scores[0, 0] == before
+    assert model.run(events, [True], [1.0]).scores[0, 0] == before
 
 
 def test_scaling_by_river_or_not_at_all() -> None:
@@ -303,9 +294,8 @@ def test_losses_of_a_regression_are_in_the_targets_unit() -> None:
         for y in (10.0, 20.0):
             model.learn_one({"a": 1.0}, y)
         said = model.predict_one({"a": 1.0})
-        batch = model.batch()
-        batch.append({"a": 1.0}, learned=False)
-        assert model.run(batch, [said + 5.0], [0.0]).losses[0] == pytest.approx(expected)
+        events = model.read([{"a": 1.0}], [False])
+        assert model.run(events, [said + 5.0], [0.0]).losses[0] == pytest.approx(expected)
 
 
 def test_events_with_nothing_observed() -> None:

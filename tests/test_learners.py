@@ -71,11 +71,10 @@ def events(task: Any, count: int, seed: int = 100) -> list[Event]:
 
 
 def in_one_run(model: Any, stream: list[Event], weights: list[float] | None = None) -> Any:
-    batch = model.batch()
     weights = weights or [1.0] * len(stream)
-    for (x, y), weight in zip(stream, weights, strict=True):
-        batch.append(x, learned=y is not None and weight > 0.0)
-    return model.run(batch, [y if y is None else model.check_label(y) for _, y in stream], weights)
+    learned = [y is not None and w > 0.0 for (_, y), w in zip(stream, weights, strict=True)]
+    events = model.read([x for x, _ in stream], learned)
+    return model.run(events, [y if y is None else model.check_label(y) for _, y in stream], weights)
 
 
 def said(model: Any, x: dict[str, Any]) -> Any:

@@ -11,21 +11,16 @@ import pytest
 from streamkarma import ExplicitKARMAClassifier, KARMAClassifier, SubspaceImputer, load, save
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learners import KINDS
-from streamkarma.events import vocabulary as bounds
 from streamkarma.events.flatten import flatten
 from streamkarma.events.labels import Labels
-from streamkarma.events.vocabulary import Vocabulary
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.run import Run, describe
 from tests.conftest import Program
+from tests.encoding import encoded, encoder, items
 
 LONG = "x" * 1025
 #: 1,023 and 1,026 bytes in 341 and 342 characters.
 WIDE, TOO_WIDE = "語" * 341, "語" * 342
-
-
-def vocabulary(**more: int) -> Vocabulary:
-    return Vocabulary(**{"max_attributes": 100, "max_coordinates": 100, **more})
 
 
 @pytest.mark.parametrize(
@@ -33,40 +28,39 @@ def vocabulary(**more: int) -> Vocabulary:
 )
 def test_a_name_and_a_category_have_so_many_bytes(name: str, fits: bool) -> None:
     for record in ({name: 1.0}, {"a": name}):
-        v = vocabulary()
-        assert len(v.peek(record, scale=True)) == fits
-        assert len(v.add(record)) == fits
+        v = encoder()
+        assert len(items(v, record, learned=False)) == fits
+        assert len(items(v, record)) == fits
         assert v.ignored == (not fits)
         assert v.coordinate_count == 1 + fits
 
 
-def test_all_names_together_have_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "MOST_NAME_BYTES", 20)
-    v = vocabulary()
+def test_all_names_together_have_so_many_bytes() -> None:
+    v = encoder(all_bytes=20)
     # The name counts with each category: 1 + 9, then 1 + 8.
-    assert len(v.add({"a": "x" * 9})) == 1
-    assert len(v.peek({"a": "y" * 8, "b": 1.0, "c": 1.0}, scale=True)) == 2
-    assert len(v.add({"a": "y" * 8, "b": 1.0, "c": 1.0})) == 2
-    assert len(v.add({"a": "x" * 9, "d": 1.0})) == 1
+    assert len(items(v, {"a": "x" * 9})) == 1
+    assert len(items(v, {"a": "y" * 8, "b": 1.0, "c": 1.0}, learned=False)) == 2
+    assert len(items(v, {"a": "y" * 8, "b": 1.0, "c": 1.0})) == 2
+    assert len(items(v, {"a": "x" * 9, "d": 1.0})) == 1
     assert v.ignored == 2
-    again = vocabulary()
-    again.restore(v.entries(), v.ignored)
-    assert again.add({"e": 1.0}) == []
+    again = encoder(all_bytes=20)
+    again.restore(v.entries(), v.ignored, v.moments())
+    assert items(again, {"e": 1.0}) == []
 
 
 def test_categories_share_the_name_of_their_attribute() -> None:
-    v = vocabulary()
+    v = encoder()
     for i in range(3):
-        v.add({"".join(["na", "me"]): f"c{i}"})
+        encoded(v, [{"".join(["na", "me"]): f"c{i}"}])
     assert len({id(name) for name, _ in v.entries()}) == 1
 
 
 def test_attributes_are_named_once_and_few_of_them() -> None:
-    v = vocabulary(max_attributes=2, max_coordinates=4)
-    v.add({"a": "1"})
+    v = encoder(max_attributes=2, max_coordinates=4)
+    encoded(v, [{"a": "1"}])
     for i in range(3):
-        v.add({"a": f"{i}", "b": 1.0, LONG: 2.0})
-        v.add({"a": LONG, "\x1b[31m\n": 1.0})
+        encoded(v, [{"a": f"{i}", "b": 1.0, LONG: 2.0}])
+        encoded(v, [{"a": LONG, "\x1b[31m\n": 1.0}])
     told = v.news()
     assert told == [
         "attribute b is ignored: 2 attributes have a place (--max-attributes)",
@@ -75,19 +69,19 @@ def test_attributes_are_named_once_and_few_of_them() -> None:
         "attribute a: categories longer than 1,024 bytes are ignored (--max-name-bytes)",
     ]
     for i in range(10):
-        v.add({f"c{i}": 1.0})
+        encoded(v, [{f"c{i}": 1.0}])
     told = v.news()
     assert told[0].startswith("attribute c0 is ignored")
     assert told[1:] == ["values of more attributes are ignored; they are counted, and not named here"]
     assert v.news() == []
-    v.add({"a": "9"})
+    encoded(v, [{"a": "9"}])
     assert v.news() == []
 
 
 def test_categories_that_are_too_many_are_named_by_their_attribute() -> None:
-    v = vocabulary(max_coordinates=3)
+    v = encoder(max_coordinates=3)
     for i in range(5):
-        v.add({"a": f"c{i}"})
+        encoded(v, [{"a": f"c{i}"}])
     assert v.news() == [
         "attribute a: new categories are ignored: 3 numbers and categories have a place (--max-coordinates)"
     ]

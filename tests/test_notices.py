@@ -150,7 +150,7 @@ def test_a_model_made_in_python_has_no_target_to_contradict(run: Runs) -> None:
 
 @pytest.mark.parametrize("every", [1, 7, 40, 100])
 def test_reports_come_after_as_many_events_as_asked_for(run: Runs, every: int) -> None:
-    """Not lines: some are no events, of some the scanner knows the names and of others not."""
+    """Not lines: some are no events."""
     records: list[Any] = [{**EVENTS[t % 60], **({"new": 1} if t % 13 == 0 else {})} for t in range(200)]
     for at in (150, 60, 59, 3):
         records[at:at] = [b"no", b""]

@@ -252,8 +252,9 @@ def test_a_bound_in_time_needs_a_time(tmp_path: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("time", ["soon", True, -1, [1], "0001-01-01", {"a": 1}])
 def test_a_time_that_is_none_is_a_bad_record(time: Any) -> None:
-    loop = kept(Tasked("auto", {}, None, lambda _: None, "explicit"), fields=Fields(time="at"))
-    loop.feed(lines([{"a": 1.0, "at": time}, {"a": 1.0, "at": None}]))
+    loop = kept(Tasked("auto", {}, None, lambda _: None, "explicit"), fields=Fields(id="id", time="at"),
+                pending=Pending(5))  # fmt: skip
+    loop.feed(lines([{"id": 1, "a": 1.0, "at": time}, {"id": 2, "a": 1.0, "at": None}]))
     reason = f"the time must be seconds since 1970 or ISO 8601, not {time!r}"
     assert [row["error"] for row in loop.dead] == [reason]
     assert len(loop.rows) == 1

@@ -26,7 +26,7 @@ from tests.test_explicit import (
 #: Places of products are taken modulo this prime.
 PLACES = 1_073_741_789
 
-#: Past every name that was learned; see ``events.vocabulary.PASSING``.
+#: Past every name that was learned; see ``PASSING`` in the engine's vocabulary.rs.
 UNKNOWN = 1 << 30
 
 

@@ -36,11 +36,11 @@ def made(events: int = 5) -> ExplicitKARMAClassifier:
 def test_a_category_that_was_all_but_forgotten_comes_back(tmp_path: Path, kind: Any, forget: float) -> None:
     rng = random.Random(0)
     model = kind(max_rank_dim=1, rank=8, forget=forget)
-    batch, labels = model.batch(), []
+    records, labels = [], []
     for _ in range(3000):
-        batch.append({"a": rng.gauss(0.0, 1.0), "b": f"n{rng.randrange(20)}"}, learned=True)
+        records.append({"a": rng.gauss(0.0, 1.0), "b": f"n{rng.randrange(20)}"})
         labels.append(rng.random() < 0.5 if kind is SubspaceClassifier else rng.gauss(0.0, 1.0))
-    model.run(batch, labels, [1.0] * 3000)
+    model.run(model.read(records, [True] * 3000), labels, [1.0] * 3000)
     save(model, tmp_path / "model")
     for x in ({}, {"b": "n3"}, {"a": 1.0}):
         assert load(tmp_path / "model").predict_one(x) == model.predict_one(x)

@@ -10,29 +10,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkarma import ExplicitKARMAClassifier
-from streamkarma.core.scale import (
-    CUT,
-    FAR,
-    START,
-    WIDTH,
-    are_rows,
-    constant,
-    mean_and_deviation,
-    nothing,
-    observe,
-)
-from streamkarma.events.values import spelled_number
+from streamkarma._engine import Encoder, Target
+from tests.encoding import encoded, encoder, items
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
+#: As in the engine's scale.rs.
+CUT, FAR, START = 3.0, 50.0, 16
 finite = st.integers(-(10**9), 10**9).map(lambda i: i / 1000)
 
 
-def known(values: Any, longest: float = np.inf) -> Floats:
-    """The row after some values."""
-    row = nothing(1)[0]
-    for value in values:
-        observe(row, float(value), True, longest)
-    return row
+def known(values: Any, longest: float = np.inf) -> Encoder:
+    """What is known of an attribute after some values."""
+    by = encoder(scale=True, longest=longest)
+    encoded(by, [{"a": float(value)} for value in values])
+    return by
+
+
+def mean_and_deviation(by: Encoder) -> tuple[float, float]:
+    return by.mean_and_deviation(1)
+
+
+def looked_at(by: Encoder, value: float) -> float:
+    """A value as it would be standardised."""
+    return items(by, {"a": value}, learned=False)[0][1]
 
 
 def reference(values: list[float]) -> tuple[float, float]:
@@ -67,8 +66,7 @@ def test_without_wild_values_it_is_the_mean_and_deviation_of_all(zeros: float, l
     weights = np.ones(5000) if longest == np.inf else (1 - 1 / longest) ** ages
     mean = np.average(values, weights=weights)
     deviation = np.average((values - mean) ** 2, weights=weights) ** 0.5
-    row = known(values, longest)
-    assert mean_and_deviation(row) == pytest.approx((mean, deviation), rel=2e-3)
+    assert mean_and_deviation(known(values, longest)) == pytest.approx((mean, deviation), rel=2e-3)
 
 
 @pytest.mark.parametrize("share", [0.001, 0.02, 0.05])
@@ -118,26 +116,28 @@ def test_a_wild_value_among_the_first_is_overcome(at: int) -> None:
 @settings(deadline=None)
 @given(st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.5, -7.0, 1e9]), max_size=80), finite, st.booleans())
 def test_looking_leaves_no_trace(values: list[float], value: float, fades: bool) -> None:
-    longest = 20.0 if fades else np.inf
-    row = known(values, longest)
-    assert are_rows(row[None])
-    before, then = row.copy(), observe(row, value, False, longest)
-    assert row.tobytes() == before.tobytes()
-    assert observe(row, value, True, longest) == then
+    by = known([1.0, *values], 20.0 if fades else np.inf)
+    before, seen = by.moments(), looked_at(by, value)
+    assert by.moments().tobytes() == before.tobytes()
+    assert items(by, {"a": value})[0][1] == seen
+    again = encoder(scale=True)
+    again.restore(by.entries(), 0, by.moments())
+    assert again.moments().tobytes() == by.moments().tobytes()
 
 
-def test_far_out_is_said_of_what_is_no_measurement() -> None:
-    row = known(np.random.default_rng(3).normal(0.0, 1.0, 1000))
-    assert [bool(observe(row, z, False, np.inf)[2]) for z in (0.0, 0.8 * FAR, 1.3 * FAR, -9999.0)] == [
+def test_what_is_no_measurement_is_as_good_as_missing() -> None:
+    by = known(np.random.default_rng(3).normal(0.0, 1.0, 1000))
+    assert [looked_at(by, z) == 0.0 for z in (0.5, 0.8 * FAR, 1.3 * FAR, -9999.0)] == [
         False, False, True, True,
     ]  # fmt: skip
 
 
-def test_a_constant_is_known_without_its_events() -> None:
-    row = constant(4.0, 30, np.inf)
-    assert row.shape == (WIDTH,)
-    assert mean_and_deviation(row) == mean_and_deviation(known([4.0] * 30)) == (4.0, 0.0)
-    assert observe(row, 7.0, False, np.inf)[0] == pytest.approx(4.0 + 3.0 / 31)
+def test_a_target_that_came_many_times_is_known_at_once() -> None:
+    one, other = Target(True, np.inf), Target(True, np.inf)
+    one.repeat(4.0, 30)
+    other.encode(np.full(30, 4.0), np.ones(30))
+    assert one.row.tobytes() == other.row.tobytes()
+    assert one.encode_one(np.nan, 0.0)[1:] == (4.0, 1.0)
 
 
 def test_numbers_as_strings_are_learned_as_numbers() -> None:
@@ -156,9 +156,13 @@ def test_numbers_as_strings_are_learned_as_numbers() -> None:
     ["", " ", "1,5", "02139", "1_000", "inf", "nan", "0x10", "1e999", "1.2.3", "2026-11-22", "٣", "-", "."],
 )
 def test_other_strings_are_categories(text: str) -> None:
-    assert spelled_number(text) is None
+    by = encoder()
+    assert items(by, {"a": text}) == [(1, 1.0)]
+    assert by.entries() == [("a", text)]
 
 
 @pytest.mark.parametrize("text", ["0", "-0", "+1.5", ".5", "5.", "1e3", "1E-3", " 7 ", "1234567890123456789"])
 def test_strings_that_spell_numbers_are_these(text: str) -> None:
-    assert spelled_number(text) == float(text)
+    by = encoder()
+    assert items(by, {"a": text}) == [(1, float(text))]
+    assert by.entries() == [("a", None)]

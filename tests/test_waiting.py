@@ -19,13 +19,15 @@ from streamkarma.core.loss import HINGE
 from streamkarma.core.mixture import Mixture
 from streamkarma.core.waiting import Waiting
 from streamkarma.events.block import Block
-from streamkarma.events.vocabulary import PASSING
 
 Items = list[tuple[int, float]]  # coordinate, value
 Records = list[dict[str, Any]]
 
 #: Most events that are remembered.
 MOST = 10_000
+
+#: Past every name that was learned.
+PASSING = 1 << 30
 
 
 def block_of(events: list[Items]) -> Block:
@@ -219,9 +221,8 @@ def test_delays_are_weights_in_the_mixing_and_nothing_to_the_experts() -> None:
 
 def ask(model: KARMAMixtureClassifier | KARMAMixtureRegressor, records: Records) -> Any:
     """What the model says of a block of events without labels."""
-    batch = model.batch()
-    batch.extend(records, [False] * len(records))
-    return model.run(batch, [None] * len(records), [1.0] * len(records))
+    events = model.read(records, [False] * len(records))
+    return model.run(events, [None] * len(records), [1.0] * len(records))
 
 
 def test_the_mixture_is_told_how_late_a_label_comes() -> None:
@@ -238,7 +239,7 @@ def test_the_mixture_is_told_how_late_a_label_comes() -> None:
         ask(model, records[begin : begin + 30])
         with patch.object(Mixture, "run", spied):
             for t in range(begin, begin + 30):
-                model.learn_one(records[t], labels[t])
+                model.run(model.read([records[t]], [True]), [labels[t]], [1.0])
     # 29 others were asked about after the first one, and all but the last learned before the last one.
     assert seen == [29.0] * 60
 
@@ -278,7 +279,7 @@ def test_events_asked_about_under_names_not_learned_yet_are_known_again() -> Non
         model.predict_proba_one({"day": "Monday", "value": float(t)})
     delays = []
     for t in range(10):
-        model.learn_one({"day": "Monday", "value": float(t)}, True)
+        model.run(model.read([{"day": "Monday", "value": float(t)}], [True]), [True], [1.0])
         delays.append(float(model._learner._delays[0]))
     assert delays == [9.0] * 10
 

@@ -1,4 +1,4 @@
-"""The KARMA kernel k_gamma [H, Thm 4], for compiled loops and for batches.
+"""The KARMA kernel k_gamma [H, Thm 4], for numbers and for batches.
 
 [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 """
@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streamkarma.core.jit import compiled
 from streamkarma.errors import UsageError
 
 Floats = NDArray[np.float64]
 
 
-@compiled
 def growth(overlap: float, gamma: int) -> float:
     """G_gamma(n) = 1 + n + ... + n^(gamma-1), by Horner's rule.
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma import _engine
+from streamkarma._engine import Encoded
 from streamkarma.events.block import Block
 
 Floats = NDArray[np.float64]
@@ -66,13 +67,20 @@ class Core(ABC):
         """Go to ``classes`` classes; from w of two classes to -w/2 and w/2."""
         self.engine.widen(classes)
 
-    def run(self, block: Block, labels: Floats, weights: Floats, delays: Floats | None = None,
-            others: NDArray[np.float64] | None = None) -> tuple[NDArray[np.float64], Floats]:  # fmt: skip
+    def run(
+        self,
+        events: Block | Encoded,
+        labels: Floats,
+        weights: Floats,
+        delays: Floats | None = None,
+        others: Floats | None = None,
+        part: tuple[int, int] | None = None,
+    ) -> tuple[Floats, Floats]:
         """Predict, then learn, each event.
 
         Parameters
         ----------
-        block
+        events
             Encoded events.
         labels
             Shape (T,): +1 or -1, a class number, or the target; NaN is predicted only.
@@ -97,12 +105,12 @@ class Core(ABC):
         ValueError
             If there are not as many labels and weights, or a label is no class.
         """
-        return self.engine.run(block, labels, weights, delays, others)
+        return self.engine.run(events, labels, weights, delays, others, part)
 
-    def scores(self, block: Block, others: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def scores(self, events: Block | Encoded, others: Floats | None = None) -> Floats:
         """Scores of every event, shape (T, C), without learning."""
-        events = len(block.starts) - 1
-        return self.run(block, np.full(events, np.nan), np.ones(events), None, others)[0]
+        count = len(events) if isinstance(events, Encoded) else len(events.starts) - 1
+        return self.run(events, np.full(count, np.nan), np.ones(count), None, others)[0]
 
     def restart(self, steps: int) -> None:
         """Forget everything, and go on as after ``steps`` steps."""

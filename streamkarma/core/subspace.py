@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma import _engine
+from streamkarma._engine import Encoded
 from streamkarma.core.learning import ANY, Arrays, Core
 from streamkarma.events.block import Block
 
@@ -109,17 +110,17 @@ class Completion:
         self.__init__(state["settings"])  # type: ignore[misc]  # the settings are all there is
         self.engine.restore(state["arrays"], ANY, ANY)
 
-    def observe(self, block: Block) -> None:
+    def observe(self, events: Block | Encoded) -> None:
         """Learn the subspace from events."""
-        self.engine.observe(block)
+        self.engine.observe(events)
 
-    def completed(self, block: Block, coordinates: int) -> NDArray[np.float64]:
+    def completed(self, events: Block | Encoded, coordinates: int) -> NDArray[np.float64]:
         """The completed events, shape (T, coordinates), without learning.
 
         What is observed is kept; what is missing is its mean given that, 0 for what was never
         learned.
         """
-        found = self.engine.completed(block)[:, :coordinates]
+        found = self.engine.completed(events)[:, :coordinates]
         result = np.zeros((len(found), coordinates))
         result[:, : found.shape[1]] = found
         return result

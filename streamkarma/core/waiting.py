@@ -8,32 +8,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma import _engine
+from streamkarma._engine import Encoded
 from streamkarma.core.learning import Arrays, Floats
 from streamkarma.events.block import Block
-
-_YES, _NO = np.ones(1, np.bool_), np.zeros(1, np.bool_)
 
 
 class Waiting:
     """Events that were asked about and wait for their label, known by what is in them."""
 
     def __init__(self) -> None:
-        self._engine = _engine.LabelDelay()
+        self.engine = _engine.LabelDelay()
 
     def __getstate__(self) -> dict[str, Any]:
         return self.arrays()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._engine = _engine.LabelDelay()
+        self.engine = _engine.LabelDelay()
         self.restore(dict(state))
 
-    def delays(self, raw: Block, learned: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Floats:
+    def delays(self, events: Block | Encoded, learned: NDArray[np.bool_],
+               asked: NDArray[np.bool_]) -> Floats:  # fmt: skip
         """Take note of events as they were before encoding, and say how late labels come.
 
         Parameters
         ----------
-        raw
-            T events.
+        events
+            T events; of a block the values are those from before.
         learned
             Shape (T,): whether the event has its label and is learned.
         asked
@@ -44,17 +44,12 @@ class Waiting:
         Shape (T,): how many other events were learned, or asked about for the first time, since a
         learned event was asked about; 0 where it was not.
         """
-        return self._engine.delays(raw, learned, asked)
-
-    def delay(self, raw: Block, learned: bool) -> float:
-        """``delays`` of one event, learned or asked about."""
-        marks = (_YES, _NO) if learned else (_NO, _YES)
-        return float(self._engine.delays(raw, *marks)[0])
+        return self.engine.delays(events, learned, asked)
 
     def arrays(self) -> Arrays:
         """The state: what ``restore`` takes."""
-        return self._engine.arrays()
+        return self.engine.arrays()
 
     def restore(self, arrays: Arrays) -> None:
         """Take over the state in ``arrays``, whose parts are removed; ValueError if they make no sense."""
-        self._engine.restore(arrays)
+        self.engine.restore(arrays)

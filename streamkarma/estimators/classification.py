@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from river import base
 
+from streamkarma._engine import Encoded, logistic
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.frames import column_like, frame_like
 from streamkarma.estimators.judged import Judged, joined, probabilities
 from streamkarma.estimators.learner import check_weight
 from streamkarma.estimators.settings import check_count
-from streamkarma.events.batch import Batch
 from streamkarma.events.frames import records_of
 from streamkarma.events.labels import NEW, NONE, Label, Labels
 from streamkarma.events.values import Record
@@ -53,18 +53,20 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
         self, x: Record, **_: Any
     ) -> dict[Label, float]:
         """Probability of every class seen so far; empty before the first."""
-        known, second = self._labels.known, self._learner.one(x, nan, 1.0)
-        if len(known) == 2 and second is not None:
+        known, scores = self._labels.known, self._one(x)
+        if len(known) == 2:
+            second = logistic(scores[0])
             return {known[0]: 1.0 - second, known[1]: second}
-        scores = self._scores([x]) if second is None else self._learner.said
-        return dict(zip(known, probabilities(scores, len(known))[0].tolist(), strict=True))
+        return dict(zip(known, probabilities(np.array([scores]), len(known))[0].tolist(), strict=True))
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
         """See ``KARMABase.learn_one``."""
         weight, index = check_weight(w), self._labels.index(y)
-        label = float(index) if len(self._labels.known) > 2 else 2.0 * index - 1.0
-        if index == NEW or weight == 0.0 or self._learner.one(x, label, weight) is None:
+        if index == NEW or weight == 0.0 or self._learner.core.others:
             super().learn_one(x, y, w)
+        else:
+            label = float(index) if len(self._labels.known) > 2 else 2.0 * index - 1.0
+            self._learner.one(x, label, weight)
 
     def predict_proba_many(self, X: Any) -> Any:
         """Probability of every class seen so far, as a frame of the kind of ``X``, one row per row of it."""
@@ -81,11 +83,15 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
     def decision_one(self, x: Record) -> float | dict[Label, float]:
         """The raw score: with up to two classes a number that is positive for the second of
         ``classes``, with more a number for each."""
-        short = self._learner.one(x, nan, 1.0) is not None
-        scores = (self._learner.said if short else self._scores([x]))[0].tolist()
-        if len(scores) == 1:
-            return float(scores[0])
-        return dict(zip(self._labels.known, scores, strict=True))
+        scores = self._one(x)
+        return scores[0] if len(scores) == 1 else dict(zip(self._labels.known, scores, strict=True))
+
+    def _one(self, x: Record) -> list[float]:
+        """Scores of one event, which leaves no trace."""
+        if self._learner.core.others:
+            scores: list[float] = self._scores([x])[0].tolist()
+            return scores
+        return self._learner.one(x, nan, 1.0)
 
     def _probabilities(self, records: Sequence[Record]) -> NDArray[np.float64]:
         known = len(self._labels.known)
@@ -94,18 +100,18 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
     def _scores(self, records: Sequence[Record]) -> NDArray[np.float64]:
         return self._learner.scores(records)
 
-    def run(self, batch: Batch, labels: Sequence[Label | None], weights: Weights) -> Judged:
+    def run(self, events: Encoded, labels: Sequence[Label | None], weights: Weights) -> Judged:
         """See ``KARMABase.run``; a third class and each one after it gets a vector of its own."""
-        events = len(batch)
+        count = len(events)
         weighed = np.asarray(weights, np.float64)
         targets = self._labels.indices(labels)
         learned = (targets != NONE) & (weighed > 0.0)
-        self._learner.encode(batch, learned, targets == NONE)
-        known, losses = np.empty(events, np.int64), np.empty(events)
+        self._learner.take(events, learned, targets == NONE)
+        known, losses = np.empty(count, np.int64), np.empty(count)
         core = self._learner.core
         pieces: list[tuple[int, NDArray[np.float64]]] = []
         begin = 0
-        while begin < events:
+        while begin < count:
             known[begin:] = len(self._labels.known)
             if targets[begin] == NEW and learned[begin]:
                 self._labels.enter(labels[begin])
@@ -114,17 +120,17 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
                 if len(self._labels.known) > max(2, core.classes):
                     core.widen(len(self._labels.known))
             later = np.flatnonzero((targets[begin:] == NEW) & learned[begin:])
-            end = begin + int(later[0]) if later.size else events
+            end = begin + int(later[0]) if later.size else count
             part = slice(begin, end)
             codes = np.where(targets[part] < 0, np.nan, targets[part])
             signs = codes if core.classes > 1 else 2.0 * codes - 1.0
-            others = self._others(batch, part, targets[part], weighed[part])
+            others = self._others(events, part, targets[part], weighed[part])
             scores, losses[part] = self._learner.run(part, signs, weighed[part], others)
             pieces.append((begin, scores))
             begin = end
-        return Judged(joined(pieces, events, core.classes), known, targets, losses)
+        return Judged(joined(pieces, count, core.classes), known, targets, losses)
 
-    def _others(self, batch: Batch, part: slice, targets: NDArray[np.int64],
+    def _others(self, events: Encoded, part: slice, targets: NDArray[np.int64],
                 weights: NDArray[np.float64]) -> NDArray[np.float64] | None:  # fmt: skip
         """Scores of models from elsewhere, which learn the events of that part: none here."""
         return None

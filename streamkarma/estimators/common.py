@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma._engine import Encoded, Encoder
 from streamkarma.core.learning import Core
 from streamkarma.estimators.frames import values_of
 from streamkarma.estimators.learner import Learner, check_weight
 from streamkarma.estimators.settings import check_bounds
-from streamkarma.events.batch import Batch
 from streamkarma.events.block import Block
 from streamkarma.events.frames import records_of
 from streamkarma.events.values import Record
-from streamkarma.events.vocabulary import Vocabulary
 
 #: One per event.
 Weights = Sequence[float] | NDArray[np.float64]
@@ -38,13 +37,14 @@ class KARMABase:
         self._learner = Learner(core, bool(self.scale), *bounds, self.forget)
 
     @abstractmethod
-    def run(self, batch: Batch, labels: Sequence[Any], weights: Weights) -> Any:
-        """Predict, then learn, the events of a batch in turn.
+    def run(self, events: Encoded, labels: Sequence[Any], weights: Weights) -> Any:
+        """Predict, then learn, encoded events in turn.
 
         Parameters
         ----------
-        batch
-            From ``batch()``; its labelled events of positive weight appended as learned.
+        events
+            From ``read``, or as a reader of lines left them with this model's encoder: those with a label
+            and a positive weight as learned.
         labels
             One per event, checked by ``check_label``; None for an event without.
         weights
@@ -92,15 +92,22 @@ class KARMABase:
     def _learn(self, records: Sequence[Record], labels: Sequence[Any], weights: Sequence[Any]) -> None:
         checked_weights = [check_weight(w) for w in weights]
         checked = [self.check_label(y) for y in labels]
-        batch = self.batch()
-        for record, weight in zip(records, checked_weights, strict=True):
-            batch.append(record, learned=weight > 0.0)
-        self.run(batch, checked, checked_weights)
+        self.run(self.read(records, [w > 0.0 for w in checked_weights]), checked, checked_weights)
+
+    def read(self, records: Sequence[Record], learned: Sequence[bool]) -> Encoded:
+        """Encode records for ``run``; names and statistics know those ``learned`` from then on.
+
+        Raises
+        ------
+        RecordError
+            If one of them is no event. None is encoded then.
+        """
+        return self._learner.read(records, learned)
 
     @property
-    def vocabulary(self) -> Vocabulary:
+    def vocabulary(self) -> Encoder:
         """Names and categories seen so far."""
-        return self._learner.vocabulary
+        return self._learner.encoder
 
     @property
     def steps(self) -> int:
@@ -110,16 +117,16 @@ class KARMABase:
     @property
     def ignored(self) -> int:
         """Values ignored so far because they were past a bound."""
-        return self._learner.vocabulary.ignored
+        return self._learner.encoder.ignored
 
     @property
     def encoded(self) -> Block:
         """The events of the last ``run`` as the core learner saw them."""
-        return self._learner.encoded
+        return Block(*self._learner.encoded.block)
 
-    def batch(self) -> Batch:
-        """An empty batch to append records to."""
-        return self._learner.batch()
+    def worth_keeping(self, record: dict[str, Any]) -> dict[str, Any]:
+        """What of a flat record is worth keeping until it is learned."""
+        return self._learner.worth_keeping(record)
 
     def summary(self) -> dict[str, Any]:
         """Sizes and counters of the model.

@@ -10,37 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from river import base
 
-from streamkarma.events.batch import Batch
+from streamkarma._engine import Encoded
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import NONE, Label
 from streamkarma.events.values import Record, is_missing
-from streamkarma.events.vocabulary import Vocabulary
 
 #: Probabilities of a guest are held this far from 0 and 1.
 LEAST = 1e-6
 
 
-class RecordingBatch(Batch):
-    """A batch that keeps the records, for models that take nothing else."""
+class Recorded(Encoded):
+    """Encoded events with the records they were, for models that take nothing else."""
 
-    def __init__(self, vocabulary: Vocabulary, scale: bool) -> None:
-        super().__init__(vocabulary, scale)
+    def __init__(self) -> None:
         self.records: list[Record] = []
-
-    def append(self, record: Record, learned: bool) -> None:
-        """As ``Batch.append``."""
-        super().append(record, learned)
-        self.records.append(record if is_flat(record) else flatten(record))
-
-    def extend(self, records: Sequence[Record], learned: Sequence[bool]) -> int:
-        """As ``Batch.extend``."""
-        added = super().extend(records, learned)
-        self.records += [each if is_flat(each) else flatten(each) for each in records[:added]]
-        return added
-
-    def extend_plain(self, records: Sequence[Record]) -> bool:
-        """Never: one by one they are kept."""
-        return False
 
 
 class Guests:
@@ -62,7 +45,7 @@ class Guests:
         Parameters
         ----------
         records
-            T events.
+            T events; nested ones are flattened.
         known
             The labels, in the order of the scores.
         targets, weights
@@ -76,7 +59,8 @@ class Guests:
         """
         scores = np.zeros((len(self.models), len(records), classes))
         for t, record in enumerate(records):
-            x = {name: value for name, value in record.items() if not is_missing(value)}
+            flat = record if is_flat(record) else flatten(record)
+            x = {name: value for name, value in flat.items() if not is_missing(value)}
             for f, model in enumerate(self.models):
                 scores[f, t] = self._scores(model, x, known, classes)
                 if targets[t] > NONE and weights[t] > 0.0:

@@ -9,19 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from river import base
 
+from streamkarma._engine import Encoded
 from streamkarma.core.explicit import ADAGRAD, AROW, Explicit, Products, Step
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.mixture import Mixture
-from streamkarma.core.scale import memory
 from streamkarma.core.subspace import Settings, Subspace
 from streamkarma.core.support import Rule, SupportVectors
 from streamkarma.errors import UsageError
 from streamkarma.estimators.classification import CoreClassifier
-from streamkarma.estimators.guests import Guests, RecordingBatch
+from streamkarma.estimators.guests import Guests, Recorded
 from streamkarma.estimators.regression import CoreRegressor
-from streamkarma.estimators.settings import DEFAULT_RHO, check_count, check_forget
-from streamkarma.events.batch import Batch
+from streamkarma.estimators.settings import DEFAULT_RHO, check_count, check_forget, memory
 from streamkarma.events.values import Record
 
 #: log2 of the most weights of each explicit expert: four megabytes with their spreads, and every
@@ -144,24 +143,27 @@ class KARMAMixtureClassifier(CoreClassifier):
     def weights(self) -> dict[str, float]:
         return _weights(self)
 
-    def batch(self) -> Batch:
-        """As of ``KARMABase.batch``; with others it keeps the records for them."""
-        return RecordingBatch(self.vocabulary, self.scale) if self.others else super().batch()
+    def read(self, records: Sequence[Record], learned: Sequence[bool]) -> Encoded:
+        """As of ``KARMABase.read``; others are given the records themselves."""
+        if not self.others:
+            return super().read(records, learned)
+        events = Recorded()
+        self.vocabulary.read_dicts(list(records), list(learned), events)
+        events.records = list(records)
+        return events
 
-    def _others(self, batch: Batch, part: slice, targets: NDArray[np.int64],
+    def _others(self, events: Encoded, part: slice, targets: NDArray[np.int64],
                 weights: NDArray[np.float64]) -> NDArray[np.float64] | None:  # fmt: skip
-        if not isinstance(batch, RecordingBatch):
+        if not isinstance(events, Recorded):
             return None
         classes = self._learner.core.classes
-        return self._guests.run(batch.records[part], self._labels.known, targets, weights, classes)
+        return self._guests.run(events.records[part], self._labels.known, targets, weights, classes)
 
     def _scores(self, records: Sequence[Record]) -> NDArray[np.float64]:
         if not self.others:
             return super()._scores(records)
-        batch = self.batch()
-        for record in records:
-            batch.append(record, learned=False)
-        return self.run(batch, [None] * len(records), [1.0] * len(records)).scores
+        none = [None] * len(records)
+        return self.run(self.read(records, [False] * len(records)), none, [1.0] * len(records)).scores
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays; UsageError with others."""

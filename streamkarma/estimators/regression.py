@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Sequence
-from math import inf, nan
+from math import nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 from river import base
 
 from streamkarma import _engine
+from streamkarma._engine import Encoded, Target
 from streamkarma.core.learning import Arrays, Core
 from streamkarma.core.loss import REGRESSION
-from streamkarma.core.moments import encode_target, encode_targets
-from streamkarma.core.scale import are_rows, constant, nothing
 from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.frames import column_like
 from streamkarma.estimators.learner import check_weight
-from streamkarma.events.batch import Batch
 from streamkarma.events.frames import records_of
 from streamkarma.events.labels import numbers
 from streamkarma.events.values import Record
@@ -60,48 +58,42 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
     scale: bool
     max_attributes: int
     max_coordinates: int
-    _target: Floats
+    _target: Target
 
     def _begin(self, core: Core) -> None:
         """Learn with ``core``; to be called once the parameters are in place."""
         self._start(core)
-        self._target = nothing(1)[0]
+        self._target = Target(bool(self.scale), self._learner.longest)
 
     def predict_one(self, x: Record) -> float:
         """The predicted target; 0 before anything was learned."""
-        if self._learner.one(x, nan, 1.0) is None:
-            return float(self._predict([x])[0])
-        _, centre, spread = encode_target(nan, nan, self._target, self.scale, inf)
-        return self._learner.said.item() * spread + centre
+        score = self._learner.one(x, nan, 1.0)[0]
+        _, centre, spread = self._target.encode_one(nan, 0.0)
+        return score * spread + centre
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
         """See ``KARMABase.learn_one``."""
         weight, target = check_weight(w), self.check_label(y)
-        standard, _, _ = encode_target(target, 0.0, self._target, self.scale, self._learner.longest)
-        if weight > 0.0 and self._learner.one(x, standard, weight) is not None:
-            encode_target(target, weight, self._target, self.scale, self._learner.longest)
-        else:
-            super().learn_one(x, y, w)
+        # What is no event must not leave a trace in the statistics of the target.
+        standard, _, _ = self._target.encode_one(target, 0.0)
+        self._learner.one(x, standard, weight)
+        self._target.encode_one(target, weight)
 
     def predict_many(self, X: Any) -> Any:
         """The predicted target of every row, as a column of the kind of ``X``."""
         return column_like(X, self._predict(records_of(X)))
 
     def _predict(self, records: Sequence[Record]) -> Floats:
-        nothing = np.full(len(records), np.nan)
-        centres, spreads = np.empty_like(nothing), np.empty_like(nothing)
-        encode_targets(nothing, nothing, self._target, self.scale, np.inf, centres, spreads)
-        return self._learner.scores(records)[:, 0] * spreads + centres
+        _, centre, spread = self._target.encode_one(nan, 0.0)
+        return self._learner.scores(records)[:, 0] * spread + centre
 
-    def run(self, batch: Batch, targets: Sequence[float | None], weights: Weights) -> Estimated:
-        """Predict, then learn, the events of a batch in turn; see ``KARMABase.run``."""
-        wanted = numbers(targets)
+    def run(self, events: Encoded, labels: Sequence[float | None], weights: Weights) -> Estimated:
+        """Predict, then learn, encoded events in turn; see ``KARMABase.run``."""
+        wanted = numbers(labels)
         weighed = np.asarray(weights, np.float64)
-        centres, spreads = np.empty_like(wanted), np.empty_like(wanted)
-        longest = self._learner.longest
-        standard = encode_targets(wanted, weighed, self._target, self.scale, longest, centres, spreads)
+        standard, centres, spreads = self._target.encode(wanted, weighed)
         unknown = np.isnan(wanted)
-        self._learner.encode(batch, ~unknown & (weighed > 0.0), unknown)
+        self._learner.take(events, ~unknown & (weighed > 0.0), unknown)
         scores = self._learner.run(slice(0, len(wanted)), standard, weighed)[0][:, 0]
         loss = REGRESSION[self.loss]
         suffered = _engine.losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree
@@ -133,20 +125,16 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
         be learned. (Without ``scale`` they would have taught the constant, and that is lost.)
         """
         self._learner.take_over(classifier._learner)
-        if self.scale:
-            self._target = constant(target, self.steps, self._learner.longest)
+        self._target.repeat(target, self.steps)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""
         header, arrays = self._learner.state()
-        return header, {**arrays, "target": self._target}
+        return header, {**arrays, "target": self._target.row}
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Take over a ``state``; ValueError if it contradicts itself."""
-        target = arrays.pop("target")
-        if not are_rows(target[None]):
-            raise ValueError("the statistics of the target are not a row of them")
-        self._target = np.array(target)
+        self._target.restore(arrays.pop("target"))
         self._learner.restore(header, arrays)
         if self._learner.core.classes != 1:
             raise ValueError("a regression has one vector per support vector")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from typing import Any, Protocol
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from streamkarma.core.kernel import check_gamma
 from streamkarma.core.loss import Loss
-from streamkarma.core.scale import memory
 from streamkarma.core.support import PRUNING, DoublingSupportVectors, Rule, SupportVectors
 from streamkarma.core.theory import DEFAULT_REGULARITY, Pace
 from streamkarma.errors import UsageError
@@ -101,6 +101,17 @@ def check_forget(half_life: Any) -> float | None:
             f"forget must be None or a number from 1 to {LONGEST:g}, not {reprlib.repr(half_life)}"
         )
     return None if half_life is None else float(half_life)
+
+
+def memory(half_life: float | None) -> float:
+    """How many things to average over, so that what was seen ``half_life`` before counts half.
+
+    Examples
+    --------
+    >>> round(memory(1000.0)), memory(None)
+    (1443, inf)
+    """
+    return float("inf") if half_life is None else max(1.0, half_life / math.log(2.0))
 
 
 def check_bounds(attributes: Any, coordinates: Any, name_bytes: Any) -> tuple[int, int, int]:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-import numpy as np
 from river import base
 
 from streamkarma.core.mixture import Calibrated
-from streamkarma.core.scale import mean_and_deviation
 from streamkarma.core.subspace import Completion, Settings, Subspace
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.learner import Learner
 from streamkarma.estimators.regression import CoreRegressor
 from streamkarma.estimators.settings import check_bounds, check_count, check_forget, check_positive
 from streamkarma.events.flatten import flatten, is_flat
-from streamkarma.events.values import Record, observed_in
+from streamkarma.events.values import Record, is_missing
 
 
 class SubspaceClassifier(CoreClassifier):
@@ -213,9 +211,7 @@ class SubspaceImputer(base.Transformer):
         RecordError
             A ValueError: a value cannot be used. Nothing is learned.
         """
-        batch = self._learner.batch()
-        batch.append(x, learned=True)
-        self._completion.observe(self._learner.encode(batch, np.ones(1, np.bool_), np.zeros(1, np.bool_)))
+        self._completion.observe(self._learner.read([x], [True]))
 
     def transform_one(self, x: Record) -> dict[Any, Any]:
         """As ``impute_one``; river's name for it."""
@@ -224,20 +220,16 @@ class SubspaceImputer(base.Transformer):
     def impute_one(self, x: Record) -> dict[Any, Any]:
         """The event, flattened if it is nested, with what is missing filled in; it leaves no trace."""
         x = x if is_flat(x) else flatten(x)
-        batch = self._learner.batch()
-        batch.append(x, learned=False)
-        neither = np.zeros(1, np.bool_)
-        vocabulary = self._learner.vocabulary
-        block = self._learner.encode(batch, neither, neither)
-        completed = self._completion.completed(block, vocabulary.coordinate_count)[0]
-        observed = {name for name, _, _ in observed_in(x)}
-        result = {name: value for name, value in x.items() if name in observed}
+        events, encoder = self._learner.read([x], [False]), self._learner.encoder
+        completed = self._completion.completed(events, encoder.coordinate_count)[0]
+        result = {name: value for name, value in x.items() if not is_missing(value)}
+        observed = set(result)
         best = dict[Hashable, float]()
-        for place, (name, category) in enumerate(vocabulary.entries(), 1):
+        for place, (name, category) in enumerate(encoder.entries(), 1):
             if name in observed:
                 continue
             if category is None:
-                mean, deviation = mean_and_deviation(self._learner.moments[place])
+                mean, deviation = encoder.mean_and_deviation(place)
                 result[name] = mean + deviation * float(completed[place])
             elif completed[place] > best.get(name, 0.0):
                 best[name], result[name] = completed[place], category

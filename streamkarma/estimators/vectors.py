@@ -42,7 +42,7 @@ class SupportVectorModel(KARMABase):
         """What the model is made of."""
         core, vocabulary = self._learner.core, self.vocabulary
         assert isinstance(core, SupportVectors)
-        names = {index: name for name, index in vocabulary.attributes.items()}
+        names = dict(enumerate(vocabulary.attributes, 1))
         result = []
         for attributes, vectors, alpha in core.members():
             observed = frozenset(names[a] for a in attributes if a)

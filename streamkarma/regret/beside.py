@@ -9,19 +9,17 @@ from typing import Any
 import numpy as np
 from river import base
 
-from streamkarma.core.moments import encode
-from streamkarma.core.scale import nothing
+from streamkarma._engine import Encoded, Encoder
 from streamkarma.errors import UsageError
 from streamkarma.estimators.learner import check_weight
-from streamkarma.events.batch import Batch
+from streamkarma.events.block import Block
 from streamkarma.events.labels import Labels
-from streamkarma.events.values import Record, as_number
-from streamkarma.events.vocabulary import Vocabulary
+from streamkarma.events.values import LONGEST_NAME, Record, as_number
 from streamkarma.regret.losses import LOSSES
 from streamkarma.regret.metric import RegressionRegretMetric, RegretMetric
 from streamkarma.regret.tracker import Tracker, chosen
 
-#: Events that are encoded together; nothing that is asked for ever waits for a block to fill.
+#: Events that are handed on together; nothing that is asked for ever waits for a block to fill.
 BLOCK = 64
 
 #: The least probability that counts: a class that a model rules out and that comes costs 34.5.
@@ -86,10 +84,9 @@ class RegretTracker:
         self.loss = loss or known[0]
         self.scale = scale
         self._tracker = Tracker(chosen(baselines), memory, seconds, seed)
-        self._vocabulary = Vocabulary(1 << 20, 1 << 20)
         self._labels = Labels(1 << 20)
-        self._moments = nothing(1)
-        self._batch = Batch(self._vocabulary, scale)
+        self._encoder = Encoder(1 << 20, 1 << 20, LONGEST_NAME, scale, math.inf)
+        self._events = Encoded()
         self._facts: list[tuple[float, float, float, float]] = []
 
     def update(self, x: Record, y: Any, score: Any, w: float = 1.0) -> None:
@@ -129,7 +126,7 @@ class RegretTracker:
             target = float(self._labels.indices([label])[0])
         if weight == 0.0:
             return
-        self._batch.append(x, learned=True)
+        self._encoder.read_dicts([x], [True], self._events)
         self._facts.append((target, weight, weight * loss, error))
         if len(self._facts) >= BLOCK:
             self._flush()
@@ -195,15 +192,8 @@ class RegretTracker:
     def _flush(self) -> None:
         if not self._facts:
             return
-        missing = self._vocabulary.coordinate_count - len(self._moments)
-        if missing > 0:
-            self._moments = np.concatenate([self._moments, nothing(missing + len(self._moments))])
-        learned = np.ones(len(self._facts), np.bool_)
-        block = encode(
-            self._batch.block(), self._vocabulary.numbers, self._moments, learned, self.scale, True, np.inf
-        )
+        block, self._events = Block(*self._events.block), Encoded()
         facts, self._facts = np.array(self._facts), []
-        self._batch = Batch(self._vocabulary, self.scale)
         self._tracker.take(block, np.arange(len(facts)), facts, self._kind, self.loss)
 
 

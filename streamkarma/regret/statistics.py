@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma._engine import add_outer_products
 from streamkarma.checkpoint import finite, natural
-from streamkarma.core.sums import add_products
 from streamkarma.events.block import Block
 from streamkarma.regret.losses import STRENGTH
 from streamkarma.regret.memory import ERROR, LOSS, TARGET, WEIGHT
@@ -83,7 +83,7 @@ class Sums:
         V[at, 2 + 2 * block.coordinates[items]] = block.values[items]
         # The constant of the learners is the 1 that stands first.
         V[:, 2:4] = 0.0
-        add_products(self.matrix, V, np.ascontiguousarray(facts[:, WEIGHT]))
+        add_outer_products(self.matrix, V, np.ascontiguousarray(facts[:, WEIGHT]))
 
     def _grow(self, coordinates: NDArray[np.int32], attributes: NDArray[np.int32]) -> None:
         known = len(self.owners)

@@ -74,7 +74,11 @@ class Comparing:
         if len(rows):
             facts = np.column_stack([targets, weights[rows], weights[rows] * losses, errors])
             vectors = [full[row] for row in rows] if full else None
-            self.tracker.memory.places = self._tasked.model.vocabulary.numeric
+            if full:
+                entries = enumerate(self._tasked.model.vocabulary.entries(), 1)
+                self.tracker.memory.places = {
+                    name: at for at, (name, category) in entries if category is None
+                }
             self.tracker.learner = _of_bound(self._tasked.model, self.tracker.memory.events + len(rows))
             self.tracker.take(self._tasked.model.encoded, rows, facts, self.task, self.loss, vectors)
 

@@ -12,7 +12,7 @@ from streamkarma.estimators.learner import check_weight
 from streamkarma.estimators.learners import Model
 from streamkarma.events.values import LONGEST_NAME, as_number, fits, is_missing
 from streamkarma.runtime.plan import Plan
-from streamkarma.sources.names import ID, IGNORED, TARGET, WEIGHT
+from streamkarma.sources.lines import ID, IGNORED, TARGET, WEIGHT
 
 #: In place of the name of an attribute: the time is that of this machine's clock.
 NOW = "now"
@@ -27,7 +27,7 @@ class Taken(NamedTuple):
     id: Any
     weight: float
     full: dict[str, float] | None
-    time: float | None = None
+    time: Any = None
 
 
 class Fields(NamedTuple):
@@ -73,24 +73,18 @@ class Fields(NamedTuple):
         return fields
 
     @property
-    def only_target(self) -> bool:
-        """Whether there is nothing but a target to take out."""
-        others = (self.id, self.weight, self.full, self.timed)
-        return not self.ignore and all(name is None for name in others)
-
-    @property
     def timed(self) -> str | None:
         """The attribute that holds the time, or None."""
         return None if self.time == NOW else self.time
 
     @property
     def roles(self) -> dict[str, int] | None:
-        """What these names are to the scanner; None if they are more than it can tell apart."""
+        """What these names are to the engine's reader; None if they are more than it can tell apart."""
         pairs = [(self.target, TARGET), (self.id, ID), (self.weight, WEIGHT)]
         pairs += [(name, IGNORED) for name in {*self.ignore, self.timed}]
         roles = {name: role for name, role in pairs if name is not None}
         clear = len(roles) == sum(name is not None for name, _ in pairs)
-        return roles if clear and self.full is None and not self.nested else None
+        return roles if clear and self.full is None else None
 
     @property
     def nested(self) -> bool:
@@ -104,7 +98,7 @@ class Fields(NamedTuple):
         Raises
         ------
         RecordError
-            If weight or time are none, or the complete vector holds something else than numbers.
+            If the weight is none, or the complete vector holds something else than numbers.
         """
         identity = record.pop(self.id, None) if self.id else None
         weight = record.pop(self.weight, None) if self.weight else None
@@ -112,8 +106,7 @@ class Fields(NamedTuple):
         for name in self.ignore:
             record.pop(name, None)
         vector = _vector(record.pop(self.full, None)) if self.full else None
-        seconds = None if is_missing(time) else seconds_of(time)
-        return Taken(identity, 1.0 if weight is None else check_weight(weight), vector, seconds)
+        return Taken(identity, 1.0 if weight is None else check_weight(weight), vector, time)
 
 
 def _vector(value: Any) -> dict[str, float] | None:
@@ -170,7 +163,7 @@ def chosen_fields(plan: Plan, kept: Mapping[str, Any], model: Model, path: str |
             made = kept.get(name)
             old, new = (set(each or ()) if name == "ignore" else {each} - {None} for each in (made, value))
             # A name that is no longer left out would be an attribute, and one that is now may be one.
-            if old - new or any(each in model.vocabulary.attributes for each in new - old):
+            if old - new or (new - old) & set(model.vocabulary.attributes):
                 raise UsageError(
                     f"{path} was made with {name} {_listed(old)}, not {_listed(new)}; "
                     "leave the option out or begin another model"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.events.batch import Batch
+from streamkarma._engine import Encoded
 from streamkarma.events.labels import Label
 from streamkarma.runtime.fields import Taken
 from streamkarma.runtime.pending import Made
@@ -17,9 +17,9 @@ from streamkarma.sinks.rows import ABSENT, Column
 
 
 class Ready(NamedTuple):
-    """A batch of T events for a step, and what goes with each of them: see ``Gathered``."""
+    """T events for a step, and what goes with each of them: see ``Gathered``."""
 
-    batch: Batch
+    events: Encoded
     labels: Sequence[Label | None]
     weights: NDArray[np.float64]
     targets: Column
@@ -31,15 +31,12 @@ class Ready(NamedTuple):
 
 
 class Gathered:
-    """A batch of events, and lists with one item for each of them.
-
-    Parameters
-    ----------
-    batch
-        An empty batch of the model's.
+    """Encoded events, and lists with one item for each of them.
 
     Attributes
     ----------
+    events
+        Where the encoder puts events.
     labels, weights
         What is learned.
     targets, ids, at
@@ -52,8 +49,8 @@ class Gathered:
         Events that will wait for their label, by id: position, attributes, and time.
     """
 
-    def __init__(self, batch: Batch) -> None:
-        self.batch = batch
+    def __init__(self) -> None:
+        self.events = Encoded()
         self.labels: list[Label | None] = []
         self.weights: list[float] = []
         self.targets: list[Any] = []
@@ -65,7 +62,7 @@ class Gathered:
 
     def append(self, given: Any, label: Label | None, taken: Taken, at: int,
                made: Made | None) -> None:  # fmt: skip
-        """Add what goes with an event that was appended to the batch."""
+        """Add what goes with an event that was encoded."""
         if taken.full is not None or self.full:
             self.full += [None] * (len(self.labels) - len(self.full))
             self.full.append(taken.full)
@@ -77,34 +74,10 @@ class Gathered:
         self.ids.append(taken.id)
         self.at.append(at)
 
-    def extend(self, records: list[dict[str, Any]], given: list[Any], taken: list[Taken] | None,
-               begin: int, learn: bool) -> int:  # fmt: skip
-        """Add events up to the first whose attributes need a closer look; returns how many.
-
-        ``taken`` is what was beside the attributes of each, None for nothing.
-        """
-        if taken is None:
-            weights, identities, full = [1.0] * len(given), [None] * len(given), []
-        else:
-            identities, weights, full, _ = (list(column) for column in zip(*taken, strict=True))
-        added = len(records)
-        if not self.batch.extend_plain(records):
-            learned = [learn and y is not None and w > 0.0 for y, w in zip(given, weights, strict=True)]
-            added = self.batch.extend(records, learned)
-        if self.full or any(vector is not None for vector in full):
-            self.full += [None] * (len(self.labels) - len(self.full))
-            self.full += full[:added] or [None] * added
-        self.labels += given[:added]
-        self.weights += weights[:added]
-        self.targets += given[:added]
-        self.ids += identities[:added]
-        self.at += range(begin, begin + added)
-        return added
-
     def ready(self) -> Ready:
         """All of it."""
         shown = shown_labels(self.targets)
-        return Ready(self.batch, self.labels, np.array(self.weights), shown, self.ids, self.at,
+        return Ready(self.events, self.labels, np.array(self.weights), shown, self.ids, self.at,
                      self.made, self.full, self.waiting)  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Run a batch through a model; what comes back is metrics and predictions as JSON."""
+"""Run events through a model; what comes back is metrics and predictions as JSON."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma._engine import Encoded
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.common import Weights
 from streamkarma.estimators.judged import Judged, finite, joined, loss_of, probabilities
 from streamkarma.estimators.regression import CoreRegressor
-from streamkarma.events.batch import Batch
 from streamkarma.events.labels import NEW, numbers
 from streamkarma.runtime.comparing import Comparing, Full
 from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
@@ -23,7 +23,7 @@ from streamkarma.sinks.rows import ABSENT, Column, Named, plain
 
 
 class Verdict(NamedTuple):
-    """What was said of a batch of T events.
+    """What was said of T events.
 
     Attributes
     ----------
@@ -70,13 +70,13 @@ class Judge:
         #: All that is counted.
         self.counted = Counted()
 
-    def run(self, batch: Batch, labels: Sequence[Any], weights: Weights, rows: bool,
+    def run(self, events: Encoded, labels: Sequence[Any], weights: Weights, rows: bool,
             made: Mapping[int, Made], full: Full = ()) -> Verdict:  # fmt: skip
-        """Predict and learn a batch.
+        """Predict and learn events.
 
         Parameters
         ----------
-        batch, labels, weights
+        events, labels, weights
             See ``KARMABase.run``.
         rows
             Whether to say what to print of each event.
@@ -93,9 +93,9 @@ class Judge:
         # Values may be as large as they like: what comes of it is seen, and numpy need not say it as well.
         with np.errstate(all="ignore"):
             if isinstance(model, CoreRegressor):
-                verdict, losses = self._run_regression(model, batch, labels, weights, rows, made, full)
+                verdict, losses = self._run_regression(model, events, labels, weights, rows, made, full)
             else:
-                verdict, losses = self._run_classification(model, batch, labels, weights, rows, made, full)
+                verdict, losses = self._run_classification(model, events, labels, weights, rows, made, full)
         if rows and made:
             for name, column in verdict.columns.items():
                 values = plain(column)
@@ -106,11 +106,11 @@ class Judge:
             verdict.columns["loss"] = losses
         return verdict
 
-    def _run_classification(self, model: CoreClassifier, batch: Batch, labels: Sequence[Any],
+    def _run_classification(self, model: CoreClassifier, events: Encoded, labels: Sequence[Any],
                             weights: Weights, rows: bool, made: Mapping[int, Made],
                             full: Full) -> tuple[Verdict, NDArray[np.float64]]:  # fmt: skip
         sign = self._tasked.sign()
-        judged = as_made(model.run(batch, labels, weights), made, model.loss)
+        judged = as_made(model.run(events, labels, weights), made, model.loss)
         self._suffer(judged.losses)
         predicted = _predicted(judged)
         if self.comparing is not None:
@@ -185,10 +185,10 @@ class Judge:
             shown["probability"] = np.where(known > 1, chosen, np.nan)
         return shown
 
-    def _run_regression(self, model: CoreRegressor, batch: Batch, labels: Sequence[Any],
+    def _run_regression(self, model: CoreRegressor, events: Encoded, labels: Sequence[Any],
                         weights: Weights, rows: bool, made: Mapping[int, Made],
                         full: Full) -> tuple[Verdict, NDArray[np.float64]]:  # fmt: skip
-        predictions, losses, spreads = model.run(batch, labels, weights)
+        predictions, losses, spreads = model.run(events, labels, weights)
         for t, before in made.items():
             if len(before.scores) < 2:
                 continue  # it was made before the labels turned out to be numbers

@@ -10,26 +10,22 @@ from typing import Any
 import numpy as np
 import orjson
 
+from streamkarma._engine import parse
 from streamkarma.errors import RecordError
-from streamkarma.estimators.regression import LARGEST_TARGET
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import Label, labelled
-from streamkarma.events.values import is_missing, observed_in
+from streamkarma.events.values import is_missing
 from streamkarma.runtime.comparing import Comparing
-from streamkarma.runtime.fields import NOW, Fields, Taken
+from streamkarma.runtime.fields import NOW, Fields, Taken, seconds_of
 from streamkarma.runtime.gathered import Gathered, Ready
 from streamkarma.runtime.judge import Judge, Verdict
 from streamkarma.runtime.output import Counters, Letter, Output, Tally
 from streamkarma.runtime.pending import Event, Made, Pending
-from streamkarma.runtime.scanning import Scanning
+from streamkarma.runtime.reading import Reading
 from streamkarma.runtime.task import Tasked
 from streamkarma.sinks.rows import Column, Rows
-from streamkarma.sources.jsonlines import parse
 from streamkarma.sources.records import Records, said
 
-#: Records that are read in the general way before the scanner is tried again; twice as many each
-#: time it finds nothing it can read.
-_PIECE = 32
 #: Most bytes of an id that is kept, as JSON, and most characters of what is said of a bad record.
 LONGEST_ID, _LONGEST_REASON = 1024, 500
 
@@ -73,13 +69,12 @@ class Loop:
         self.learns = learn
         self._fields = fields
         self._nested = fields.nested
-        self._only_target = fields.only_target
         self._output = output
         self._fail = fail
         self._next = first
         roles = None if pending is not None else fields.roles
-        #: None where the general readers have to do it all.
-        self._scanning = None if roles is None else Scanning(tasked, roles)
+        #: None where names or labels that come later are more than the engine can tell.
+        self._reading = None if roles is None else Reading(tasked, roles, learn, fail)
         self._records: Records
         self._refresh()
 
@@ -111,72 +106,50 @@ class Loop:
         self._records = records
         if self.first_records is None:
             self.first_records = records
-        at, piece, goal = begin, _PIECE, self.counters.events + most
+        by_engine = records.text is not None and not records.labels_only and records.beside is None
+        at, goal = begin, self.counters.events + most
         while at < len(records) and (room := goal - self.counters.events - len(self._gathered.labels)) > 0:
-            scanned = self._scan(at, room)
-            at += scanned
-            if at == len(records) or scanned == room:
-                break
-            piece = _PIECE if scanned else 2 * piece
-            end = min(at + piece, len(records), at + room - scanned)
-            if not records.refused and not records.labels_only and self.pending is None:
-                at += self._take_plain(at, end)
-            for each in range(at, end):
-                self._take_one(each)
-                if self.failure is not None:
-                    return each
-            at = end
+            if self._reading is not None and by_engine and at not in records.refused:
+                behind = self._read(self._reading, at, room)
+            else:
+                behind = self._take_one(at)
+            if self.failure is not None:
+                return behind
+            at = behind
         self._flush()
         return at
 
-    def scan_ahead(self, records: Records) -> Records:
-        """Scan records that will be fed later; another thread may do so."""
-        if self._scanning is not None:
-            self._scanning.ahead(records)
-        return records
+    def _read(self, reading: Reading, at: int, most: int) -> int:
+        """Have the engine read records from one on, and process them; returns where the next one is.
 
-    def _scan(self, at: int, most: int) -> int:
-        """Process the common records from one on, up to so many, and return how many these were."""
-        ready = None if self._scanning is None else self._scanning.ready(self._records, at, most)
-        if ready is None:
-            return 0
-        self._flush()
-        self._run(ready)
-        return len(ready.labels)
-
-    def _take_plain(self, begin: int, end: int) -> int:
-        """Add records that are all objects, with labels that are known or numbers to predict.
-
-        All at once, which is what a fast stream needs. Returns how many were added: those
-        before the first whose attributes need a closer look, or none.
+        If a bad one is to stop the run, it is that one.
         """
-        values = self._records.values[begin:end]
-        if self._nested or not values:
-            return 0
+        read = reading.read(self._records, at, most)
+        if read.ready.labels:
+            self._run(read.ready)
+        for each, value, why in read.rejected:
+            self._set_aside(each, value, why)
+            if self.failure is not None:
+                return each
+        if read.unknown is None:
+            return read.end
+        return self._read_unknown(reading, read.end, read.unknown)
+
+    def _read_unknown(self, reading: Reading, at: int, text: str) -> int:
+        """Have the engine read a record whose label is not known, once that is looked at."""
+        given = orjson.loads(text)
         try:
-            records = list(map(orjson.loads, values))
-            if self._records.beside is not None:
-                for at, record in enumerate(records, begin):
-                    self._put_beside(record, at)
-            given = [record.pop(self._fields.target, None) for record in records]
-            known = self._accepted.issuperset(zip(map(type, given), given, strict=True))
-            if not (known or self._numeric(given)):
-                return 0
-            taken = None if self._only_target else list(map(self._fields.take, records))
-        except (orjson.JSONDecodeError, AttributeError, TypeError, RecordError):
-            return 0
-        return self._gathered.extend(records, given, taken, begin, self.learns)
+            label = self._check(given)
+        except RecordError as error:
+            begin, behind = self._records.begin(at), self._records.begin(at + 1)
+            assert self._records.text is not None
+            self._set_aside(at, self._records.text[begin : behind - 1], str(error))
+            return at if self.failure is not None else at + 1
+        self._run(reading.read_one(self._records, at, given, label))
+        return at + 1
 
-    def _numeric(self, given: list[Any]) -> bool:
-        """Whether these are numbers to be predicted, and none too large."""
-        return (
-            self.tasked.predicts_numbers
-            and {float, int, type(None)}.issuperset(map(type, given))
-            and max((abs(y) for y in given if y is not None), default=0.0) <= LARGEST_TARGET
-        )
-
-    def _take_one(self, at: int) -> None:
-        """Add one record, whatever it is, or set it aside."""
+    def _take_one(self, at: int) -> int:
+        """Add one record, whatever it is, or set it aside; returns as ``_read``."""
         value = self._records.values[at]
         try:
             if reason := self._records.refused.get(at):
@@ -185,7 +158,8 @@ class Loop:
                 self._take(parse(value), at)
         except RecordError as error:
             self._flush()
-            self._set_aside(at, value, error)
+            self._set_aside(at, value, str(error))
+        return at if self.failure is not None else at + 1
 
     def _take(self, record: dict[str, Any], at: int) -> None:
         """Add one record to what has gathered."""
@@ -223,7 +197,7 @@ class Loop:
             self._add(record, early, self._label(record, early), taken, at)
             if is_missing(early):
                 observed = record if is_flat(record) else flatten(record)
-                kept = self.tasked.model.vocabulary.kept(observed)
+                kept = self.tasked.model.worth_keeping(observed)
                 self._gathered.waiting[key] = (len(self._gathered.labels) - 1, kept, now)
             else:
                 pending.settle_label(key)
@@ -244,12 +218,14 @@ class Loop:
         assert self.pending is not None
         if self._records.time is not None:
             return self._records.time(at)
-        return time.time() if self._fields.time == NOW else self.pending.tick(taken.time)
+        if self._fields.time == NOW:
+            return time.time()
+        return self.pending.tick(None if is_missing(taken.time) else seconds_of(taken.time))
 
     def _add(self, record: dict[str, Any], given: Any, label: Label | None, taken: Taken, at: int,
              made: Made | None = None) -> None:  # fmt: skip
         learned = self.learns and label is not None and taken.weight > 0.0
-        self._gathered.batch.append(record, learned)
+        self.tasked.model.vocabulary.read_dicts([record], [learned], self._gathered.events)
         self._gathered.append(given, label, taken, at, made)
 
     def _put_beside(self, record: dict[str, Any], at: int) -> None:
@@ -267,7 +243,7 @@ class Loop:
         if self._known(given):
             return given  # type: ignore[no-any-return]  # it is one of the model's labels
         # What is no event must not settle the task.
-        observed_in(record if is_flat(record) else flatten(record))
+        self.tasked.model.vocabulary.check(record)
         return self._check(given)
 
     def _check(self, label: Any) -> Label | None:
@@ -289,7 +265,7 @@ class Loop:
         weights = ready.weights if self.learns else np.zeros_like(ready.weights)
         printed = self._output.predictions is not None
         columns = printed or bool(ready.waiting)
-        judged = self.judge.run(ready.batch, ready.labels, weights, columns, ready.made, ready.full)
+        judged = self.judge.run(ready.events, ready.labels, weights, columns, ready.made, ready.full)
         if self.pending is not None:
             self._keep_waiting(self.pending, judged, ready)
         rows = self._rows(judged.columns, ready) if printed else None
@@ -320,7 +296,7 @@ class Loop:
         self._new_batch()
 
     def _new_batch(self) -> None:
-        self._gathered = Gathered(self.tasked.model.batch())
+        self._gathered = Gathered()
 
     def _rows(self, columns: dict[str, Column], ready: Ready) -> Rows:
         """What was said, with what is not the model's to say, in the order of the contract."""
@@ -328,15 +304,15 @@ class Loop:
             "n": np.arange(self._next, self._next + len(ready.labels)),
             **columns,
             "target": ready.targets,
-            "observed": ready.batch.sizes(),
+            "observed": ready.events.sizes,
         }
         if self._fields.id is not None:
             every["id"] = ready.ids
         return Rows({name: every[name] for name in _ORDER if name in every})
 
-    def _set_aside(self, at: int, value: bytes, error: RecordError) -> None:
+    def _set_aside(self, at: int, value: bytes, error: str) -> None:
         self.counters = self.counters._replace(rejected=self.counters.rejected + 1)
-        place, told = self._records.place(at), str(error)[:_LONGEST_REASON]
+        place, told = self._records.place(at), error[:_LONGEST_REASON]
         reason = f"{said(place)}: {told}"
         self.first_rejected = self.first_rejected or reason
         if self._fail:

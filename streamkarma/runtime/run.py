@@ -103,7 +103,7 @@ class Run:
         session.go_on_with(destinations, self._plan.resume_input, self._progress.say)
         loop = session.new_loop(destinations.output())
         try:
-            self._read_all(self._blocks(stack, loop, lines), loop)
+            self._read_all(self._blocks(stack, lines), loop)
         except OutputError:
             raise
         except RunError as error:
@@ -150,12 +150,12 @@ class Run:
                         return
                     self._after_block(loop)
 
-    def _blocks(self, stack: ExitStack, loop: Loop, lines: Iterator[Lines]) -> Callable[[], Block | None]:
+    def _blocks(self, stack: ExitStack, lines: Iterator[Lines]) -> Callable[[], Block | None]:
         """What gives one block of records after another, and None at the end of the input."""
         if self._plan.workers == 1:
             blocks = ((each, each.records()) for each in lines)
             return lambda: next(blocks, None)
-        ahead = Ahead(((each, loop.scan_ahead(each.records())) for each in lines), self._stop.has_come)
+        ahead = Ahead(((each, each.records()) for each in lines), self._stop.has_come)
         stack.callback(ahead.close)
         return ahead.next
 

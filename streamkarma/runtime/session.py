@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from streamkarma.checkpoint import natural
-from streamkarma.core.jit import is_cold
 from streamkarma.core.learning import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import Model, chosen, learner_of
@@ -45,8 +44,6 @@ class Session:
     def __init__(self, plan: Plan, path: str | None, say: Callable[[str], None]) -> None:
         self._plan = plan
         self._path = path
-        if is_cold():
-            say("compiling what reads events, once: this takes some seconds")
         #: What was kept beside the model, by name; sections nobody asks for are kept as they are.
         self.kept: dict[str, Any] = {}
         self._arrays: Arrays = {}

@@ -1,6 +1,6 @@
 """Reading in one thread what another one works on.
 
-What is compiled here lets other threads go on, so with two cores lines are scanned on one while
+The engine lets other threads go on while it learns, so with two cores the next lines are read on one while
 the events before them are learned on the other.
 """
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
-from streamkarma.errors import RecordError
 from streamkarma.sources.inputs import READ_SIZE
 from streamkarma.sources.position import START, Position
 from streamkarma.sources.records import Records, count_lines
@@ -155,59 +152,3 @@ def _cut(first: int, text: bytes, head: int, limit: int) -> tuple[bytes, frozens
     for i in overlong:
         lines[i] = lines[i][:SHOWN_BYTES]
     return b"\n".join([*lines, b""]), frozenset(first + i for i in overlong)
-
-
-def parse(line: bytes) -> dict[str, Any]:
-    """The JSON object on a line; NaN is allowed as a value, and means missing.
-
-    Of keys that occur twice the last counts, as in every common JSON reader.
-
-    Raises
-    ------
-    RecordError
-        If it is not one.
-
-    Examples
-    --------
-    >>> parse(b'{"a": 1, "b": null}')
-    {'a': 1, 'b': None}
-    >>> parse(b'[1]')
-    Traceback (most recent call last):
-    streamkarma.errors.RecordError: an array, where an object is expected
-    """
-    try:
-        record = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        record = _parse_with_nan(line, error)
-    if type(record) is not dict:
-        raise RecordError(f"{_kind(record)}, where an object is expected")
-    return record
-
-
-def _parse_with_nan(line: bytes, error: orjson.JSONDecodeError) -> Any:
-    """What is JSON but for a NaN, by the slower reader that knows it."""
-    if "depth limit" in error.msg:
-        raise RecordError("nested too deep")
-    if "infinity" in error.msg:
-        raise RecordError("holds an infinite number")
-    if b"NaN" in line or b"Infinity" in line:
-        try:
-            return json.loads(line.removeprefix(BOM), parse_int=float, parse_constant=_constant)
-        except RecursionError:
-            raise RecordError("nested too deep") from None
-        except (UnicodeDecodeError, ValueError) as worse:
-            if isinstance(worse, RecordError):
-                raise
-    # Without the place in the document, which for a line says little.
-    raise RecordError(f"not JSON: {error.msg}")
-
-
-def _constant(name: str) -> float:
-    if name != "NaN":
-        raise RecordError("holds an infinite number")
-    return float("nan")
-
-
-def _kind(value: Any) -> str:
-    kinds = {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
-    return kinds.get(type(value), "a number")

@@ -6,10 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
-from streamkarma.sources.names import NameTable
-from streamkarma.sources.scanner import Scanned, scan
 
 #: Where a record stands, by the names that a dead letter shows: ``{"line": 17}``.
 Place = dict[str, Any]
@@ -36,11 +32,16 @@ class Records:
     time
         When the record with this index happened, in seconds since 1970.
 
+    Attributes
+    ----------
+    text
+        All of them, each ended by a newline; None if one has a newline inside.
+
     Examples
     --------
     >>> records = Records(b'{"x": 1}\\n{"x": 2}\\n', 2, lambda i: {"line": i + 1})
-    >>> len(records), records.values, records.place(1)
-    (2, [b'{"x": 1}', b'{"x": 2}'], {'line': 2})
+    >>> len(records), records.values, records.place(1), records.begin(1)
+    (2, [b'{"x": 1}', b'{"x": 2}'], {'line': 2}, 9)
     """
 
     def __init__(self, values: list[bytes] | bytes, count: int, place: Callable[[int], Place],
@@ -52,17 +53,16 @@ class Records:
         self.beside = beside
         self.labels_only = labels_only
         self.time = time
-        self._ahead: Scanned | None = None
-        #: What was scanned last: the first record, where it began, and where each ended.
-        self._last = 0, 0, np.zeros(0, np.int64)
-        self._text: bytes | None
+        #: A record, and where in the text it begins: the one asked about next is not far behind.
+        self._known = 0, 0
+        self.text: bytes | None
         self._values: list[bytes] | None
         if isinstance(values, bytes):
-            self._text, self._values = values, None
+            self.text, self._values = values, None
         else:
             text = b"\n".join([*values, b""])
             # With a newline inside of a record the text would be another stream.
-            self._text = text if count_lines(text) == count else None
+            self.text = text if count_lines(text) == count else None
             self._values = values
 
     def __len__(self) -> int:
@@ -72,43 +72,22 @@ class Records:
     def values(self) -> list[bytes]:
         """One JSON object each."""
         if self._values is None:
-            assert self._text is not None
-            self._values = self._text.split(b"\n")[:-1]
+            assert self.text is not None
+            self._values = self.text.split(b"\n")[:-1]
         return self._values
 
-    @property
-    def plain(self) -> bool:
-        """Whether there is nothing to them but the JSON, a line each."""
-        return self._text is not None and not self.refused and not self.labels_only and self.beside is None
+    def begin(self, at: int) -> int:
+        """Where in the text a record begins."""
+        assert self.text is not None
+        line, begin = self._known if self._known[0] <= at else (0, 0)
+        for _ in range(at - line):
+            begin = self.text.index(b"\n", begin) + 1
+        self._known = at, begin
+        return begin
 
-    def scan(self, at: int, table: NameTable) -> Scanned:
-        """Those from index ``at`` up to the first that is unusual; there is a text of them."""
-        assert self._text is not None
-        if at == 0 and self._ahead is not None:
-            return self._ahead
-        begin = self._place(at)
-        scanned = scan(self._text, begin, len(self) - at, table)
-        self._last = at, begin, scanned.ends
-        return scanned
-
-    def scan_ahead(self, table: NameTable) -> None:
-        """Scan from the beginning, before it is asked for."""
-        self._ahead = self.scan(0, table)
-
-    def texts(self, spans: NDArray[np.int64]) -> list[bytes]:
-        """What stands from one place to another, ``null`` for an empty span; shape (T, 2)."""
-        assert self._text is not None
-        text = self._text
-        return [text[begin:end] or b"null" for begin, end in spans.tolist()]
-
-    def _place(self, at: int) -> int:
-        """Where in the text a record begins; the last one scanned is not far before it."""
-        first, begin, ends = self._last
-        behind = first + len(ends)
-        if at <= behind:
-            return int(ends[at - first - 1]) if at > first else begin
-        begin = int(ends[-1]) if len(ends) else begin
-        return begin + sum(len(value) + 1 for value in self.values[behind:at])
+    def remember(self, at: int, begin: int) -> None:
+        """Say where a record begins."""
+        self._known = at, begin
 
 
 def count_lines(text: bytes) -> int:

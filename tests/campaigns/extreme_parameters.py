@@ -180,13 +180,13 @@ def attempt(seed: int, folder: Path) -> None:
 def _learn(model: Model, events: list[Event]) -> None:
     """Learn events in blocks, as the command line does; labels that the model refuses are left out."""
     for begin in range(0, len(events), 100):
-        batch, labels, weights = model.batch(), [], []
+        records, labels, weights = [], [], []
         for record, label, weight in events[begin : begin + 100]:
             try:
                 checked = model.check_label(label)
             except ValueError:
                 continue
-            batch.append(record, learned=weight > 0.0)
+            records.append(record)
             labels.append(checked)
             weights.append(weight)
-        model.run(batch, labels, weights)
+        model.run(model.read(records, [weight > 0.0 for weight in weights]), labels, weights)

@@ -69,9 +69,11 @@ def _attempt(rng: random.Random, folder: Path) -> None:
     whole = _read(setting, text, lambda most: most)
     _check(setting, lines, good, whole)
     sizes = [rng.choice([1, 7, 100, 3000, 1 << 20]) for _ in range(7)]
-    for scanner in (True, False):
-        other = _read(setting, text, lambda most: rng.choice(sizes), rng.choice([1, 10, 8192]), scanner)
-        assert other == whole, f"pieces, scanner {scanner}: {_difference(other, whole)}"
+    other = _read(setting, text, lambda most: rng.choice(sizes), rng.choice([1, 10, 8192]))
+    assert other == whole, f"pieces: {_difference(other, whole)}"
+    other, told = _read(setting, text, lambda most: most, dicts=True), whole._replace(letters=_unsaid(whole))
+    other = other._replace(letters=_unsaid(other))
+    assert other == told, f"by way of dicts: {_difference(other, told)}"
     refused = {number for number, *_ in whole.letters}
     bare = [lines[0].removeprefix(BOM), *lines[1:]]
     erased = [each for number, each in enumerate(bare, 1) if number not in refused]
@@ -117,14 +119,14 @@ def _good(setting: Setting, rng: random.Random, label: Any) -> bytes:
 
 
 def _read(setting: Setting, text: bytes, size: Callable[[int], int], block: int = 8192,
-          scanner: bool = True) -> Outcome:  # fmt: skip
+          dicts: bool = False) -> Outcome:  # fmt: skip
     """Learn from a file, of which so many bytes are there at a time."""
     file = io.BytesIO(text)
     pieces = read_lines(lambda most: file.read(min(most, size(most))), setting.limit, block)
-    return _learn(setting, (piece.records() for piece in pieces), scanner)
+    return _learn(setting, (piece.records() for piece in pieces), dicts)
 
 
-def _learn(setting: Setting, blocks: Iterable[Records], scanner: bool = True) -> Outcome:
+def _learn(setting: Setting, blocks: Iterable[Records], dicts: bool = False) -> Outcome:
     rows: list[bytes] = []
     lines: list[int] = []
     letters: list[tuple[int, str, bytes]] = []
@@ -141,8 +143,8 @@ def _learn(setting: Setting, blocks: Iterable[Records], scanner: bool = True) ->
     tasked = Tasked(case.task, dict(case.options), None, lambda _: None, case.learner)
     pending = Pending(setting.waiting) if setting.waiting else None
     loop = Loop(tasked, setting.fields, True, Output(keep, keep_letter), False, 1, pending)
-    if not scanner:
-        loop._scanning = None
+    if dicts:
+        loop._reading = None
     for records in blocks:
         loop.feed(records)
     header, arrays = tasked.model.state()
@@ -164,6 +166,11 @@ def _check(setting: Setting, lines: list[bytes], good: set[int], found: Outcome)
     assert (counters.events, counters.rejected) == (len(events), len(refused)), counters
     rows = [orjson.loads(row) for row in found.rows.splitlines()]
     assert [row["n"] for row in rows] == list(range(1, len(events) + 1))
+
+
+def _unsaid(outcome: Outcome) -> list[tuple[int, str, bytes]]:
+    """The letters without what is said in them."""
+    return [(number, "", value) for number, _, value in outcome.letters]
 
 
 def _difference(one: Outcome, other: Outcome) -> str:

@@ -51,6 +51,11 @@ impl<'a> Block<'a> {
         self.len() == 0
     }
 
+    /// Some events in a row.
+    pub fn part(&self, begin: usize, events: usize) -> Self {
+        Self { starts: &self.starts[begin..=begin + events], ..*self }
+    }
+
     /// Event `t`.
     pub fn event(&self, t: usize) -> Event<'a> {
         let items = self.starts[t]..self.starts[t + 1];

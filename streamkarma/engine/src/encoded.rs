@@ -35,6 +35,11 @@ impl Encoded {
         }
     }
 
+    /// The same with the values as they came.
+    pub fn raw_block(&self) -> Block<'_> {
+        Block { values: &self.raw, ..self.block() }
+    }
+
     /// No events, with the room of those before.
     pub fn clear(&mut self) {
         self.starts.truncate(1);

@@ -85,7 +85,12 @@ impl Encoder {
         &self.vocabulary
     }
 
-    /// The same, to count what is ignored elsewhere, and to take the news.
+    /// Whether numbers are standardised, and how many values of an attribute count.
+    pub fn scaling(&self) -> (bool, f64) {
+        (self.scale, self.longest)
+    }
+
+    /// The vocabulary, to count what is ignored elsewhere, and to take the news.
     pub fn vocabulary_mut(&mut self) -> &mut Vocabulary {
         &mut self.vocabulary
     }

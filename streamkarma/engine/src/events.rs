@@ -1,9 +1,11 @@
 //! Events that were read out of lines, and what is known of each beside its attributes.
 
+use std::ops::Range;
+
 use crate::encoded::Encoded;
 use crate::json::Fault;
 
-/// Events that were read, and what is known of each beside its attributes.
+/// Events that were read, what is known of each beside its attributes, and how far reading came.
 #[derive(Debug, Default)]
 pub struct Events {
     /// The events.
@@ -18,42 +20,30 @@ pub struct Events {
     pub weights: Vec<f64>,
     /// What is handed on of each, by place; "null" where there is nothing.
     pub kept: Vec<Vec<String>>,
+    /// Lines that are no events.
+    pub rejected: Vec<Rejected>,
+    /// How many lines were read, those that are empty or rejected among them.
+    pub count: usize,
     /// Where the first line that was not read begins.
     pub end: usize,
-    /// Why it was not, if it is none too many.
-    pub stop: Option<Stop>,
+    /// The label in JSON, if reading stopped at a line whose label is not known.
+    pub unknown: Option<String>,
 }
 
-/// Why reading stopped at a line.
+/// A line that is no event.
 #[derive(Debug, PartialEq)]
-pub struct Stop {
+pub struct Rejected {
     /// Which of the lines it is, from 0.
     pub line: usize,
-    /// Where the line after it begins.
-    pub behind: usize,
+    /// Where it stands in the text.
+    pub place: Range<usize>,
     /// What is wrong.
-    pub why: Why,
-}
-
-/// What is wrong with a line.
-#[derive(Debug, PartialEq)]
-pub enum Why {
-    /// It is no event.
-    Fault(Fault),
-    /// Its label, in JSON, is not known.
-    Label(String),
+    pub fault: Fault,
 }
 
 impl Events {
-    /// No events, with the room of those before.
-    pub fn clear(&mut self, begin: usize, kept: usize) {
-        self.encoded.clear();
-        self.lines.clear();
-        self.labels.clear();
-        self.kinds.clear();
-        self.weights.clear();
-        self.kept.resize_with(kept, Vec::new);
-        self.kept.iter_mut().for_each(Vec::clear);
-        (self.end, self.stop) = (begin, None);
+    /// None so far, to be read from a place on, with so many values of each to be handed on.
+    pub fn beginning_at(begin: usize, kept: usize) -> Self {
+        Self { end: begin, kept: vec![Vec::new(); kept], ..Self::default() }
     }
 }

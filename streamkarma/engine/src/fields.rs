@@ -64,6 +64,8 @@ pub enum Labels {
     Numbers(f64),
     /// Those of known classes.
     Classes(Classes),
+    /// Any: whoever calls knows the label, and whether there is one.
+    Given(bool),
 }
 
 /// Known classes.
@@ -84,6 +86,8 @@ pub struct Label {
     pub value: f64,
     /// What it was.
     pub kind: LabelKind,
+    /// Whether there is one.
+    pub is_there: bool,
 }
 
 /// What a label is; the numbers are those that Python knows them by.
@@ -104,26 +108,37 @@ pub enum LabelKind {
 impl Labels {
     /// A label as it is learned, if it is one that is known.
     pub fn known(&self, value: &Value) -> Option<Label> {
-        let label = |value, kind| Some(Label { value, kind });
-        match (value, self) {
-            (Value::Null, _) => label(f64::NAN, LabelKind::Nothing),
-            (&Value::Number(Number { value, is_integer }), _) => {
-                let kind = if is_integer { LabelKind::Integer } else { LabelKind::Number };
-                let fits = match self {
-                    Self::Numbers(most) => value.abs() <= *most,
-                    Self::Classes(classes) => classes.numbers.contains(&value),
-                };
-                // Larger integers are not exact here, and could be taken for another one.
-                let exact = !is_integer || value.abs() <= (1u64 << 53) as f64;
-                if fits && exact { label(value, kind) } else { None }
+        let label = |value, kind| Some(Label { value, kind, is_there: kind != LabelKind::Nothing });
+        match (self, value) {
+            (&Self::Given(is_there), _) => {
+                Some(Label { value: f64::NAN, kind: LabelKind::Nothing, is_there })
             }
-            (&Value::Boolean(truth), Self::Classes(classes)) if classes.booleans[usize::from(truth)] => {
+            (_, Value::Null) => label(f64::NAN, LabelKind::Nothing),
+            (_, Value::Number(number)) if !number.is_exact() => None,
+            (&Self::Numbers(most), &Value::Number(number)) if number.value.abs() <= most => {
+                label(number.value, number.kind())
+            }
+            (Self::Classes(classes), &Value::Number(number)) if classes.numbers.contains(&number.value) => {
+                label(number.value, number.kind())
+            }
+            (Self::Classes(classes), &Value::Boolean(truth)) if classes.booleans[usize::from(truth)] => {
                 label(f64::from(u8::from(truth)), LabelKind::Boolean)
             }
-            (Value::Text(text), Self::Classes(classes)) => {
+            (Self::Classes(classes), Value::Text(text)) => {
                 label(*classes.texts.get(&**text)? as f64, LabelKind::Text)
             }
             _ => None,
         }
+    }
+}
+
+impl Number {
+    /// Larger integers are not exact as floats, and could be taken for another one.
+    fn is_exact(self) -> bool {
+        !self.is_integer || self.value.abs() <= (1_u64 << 53) as f64
+    }
+
+    fn kind(self) -> LabelKind {
+        if self.is_integer { LabelKind::Integer } else { LabelKind::Number }
     }
 }

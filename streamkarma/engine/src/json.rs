@@ -110,8 +110,24 @@ pub fn normal(raw: &str) -> Result<Cow<'_, str>, Fault> {
                 _ => serde_json::to_string(&number.value).map_err(|_| odd)?,
             })
         }
+        Value::Nested(raw) => without_blanks(raw),
         _ => Cow::Borrowed(raw),
     })
+}
+
+/// An object or an array without what is only there for the eye.
+fn without_blanks(raw: &str) -> Cow<'_, str> {
+    let (mut text, mut rest) = (String::new(), raw);
+    while let Some(at) = rest.find(['"', ' ', '\t', '\r']) {
+        let behind = if rest[at..].starts_with('"') { at + behind_text(&rest[at..]) } else { at };
+        text.push_str(&rest[..behind]);
+        rest = &rest[behind.max(at + 1)..];
+    }
+    if text.len() + rest.len() == raw.len() {
+        return Cow::Borrowed(raw);
+    }
+    text.push_str(rest);
+    Cow::Owned(text)
 }
 
 /// Calls a function with every name and value of an object, as they come.

@@ -89,7 +89,8 @@ impl LabelDelay {
     fn partial_key(&mut self, event: Event) -> Option<u64> {
         let items = event.coordinates.iter().zip(event.values);
         self.items.clear();
-        self.items.extend(items.filter(|item| !item.1.is_nan()).map(|(at, value)| (*at, value.to_bits())));
+        self.items
+            .extend(items.filter(|item| says(*item.0, *item.1)).map(|(at, value)| (*at, value.to_bits())));
         // Names are numbered as they are learned.
         self.items.sort_unstable_by_key(|&(coordinate, _)| std::cmp::Reverse(coordinate));
         let mut key = self.items.iter().fold(0, |key: u64, &(at, bits)| key.wrapping_add(item_key(at, bits)));
@@ -142,12 +143,17 @@ impl LabelDelay {
 pub fn key(event: Event) -> u64 {
     let (mut key, mut known) = (0_u64, false);
     for (&coordinate, &value) in event.coordinates.iter().zip(event.values) {
-        if !value.is_nan() {
+        if says(coordinate, value) {
             key = key.wrapping_add(item_key(coordinate, value.to_bits()));
             known |= coordinate < PASSING;
         }
     }
     if known { key } else { NOTHING }
+}
+
+/// Whether an item tells one event from another: it is not missing, and not the constant.
+fn says(coordinate: u32, value: f64) -> bool {
+    coordinate > 0 && !value.is_nan()
 }
 
 /// An item's part of the key; items of unknown names, whose values are not kept, are all alike.

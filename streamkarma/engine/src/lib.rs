@@ -24,9 +24,11 @@ mod lines_tests;
 pub mod loss;
 pub mod math;
 pub mod names;
+pub mod rows;
 pub mod scale;
 pub mod spelled;
 pub mod state;
+pub mod sums;
 pub mod target;
 pub mod vocabulary;
 

@@ -5,7 +5,7 @@
 //! numbered, and of a name that occurs twice in an object the last counts.
 
 use crate::encoder::Encoder;
-use crate::events::{Events, Stop, Why};
+use crate::events::{Events, Rejected};
 use crate::fields::{Labels, MOST_KEPT, Role, Roles};
 use crate::json::{Fault, Value, check, each_member, elements, members, normal, without_nan};
 use crate::names::{Name, shown};
@@ -24,10 +24,18 @@ pub const HEAVIEST: f64 = 1e15;
 pub struct Reading {
     /// What is no attribute.
     pub roles: Roles,
-    /// Which labels are known.
-    pub labels: Labels,
     /// Whether labels are learned from at all.
     pub learn: bool,
+    /// Whether to stop behind the first line that is no event.
+    pub strict: bool,
+}
+
+/// Why a line was not taken.
+enum Why {
+    /// It is no event.
+    Fault(Fault),
+    /// Its label, in JSON, is not known.
+    Label(String),
 }
 
 /// What was taken out of a record.
@@ -41,44 +49,63 @@ struct Taken<'a> {
 }
 
 impl Reading {
-    /// Read up to `most` lines, each but the last ended by a newline, from `begin` on; up to the first that
-    /// is no event or has a label that is not known, which leaves no trace. `events` keeps nothing but room
-    /// of what it held.
-    pub fn read(&self, encoder: &mut Encoder, text: &[u8], begin: usize, most: usize, events: &mut Events) {
-        events.clear(begin, self.roles.kept);
-        let mut line = 0;
-        while events.end < text.len() && line < most {
+    /// Read up to `most` events from `begin` on, each line but the last ended by a newline, up to the first
+    /// whose label is not known. That one, and those that are no events, leave no trace.
+    pub fn read(
+        &self,
+        encoder: &mut Encoder,
+        labels: &Labels,
+        text: &[u8],
+        begin: usize,
+        most: usize,
+    ) -> Events {
+        let mut events = Events::beginning_at(begin, self.roles.kept);
+        while events.end < text.len() && events.lines.len() < most {
             let rest = &text[events.end..];
             let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-            let behind = (events.end + length + 1).min(text.len());
             let read = match std::str::from_utf8(&rest[..length]) {
-                Ok(decoded) if decoded.trim_ascii().is_empty() => Ok(false),
-                Ok(decoded) => self.line(encoder, decoded, events),
+                Ok(line) if line.trim_ascii().is_empty() => Ok(()),
+                Ok(line) => self.line(encoder, labels, line, &mut events),
                 Err(_) => Err(Why::Fault("not JSON: not UTF-8".to_owned())),
             };
+            let mut stop = false;
             match read {
-                Ok(true) => events.lines.push(line),
-                Ok(false) => {}
-                Err(why) => {
-                    events.stop = Some(Stop { line, behind, why });
+                Ok(()) => {}
+                Err(Why::Fault(fault)) => {
+                    let place = events.end..events.end + length;
+                    events.rejected.push(Rejected { line: events.count, place, fault });
+                    stop = self.strict;
+                }
+                Err(Why::Label(label)) => {
+                    events.unknown = Some(label);
                     break;
                 }
             }
-            events.end = behind;
-            line += 1;
+            events.end = (events.end + length + 1).min(text.len());
+            events.count += 1;
+            if stop {
+                break;
+            }
         }
+        events
     }
 
-    /// Read a line, and say that it is an event.
-    fn line(&self, encoder: &mut Encoder, line: &str, events: &mut Events) -> Result<bool, Why> {
+    /// Read a line that is not empty.
+    fn line(
+        &self,
+        encoder: &mut Encoder,
+        labels: &Labels,
+        line: &str,
+        events: &mut Events,
+    ) -> Result<(), Why> {
         match self.record(encoder, line) {
-            Ok(taken) => self.enter(encoder, &taken, events),
+            Ok(taken) => self.enter(encoder, labels, &taken, events),
             Err(fault) => match without_nan(line) {
                 None => Err(Why::Fault(fault)),
                 Some(Err(fault)) => Err(Why::Fault(fault)),
                 Some(Ok(without)) => {
                     let taken = self.record(encoder, &without).map_err(Why::Fault)?;
-                    self.enter(encoder, &taken, events)
+                    self.enter(encoder, labels, &taken, events)
                 }
             },
         }
@@ -87,8 +114,7 @@ impl Reading {
     fn record<'a>(&self, encoder: &mut Encoder, line: &'a str) -> Result<Taken<'a>, Fault> {
         let line = line.trim_ascii();
         if !line.starts_with('{') {
-            check(line)?;
-            return Err(format!("{}, where an object is expected", kind(line)));
+            check_object(line)?;
         }
         let mut taken = Taken::default();
         encoder.begin();
@@ -173,7 +199,13 @@ impl Reading {
     }
 
     /// Encode a record that was read, unless its label is not known.
-    fn enter(&self, encoder: &mut Encoder, taken: &Taken, events: &mut Events) -> Result<bool, Why> {
+    fn enter(
+        &self,
+        encoder: &mut Encoder,
+        labels: &Labels,
+        taken: &Taken,
+        events: &mut Events,
+    ) -> Result<(), Why> {
         let mut kept = [const { None }; MOST_KEPT];
         for (slot, raw) in kept.iter_mut().zip(taken.kept) {
             *slot = raw.map(normal).transpose().map_err(Why::Fault)?;
@@ -181,15 +213,16 @@ impl Reading {
         let weight = weight_of(taken.weight.unwrap_or("null")).map_err(Why::Fault)?;
         let raw = taken.label.unwrap_or("null");
         let value = Value::of(raw).map_err(Why::Fault)?;
-        let label = self.labels.known(&value).ok_or_else(|| Why::Label(raw.to_owned()))?;
-        encoder.finish(self.learn && weight > 0.0 && !label.value.is_nan(), &mut events.encoded);
+        let label = labels.known(&value).ok_or_else(|| Why::Label(raw.to_owned()))?;
+        encoder.finish(self.learn && weight > 0.0 && label.is_there, &mut events.encoded);
         for (texts, text) in events.kept.iter_mut().zip(kept) {
             texts.push(text.unwrap_or("null".into()).into_owned());
         }
+        events.lines.push(events.count);
         events.labels.push(label.value);
         events.kinds.push(label.kind as i32);
         events.weights.push(weight);
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -206,6 +239,19 @@ impl<'a> Taken<'a> {
             },
         };
         place.replace(raw).is_some()
+    }
+}
+
+/// Whether a text is JSON, and an object.
+///
+/// # Errors
+///
+/// What is wrong.
+pub fn check_object(text: &str) -> Result<(), Fault> {
+    check(text)?;
+    match text.trim_ascii_start() {
+        object if object.starts_with('{') => Ok(()),
+        other => Err(format!("{}, where an object is expected", kind(other))),
     }
 }
 

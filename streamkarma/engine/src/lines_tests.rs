@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::encoder::Encoder;
-use crate::events::{Events, Why};
+use crate::events::{Events, Rejected};
 use crate::fields::{Classes, Labels, Role, Roles};
 use crate::lines::Reading;
 use crate::vocabulary::Bounds;
@@ -16,22 +16,23 @@ fn encoder() -> Encoder {
 fn reading(id: &str) -> Reading {
     let roles = [("y", Role::Target), ("w", Role::Weight), ("skip", Role::Ignored), (id, Role::Kept(0))];
     let names: HashMap<_, _> = roles.map(|(name, role)| (name.to_owned(), role)).into();
+    Reading { roles: Roles::new(names), learn: true, strict: false }
+}
+
+fn labels() -> Labels {
     let texts = [("spam".to_owned(), 0)].into();
-    let labels = Labels::Classes(Classes { texts, numbers: vec![7.0], booleans: [false; 2] });
-    Reading { roles: Roles::new(names), labels, learn: true }
+    Labels::Classes(Classes { texts, numbers: vec![7.0], booleans: [false; 2] })
 }
 
 fn read(reading: &Reading, encoder: &mut Encoder, text: &str) -> Events {
-    let mut events = Events::default();
-    reading.read(encoder, text.as_bytes(), 0, usize::MAX, &mut events);
-    events
+    reading.read(encoder, &labels(), text.as_bytes(), 0, usize::MAX)
 }
 
 /// The values of one line, by the names of their attributes.
 fn values(line: &str) -> Vec<(String, f64)> {
     let mut encoder = encoder();
     let events = read(&reading("id"), &mut encoder, &line.replace('}', ",\"y\":7}").replace("{,", "{"));
-    assert_eq!(events.stop, None);
+    assert!(events.rejected.is_empty() && events.unknown.is_none());
     let name = |&k: &u32| String::from_utf8_lossy(encoder.vocabulary().describe(k as usize).0.text()).into();
     let out = events.encoded;
     let names: Vec<String> = out.coordinates.iter().skip(1).map(name).collect();
@@ -56,13 +57,15 @@ fn nested_names_are_joined_and_the_last_of_equal_ones_counts() {
     assert_eq!((events.labels, events.kinds), (vec![0.0], vec![4]));
     assert_eq!(encoder.vocabulary().describe(3).0.text(), b"g.lat.2.z");
     let events = read(&reading("m.id"), &mut encoder, r#"{"m":{"id":[1],"y":2}}{"y":7}"#);
-    assert!(matches!(events.stop.unwrap().why, Why::Fault(why) if why.starts_with("not JSON")));
+    assert!(events.rejected[0].fault.starts_with("not JSON"));
     let events = read(&reading("m.id"), &mut encoder, r#"{"m":{"id":1.50,"y":2}}"#);
     assert_eq!(events.kept, [["1.5"]]);
+    let events = read(&reading("id"), &mut encoder, r#"{"id": [1, {"a" : " \" "}]}"#);
+    assert_eq!(events.kept, [[r#"[1,{"a":" \" "}]"#]]);
 }
 
 #[test]
-fn reading_stops_at_what_is_no_event_and_that_leaves_no_trace() {
+fn what_is_no_event_is_passed_over_and_leaves_no_trace() {
     let deep = format!("{{\"a\":{}1{}}}", "[".repeat(32), "]".repeat(32));
     for (line, why) in [
         ("[1]", "an array, where an object is expected"),
@@ -76,18 +79,31 @@ fn reading_stops_at_what_is_no_event_and_that_leaves_no_trace() {
         (&deep, "nested deeper than 32 levels"),
         ("{\"new\":1", "not JSON: EOF while parsing an object"),
     ] {
-        let mut encoder = encoder();
         let text = format!("{{\"a\":1,\"y\":7}}\n \n{line}\n{{}}\n");
-        let events = read(&reading("id"), &mut encoder, &text);
-        let stop = events.stop.unwrap();
-        assert_eq!((events.lines, stop.line, stop.why), (vec![0], 2, Why::Fault(why.to_owned())));
-        assert_eq!(&text[stop.behind..], "{}\n");
-        assert_eq!(encoder.vocabulary().coordinate_count(), 2);
+        for (strict, lines, count) in [(false, vec![0, 3], 4), (true, vec![0], 3)] {
+            let mut encoder = encoder();
+            let events = read(&Reading { strict, ..reading("id") }, &mut encoder, &text);
+            let place = 16..16 + line.len();
+            assert_eq!(events.rejected, [Rejected { line: 2, place, fault: why.to_owned() }]);
+            assert_eq!((events.lines, events.count), (lines, count));
+            assert_eq!(encoder.vocabulary().coordinate_count(), 2);
+        }
     }
-    let mut encoder = encoder();
-    let events = read(&reading("id"), &mut encoder, "{\"new\":1,\"y\":\"ham\"}");
-    assert_eq!(events.stop.map(|stop| stop.why), Some(Why::Label("\"ham\"".to_owned())));
+}
+
+#[test]
+fn reading_stops_before_a_label_that_is_not_known() {
+    let (mut encoder, text) = (encoder(), "{\"a\":1}\n{\"new\":1,\"y\":\"ham\"}\n{}\n");
+    let events = read(&reading("id"), &mut encoder, text);
+    assert_eq!(events.unknown.as_deref(), Some("\"ham\""));
+    assert_eq!((events.lines, events.count, &text[events.end..events.end + 4]), (vec![0], 1, "{\"ne"));
     assert_eq!(encoder.vocabulary().coordinate_count(), 1);
+    for (is_there, coordinates) in [(false, 1), (true, 2)] {
+        let labels = Labels::Given(is_there);
+        let events = reading("id").read(&mut encoder, &labels, text.as_bytes(), events.end, 1);
+        assert_eq!((events.count, events.encoded.values.len()), (1, 2));
+        assert_eq!(encoder.vocabulary().coordinate_count(), coordinates);
+    }
 }
 
 #[test]
@@ -97,10 +113,10 @@ fn broken_bytes_never_panic() {
         for byte in *b"{}[]\":,\\0.eN \xff\n" {
             let mut text = line.to_vec();
             text[at] = byte;
-            let mut events = Events::default();
-            reading("id").read(&mut encoder(), &text, 0, 9, &mut events);
-            reading("id").read(&mut encoder(), &text[..at], 0, 9, &mut events);
-            assert!(events.encoded.values.iter().all(|value| value.is_finite()));
+            for text in [&text[..], &text[..at]] {
+                let events = reading("id").read(&mut encoder(), &labels(), text, 0, 9);
+                assert!(events.encoded.values.iter().all(|value| value.is_finite()));
+            }
         }
     }
 }

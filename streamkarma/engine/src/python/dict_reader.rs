@@ -45,16 +45,16 @@ fn observe(
     name: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
+    if value.is_none() {
+        return Ok(());
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        encoder.text(foreigners.key(name)?.name(), &bytes_of(text)?);
+        return Ok(());
+    }
     let number = match plain(value) {
         Some(number) if number.is_finite() => number,
-        _ if value.is_none() => return Ok(()),
-        _ => {
-            if let Ok(text) = value.cast::<PyString>() {
-                encoder.text(foreigners.key(name)?.name(), &bytes_of(text)?);
-                return Ok(());
-            }
-            as_number(name, value)?
-        }
+        _ => as_number(name, value)?,
     };
     if !number.is_nan() {
         encoder.number(foreigners.key(name)?.name(), number);
@@ -96,16 +96,11 @@ fn as_number(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<f64>
 
 /// RecordError with that message.
 pub fn refused(py: Python, message: &str) -> PyErr {
-    match record_error(py) {
+    static RECORD_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    match RECORD_ERROR.import(py, "streamkarma.errors", "RecordError") {
         Ok(kind) => PyErr::from_type(kind.clone(), message.to_owned()),
         Err(error) => error,
     }
-}
-
-/// What is raised for what is no event.
-pub fn record_error<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyType>> {
-    static RECORD_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    RECORD_ERROR.import(py, "streamkarma.errors", "RecordError")
 }
 
 fn is_nested(value: &Bound<'_, PyAny>) -> bool {

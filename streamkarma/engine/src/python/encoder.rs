@@ -1,37 +1,31 @@
 //! The encoder, as Python sees it.
 
-use std::collections::HashMap;
-
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString};
 
-use super::dict_reader::{self, record_error};
-use super::fields::{labels_of, roles_of};
+use super::dict_reader;
+use super::encoded::Encoded;
+use super::label_delay::LabelDelay;
+use super::learner::Learner;
 use super::names::{Foreigners, bytes_of, text_of};
 use super::table_reader;
-use crate::encoded::Encoded;
+use crate::encoded;
 use crate::encoder;
-use crate::events::{Events, Why};
-use crate::lines::Reading;
+use crate::learner::Lesson;
 use crate::scale::WIDTH;
 use crate::vocabulary::{Bounds, MOST_NAME_BYTES, Vocabulary};
 
 /// Names and values of events in, what the learners see out.
 #[pyclass(module = "streamkarma._engine")]
 pub struct Encoder {
-    inner: encoder::Encoder,
+    /// The engine's own.
+    pub inner: encoder::Encoder,
     foreigners: Foreigners,
+    /// An event that comes alone; its room is used again.
+    event: encoded::Encoded,
 }
-
-/// starts, attributes, coordinates and values of a block.
-type Block<'py> = (
-    Bound<'py, PyArray1<i64>>,
-    Bound<'py, PyArray1<i32>>,
-    Bound<'py, PyArray1<i32>>,
-    Bound<'py, PyArray1<f64>>,
-);
 
 #[pymethods]
 impl Encoder {
@@ -52,79 +46,72 @@ impl Encoder {
             name_bytes: max_name_bytes,
             all_bytes,
         };
-        Self { inner: encoder::Encoder::new(bounds, scale, longest), foreigners: Foreigners::new(py) }
+        let inner = encoder::Encoder::new(bounds, scale, longest);
+        Self { inner, foreigners: Foreigners::new(py), event: encoded::Encoded::default() }
     }
 
-    /// Encode records up to the first that is no event.
-    fn encode_dicts<'py>(
+    /// Encode records, all of them or, if one is no event, none: RecordError then.
+    fn read_dicts<'py>(
         &mut self,
         py: Python<'py>,
         records: &Bound<'py, PyList>,
         learned: Vec<bool>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        let (mut out, mut fault) = (Encoded::default(), None);
+        mut into: PyRefMut<'py, Encoded>,
+    ) -> PyResult<()> {
         same_length(records.len(), learned.len())?;
-        for (t, record) in records.iter().enumerate() {
-            if let Err(error) = dict_reader::read(&mut self.inner, &mut self.foreigners, &record) {
-                fault = Some((t, error));
-                break;
-            }
-            self.inner.finish(learned[t], &mut out);
+        if records.len() > 1 {
+            records.iter().try_for_each(|record| self.check(&record))?;
+        }
+        for (record, learned) in records.iter().zip(learned) {
+            self.check(&record)?;
+            self.inner.finish(learned, &mut into.inner);
             self.foreigners.keep(py, self.inner.vocabulary())?;
         }
-        events3(py, out, fault)
+        Ok(())
     }
 
-    /// Encode rows of a table up to the first that is no event.
-    fn encode_table<'py>(
+    /// RecordError if a record is no event; it leaves no trace.
+    fn check(&mut self, record: &Bound<'_, PyAny>) -> PyResult<()> {
+        dict_reader::read(&mut self.inner, &mut self.foreigners, record)
+    }
+
+    /// Encode the rows of a table, all of them or, if a value is infinite, none: RecordError then.
+    fn read_table<'py>(
         &mut self,
-        py: Python<'py>,
         names: &Bound<'py, PyList>,
         table: PyReadonlyArray2<'py, f64>,
         learned: Vec<bool>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        let (mut out, view) = (Encoded::default(), table.as_array());
+        mut into: PyRefMut<'py, Encoded>,
+    ) -> PyResult<()> {
+        let view = table.as_array();
         same_length(view.nrows(), learned.len())?;
         same_length(view.ncols(), names.len())?;
         self.foreigners.begin();
         let (inner, foreigners) = (&mut self.inner, &mut self.foreigners);
-        let fault = table_reader::read(inner, foreigners, names, view, &learned, &mut out)?;
-        events3(py, out, fault)
+        table_reader::read(inner, foreigners, names, view, &learned, &mut into.inner)
     }
 
-    /// Encode lines of JSON from `begin` on, up to `most` and up to the first that is no event or has a
-    /// label that is not among `labels`: classes, or the largest number of a regression.
-    ///
-    /// Returns the block, its values before they were standardised, which lines the events were, labels and
-    /// their kinds, weights, what is handed on, where it ended, and None or why: the line, where the next one
-    /// begins, whether it is the label, and the label or what is wrong.
-    #[pyo3(signature = (text, begin, most, roles, labels, learn))]
-    #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
-    fn encode_lines<'py>(
+    /// Predict, then learn, one event; its scores. Without a label it leaves no trace, but that `waiting`
+    /// knows it was asked about.
+    fn step(
         &mut self,
-        py: Python<'py>,
-        text: &Bound<'py, PyBytes>,
-        begin: usize,
-        most: usize,
-        roles: HashMap<String, i64>,
-        labels: &Bound<'py, PyAny>,
-        learn: bool,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        let reading = Reading { roles: roles_of(roles)?, labels: labels_of(labels)?, learn };
-        let (bytes, inner, mut events) = (text.as_bytes(), &mut self.inner, Events::default());
-        py.detach(|| reading.read(inner, bytes, begin, most, &mut events));
-        let Events { encoded, lines, labels, kinds, weights, kept, end, stop } = events;
-        let (block, raw) = block_of(py, encoded);
-        let kept = kept
-            .iter()
-            .map(|texts| PyList::new(py, texts.iter().map(|text| PyBytes::new(py, text.as_bytes()))))
-            .collect::<PyResult<Vec<_>>>()?;
-        let stop = stop.map(|stop| match stop.why {
-            Why::Fault(fault) => (stop.line, stop.behind, false, fault),
-            Why::Label(label) => (stop.line, stop.behind, true, label),
-        });
-        let beside = (labels.into_pyarray(py), kinds.into_pyarray(py), weights.into_pyarray(py));
-        (block, raw, lines.into_pyarray(py), beside.0, beside.1, beside.2, kept, end, stop).into_pyobject(py)
+        record: &Bound<'_, PyAny>,
+        label: f64,
+        weight: f64,
+        mut learner: PyRefMut<'_, Learner>,
+        waiting: Option<PyRefMut<'_, LabelDelay>>,
+    ) -> PyResult<Vec<f64>> {
+        self.check(record)?;
+        let learned = !label.is_nan() && weight > 0.0;
+        self.event.clear();
+        self.inner.finish(learned, &mut self.event);
+        self.foreigners.keep(record.py(), self.inner.vocabulary())?;
+        let mut delay = [0.0];
+        if let Some(mut waiting) = waiting {
+            waiting.inner.delays(&self.event.raw_block(), &[learned], &[label.is_nan()], &mut delay);
+        }
+        let lesson = Lesson { label, weight, delay: delay[0], others: &[] };
+        learner.step(self.event.block().event(0), lesson)
     }
 
     /// Attributes with an index, the constant included.
@@ -139,20 +126,20 @@ impl Encoder {
         self.inner.vocabulary().coordinate_count()
     }
 
+    /// The names of the attributes, the constant apart, in the order of their indices.
+    #[getter]
+    fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let vocabulary = self.inner.vocabulary();
+        let name = |attribute| self.foreigners.object(py, vocabulary.name(attribute as u32));
+        (1..vocabulary.attribute_count()).map(name).collect()
+    }
+
     /// The attribute that each coordinate belongs to.
     #[getter]
     fn owners<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
         let vocabulary = self.inner.vocabulary();
         let owners = (0..vocabulary.coordinate_count()).map(|coordinate| vocabulary.owner(coordinate) as i32);
         owners.collect::<Vec<_>>().into_pyarray(py)
-    }
-
-    /// Whether each coordinate holds numbers to be standardised.
-    #[getter]
-    fn numbers<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
-        let vocabulary = self.inner.vocabulary();
-        let numbers = (0..vocabulary.coordinate_count()).map(|coordinate| vocabulary.is_number(coordinate));
-        numbers.collect::<Vec<_>>().into_pyarray(py)
     }
 
     /// Values ignored so far.
@@ -221,38 +208,42 @@ impl Encoder {
         ignored: &Bound<'_, PyAny>,
         moments: PyReadonlyArray2<f64>,
     ) -> PyResult<()> {
+        let none = || PyValueError::new_err("a name or a category is none");
+        let named = |entry: Bound<'_, PyAny>| entry.get_item(0).is_ok_and(|name| is_name(&name));
+        if !entries.iter().all(named) {
+            return Err(none());
+        }
         let not_counted = || PyValueError::new_err("values ignored are not counted");
         if !ignored.is_exact_instance_of::<PyInt>() {
             return Err(not_counted());
         }
-        let mut vocabulary = Vocabulary::new(self.inner.vocabulary().bounds());
-        let mut foreigners = Foreigners::new(py);
-        for entry in entries {
-            let none = || PyValueError::new_err("a name or a category is none");
-            let (name, category): (Bound<PyAny>, Option<Bound<PyString>>) =
-                entry.extract().map_err(|_| none())?;
-            if !is_name(&name) {
-                return Err(none());
-            }
-            foreigners.begin();
-            let category = category.as_ref().map(bytes_of).transpose()?;
-            let key = foreigners.key(&name)?;
-            vocabulary.restore(key.name(), category.as_deref()).map_err(PyValueError::new_err)?;
-            foreigners.keep(py, &vocabulary)?;
-        }
-        vocabulary.ignored = ignored.extract().map_err(|_| not_counted())?;
-        let rows = moments.as_array();
-        if moments.shape()[1] != WIDTH {
-            return Err(PyValueError::new_err("the running statistics do not fit the vocabulary"));
-        }
-        let rows: Vec<f64> = rows.iter().copied().collect();
-        self.inner.restore(vocabulary, &rows).map_err(PyValueError::new_err)?;
-        self.foreigners = foreigners;
-        Ok(())
+        let ignored = ignored.extract().map_err(|_| not_counted())?;
+        let entries = entries.iter().map(|entry| entry.extract().map_err(|_| none()));
+        let entries: Vec<Entry> = entries.collect::<PyResult<_>>()?;
+        self.take_over(py, &entries, ignored, moments)
+    }
+
+    /// For pickles: how to make one, and its state, in which names may be anything.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let (py, this) = (slf.py(), slf.borrow());
+        let Bounds { attributes, coordinates, name_bytes, all_bytes } = this.inner.vocabulary().bounds();
+        let (scale, longest) = this.inner.scaling();
+        let arguments = (attributes, coordinates, name_bytes, scale, longest, all_bytes);
+        let state = (this.entries(py)?, this.ignored(), this.moments(py)?);
+        Ok((slf.get_type().into_any(), arguments, state))
+    }
+
+    fn __setstate__(
+        &mut self,
+        py: Python,
+        state: (Vec<Entry<'_>>, u64, PyReadonlyArray2<'_, f64>),
+    ) -> PyResult<()> {
+        self.take_over(py, &state.0, state.1, state.2)
     }
 
     fn __copy__(&self, py: Python) -> PyResult<Self> {
-        Ok(Self { inner: self.inner.clone(), foreigners: self.foreigners.copied(py)? })
+        let (inner, foreigners) = (self.inner.clone(), self.foreigners.copied(py)?);
+        Ok(Self { inner, foreigners, event: encoded::Encoded::default() })
     }
 
     fn __deepcopy__(&self, py: Python, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {
@@ -262,6 +253,41 @@ impl Encoder {
 
 /// A name and a category.
 type Entry<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyString>>);
+
+/// What makes an encoder, the arguments, and the state.
+type Reduced<'py> = (
+    Bound<'py, PyAny>,
+    (usize, usize, usize, bool, f64, usize),
+    (Vec<Entry<'py>>, u64, Bound<'py, PyArray2<f64>>),
+);
+
+impl Encoder {
+    fn take_over(
+        &mut self,
+        py: Python,
+        entries: &[Entry],
+        ignored: u64,
+        moments: PyReadonlyArray2<f64>,
+    ) -> PyResult<()> {
+        let mut vocabulary = Vocabulary::new(self.inner.vocabulary().bounds());
+        let mut foreigners = Foreigners::new(py);
+        for (name, category) in entries {
+            foreigners.begin();
+            let category = category.as_ref().map(bytes_of).transpose()?;
+            let key = foreigners.key(name)?;
+            vocabulary.restore(key.name(), category.as_deref()).map_err(PyValueError::new_err)?;
+            foreigners.keep(py, &vocabulary)?;
+        }
+        vocabulary.ignored = ignored;
+        if moments.shape()[1] != WIDTH {
+            return Err(PyValueError::new_err("the running statistics do not fit the vocabulary"));
+        }
+        let rows: Vec<f64> = moments.as_array().iter().copied().collect();
+        self.inner.restore(vocabulary, &rows).map_err(PyValueError::new_err)?;
+        self.foreigners = foreigners;
+        Ok(())
+    }
+}
 
 fn same_length(one: usize, other: usize) -> PyResult<()> {
     if one == other { Ok(()) } else { Err(PyValueError::new_err(format!("{one} and {other}, not as many"))) }
@@ -274,31 +300,4 @@ fn is_name(name: &Bound<'_, PyAny>) -> bool {
         || name.is_instance_of::<PyInt>()
         || name.is_instance_of::<PyFloat>()
         || name.is_instance_of::<PyBool>()
-}
-
-fn block_of(py: Python<'_>, encoded: Encoded) -> (Block<'_>, Bound<'_, PyArray1<f64>>) {
-    let Encoded { starts, attributes, coordinates, values, raw } = encoded;
-    let starts: Vec<i64> = starts.into_iter().map(|start| start as i64).collect();
-    let indices = |indices: Vec<u32>| -> Bound<'_, PyArray1<i32>> {
-        indices.into_iter().map(|index| index as i32).collect::<Vec<_>>().into_pyarray(py)
-    };
-    let block = (starts.into_pyarray(py), indices(attributes), indices(coordinates), values.into_pyarray(py));
-    (block, raw.into_pyarray(py))
-}
-
-/// A block, its raw values, and None or the number of a bad record and what is wrong; other errors are raised.
-fn events3<'py>(
-    py: Python<'py>,
-    out: Encoded,
-    fault: Option<(usize, PyErr)>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let fault = match fault {
-        Some((t, error)) if error.is_instance(py, record_error(py)?) => {
-            Some((t, error.value(py).str()?.unbind()))
-        }
-        Some((_, error)) => return Err(error),
-        None => None,
-    };
-    let (block, raw) = block_of(py, out);
-    (block, raw, fault).into_pyobject(py)
 }

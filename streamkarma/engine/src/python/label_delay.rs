@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::learner::{Arrays, Items};
+use super::encoded::Given;
 use super::state::{from_python, to_python};
 use crate::label_delay;
 
@@ -16,7 +16,8 @@ const NAMES: [&str; 2] = ["asked", "asked_at"];
 #[pyclass(module = "streamkarma._engine")]
 #[derive(Default)]
 pub struct LabelDelay {
-    inner: label_delay::LabelDelay,
+    /// The engine's own.
+    pub inner: label_delay::LabelDelay,
 }
 
 #[pymethods]
@@ -30,18 +31,18 @@ impl LabelDelay {
     fn delays<'py>(
         &mut self,
         py: Python<'py>,
-        raw: Arrays<'py>,
+        events: Given<'py>,
         learned: PyReadonlyArray1<'py, bool>,
         asked: PyReadonlyArray1<'py, bool>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let items = Items::from_python(&raw)?;
-        let events = items.block().len();
+        let given = events.events()?;
+        let (raw, events) = (given.raw(), given.raw().len());
         let (learned, asked) = (learned.as_array().to_vec(), asked.as_array().to_vec());
         if [learned.len(), asked.len()] != [events; 2] {
             return Err(PyValueError::new_err("the marks do not fit the block"));
         }
         let mut delays = vec![0.0; events];
-        self.inner.delays(&items.block(), &learned, &asked, &mut delays);
+        self.inner.delays(&raw, &learned, &asked, &mut delays);
         Ok(delays.into_pyarray(py))
     }
 

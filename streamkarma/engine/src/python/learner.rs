@@ -1,17 +1,15 @@
 //! Any learner, as Python sees it.
 
 use numpy::PyUntypedArrayMethods;
-use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray3, PyReadwriteArray2,
-};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray3};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::encoded::Given;
 use super::state::{from_python, to_python};
-use crate::block::Block;
+use crate::block::{Block, Event};
 use crate::learner::{self, Fact, Lesson};
-use crate::math;
 
 /// Scores of events, shape (T, C), and losses, shape (T,).
 pub type Run<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
@@ -32,6 +30,18 @@ impl Learner {
     /// The learner itself, to become a part of another; this is then an empty shell.
     pub fn take(&mut self) -> PyResult<Box<dyn learner::Learner>> {
         self.inner.take().ok_or_else(gone)
+    }
+
+    /// Predict, then learn, one event.
+    pub fn step(&mut self, event: Event, lesson: Lesson) -> PyResult<Vec<f64>> {
+        let inner = self.inner_mut()?;
+        check_label(lesson.label, inner.classes())?;
+        if inner.others() > 0 {
+            return Err(PyValueError::new_err("models from elsewhere have to say their scores: see run"));
+        }
+        let mut scores = vec![0.0; inner.classes()];
+        inner.step(event, lesson, &mut scores);
+        Ok(scores)
     }
 
     fn inner(&self) -> PyResult<&dyn learner::Learner> {
@@ -106,19 +116,26 @@ impl Learner {
         Ok(self.inner()?.steps())
     }
 
-    /// Predict, then learn, the events of a block.
-    #[pyo3(signature = (block, labels, weights, delays=None, others=None))]
+    /// Predict, then learn, events; those of a `part`, from one up to another, if it is given.
+    #[pyo3(signature = (events, labels, weights, delays=None, others=None, part=None))]
+    #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
     fn run<'py>(
         &mut self,
         py: Python<'py>,
-        block: Arrays<'py>,
+        events: Given<'py>,
         labels: PyReadonlyArray1<'py, f64>,
         weights: PyReadonlyArray1<'py, f64>,
         delays: Option<PyReadonlyArray1<'py, f64>>,
         others: Option<PyReadonlyArray3<'py, f64>>,
+        part: Option<(usize, usize)>,
     ) -> PyResult<Run<'py>> {
-        let items = Items::from_python(&block)?;
-        let events = items.block().len();
+        let given = events.events()?;
+        let whole = given.block();
+        let (begin, end) = part.unwrap_or((0, whole.len()));
+        if begin > end || end > whole.len() {
+            return Err(PyValueError::new_err(format!("of {} events, {begin} to {end}", whole.len())));
+        }
+        let (block, events) = (whole.part(begin, end - begin), end - begin);
         let (labels, weights) = (labels.as_array().to_vec(), weights.as_array().to_vec());
         let delays = delays.map_or_else(|| vec![0.0; events], |delays| delays.as_array().to_vec());
         if [labels.len(), weights.len(), delays.len()] != [events; 3] {
@@ -147,34 +164,8 @@ impl Learner {
         labels.iter().try_for_each(|&label| check_label(label, classes))?;
         let (mut scores, mut losses) = (vec![0.0; events * classes], vec![f64::NAN; events]);
         // What is learned needs no interpreter.
-        py.detach(|| inner.run(&items.block(), &lessons, &mut scores, &mut losses));
+        py.detach(|| inner.run(&block, &lessons, &mut scores, &mut losses));
         Ok((scores.into_pyarray(py).reshape([events, classes])?, losses.into_pyarray(py)))
-    }
-
-    /// Predict, then learn, one event; its scores are written into `scores`, shape (1, C).
-    ///
-    /// Returns the logistic function of the first.
-    fn step(
-        &mut self,
-        block: Arrays<'_>,
-        label: f64,
-        weight: f64,
-        delay: f64,
-        mut scores: PyReadwriteArray2<'_, f64>,
-    ) -> PyResult<f64> {
-        let items = Items::from_python(&block)?;
-        let inner = self.inner_mut()?;
-        let room = scores.as_slice_mut()?;
-        if items.block().len() != 1 || room.len() != inner.classes() {
-            return Err(PyValueError::new_err("one event has as many scores as there are classes"));
-        }
-        check_label(label, inner.classes())?;
-        if inner.others() > 0 {
-            return Err(PyValueError::new_err("models from elsewhere have to say their scores: see run"));
-        }
-        let lesson = Lesson { label, weight, delay, others: &[] };
-        inner.step(items.block().event(0), lesson, room);
-        Ok(math::logistic(room[0]))
     }
 
     /// Go to so many classes.

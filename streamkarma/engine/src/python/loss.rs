@@ -36,6 +36,12 @@ pub fn multiclass_loss(code: usize, scores: PyReadonlyArray1<'_, f64>, label: us
     Ok(named(code)?.of_classes(&scores, label, &mut vec![0.0; scores.len()]))
 }
 
+/// The logistic function.
+#[pyfunction]
+pub fn logistic(score: f64) -> f64 {
+    math::logistic(score)
+}
+
 /// The logistic function of each score.
 #[pyfunction]
 pub fn logistics<'py>(py: Python<'py>, scores: PyReadonlyArray1<'py, f64>) -> Bound<'py, PyArray1<f64>> {

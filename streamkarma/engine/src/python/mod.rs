@@ -3,16 +3,20 @@
 use pyo3::prelude::*;
 
 mod dict_reader;
+mod encoded;
 mod encoder;
 mod explicit;
 mod fields;
 mod label_delay;
 mod learner;
+mod line_reader;
 mod loss;
 mod mixture;
 mod names;
+mod rows;
 mod state;
 mod subspace;
+mod sums;
 mod support_vectors;
 mod table_reader;
 mod target;
@@ -20,21 +24,28 @@ mod target;
 /// What streamkarma runs for each event.
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<encoded::Encoded>()?;
     module.add_class::<encoder::Encoder>()?;
     module.add_class::<label_delay::LabelDelay>()?;
     module.add_class::<learner::Learner>()?;
+    module.add_class::<line_reader::LineReader>()?;
+    module.add_class::<line_reader::Lines>()?;
     module.add_class::<mixture::Aggregator>()?;
     module.add_class::<subspace::Subspace>()?;
+    module.add_class::<target::Target>()?;
     module.add_function(wrap_pyfunction!(explicit::explicit, module)?)?;
     module.add_function(wrap_pyfunction!(explicit::products, module)?)?;
+    module.add_function(wrap_pyfunction!(line_reader::parse, module)?)?;
+    module.add_function(wrap_pyfunction!(loss::logistic, module)?)?;
     module.add_function(wrap_pyfunction!(loss::logistics, module)?)?;
     module.add_function(wrap_pyfunction!(loss::losses, module)?)?;
     module.add_function(wrap_pyfunction!(loss::multiclass_loss, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::calibrated, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::mixture, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::use_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(rows::write_rows, module)?)?;
     module.add_function(wrap_pyfunction!(subspace::subspace, module)?)?;
     module.add_function(wrap_pyfunction!(support_vectors::doubling_support_vectors, module)?)?;
     module.add_function(wrap_pyfunction!(support_vectors::support_vectors, module)?)?;
-    module.add_function(wrap_pyfunction!(target::encode_targets, module)?)
+    module.add_function(wrap_pyfunction!(sums::add_outer_products, module)?)
 }

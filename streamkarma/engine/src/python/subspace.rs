@@ -5,7 +5,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::learner::{Arrays, Items, Learner};
+use super::encoded::Given;
+use super::learner::Learner;
 use super::state::{from_python, to_python};
 use crate::learner::Learner as _;
 use crate::learners::subspace::{Settings, Subspace as Inner};
@@ -42,22 +43,22 @@ impl Subspace {
     }
 
     /// Learn the subspace from the events of a block.
-    fn observe(&mut self, py: Python<'_>, block: Arrays<'_>) -> PyResult<()> {
-        let items = Items::from_python(&block)?;
+    fn observe(&mut self, py: Python<'_>, events: Given<'_>) -> PyResult<()> {
+        let given = events.events()?;
+        let block = given.block();
         py.detach(|| {
-            let block = items.block();
             (0..block.len()).for_each(|t| self.inner.observe(&block.event(t)));
         });
         Ok(())
     }
 
     /// The completed events of a block, shape (T, K): K is 1 + the highest coordinate that was learned.
-    fn completed<'py>(&mut self, py: Python<'py>, block: Arrays<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let items = Items::from_python(&block)?;
-        let (events, width) = (items.block().len(), self.inner.coordinates());
+    fn completed<'py>(&mut self, py: Python<'py>, events: Given<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let given = events.events()?;
+        let block = given.block();
+        let (events, width) = (block.len(), self.inner.coordinates());
         let mut completed = vec![0.0; events * width];
         py.detach(|| {
-            let block = items.block();
             for (t, row) in completed.chunks_exact_mut(width.max(1)).enumerate() {
                 self.inner.complete(&block.event(t), row);
             }

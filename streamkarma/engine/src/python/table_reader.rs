@@ -12,7 +12,7 @@ use super::names::{Foreigners, Key};
 use crate::encoded::Encoded;
 use crate::encoder::Encoder;
 
-/// Read rows up to the first with an infinity; NaN is missing. Returns which row that is, and what is wrong.
+/// Read all rows, NaN for what is missing; RecordError, and none is read, if a value is infinite.
 pub fn read(
     encoder: &mut Encoder,
     foreigners: &mut Foreigners,
@@ -20,7 +20,7 @@ pub fn read(
     table: ArrayView2<f64>,
     learned: &[bool],
     out: &mut Encoded,
-) -> PyResult<Option<(usize, PyErr)>> {
+) -> PyResult<()> {
     let py = names.py();
     let objects: Vec<Bound<PyAny>> = names.iter().collect();
     let keys: Vec<Key> = objects.iter().map(|name| foreigners.key(name)).collect::<PyResult<_>>()?;
@@ -29,11 +29,11 @@ pub fn read(
     if unlike.len() < keys.len() {
         return Err(PyValueError::new_err("a column's name occurs twice"));
     }
+    if let Some(at) = table.iter().position(|value| value.is_infinite()) {
+        let name = objects[at % objects.len()].repr()?;
+        return Err(refused(py, &format!("attribute {name} is infinite")));
+    }
     for (t, row) in table.rows().into_iter().enumerate() {
-        if let Some(column) = row.iter().position(|value| value.is_infinite()) {
-            let message = format!("attribute {} is infinite", objects[column].repr()?);
-            return Ok(Some((t, refused(py, &message))));
-        }
         encoder.begin();
         let mut is_new = false;
         for ((value, key), place) in row.iter().zip(&keys).zip(&mut known) {
@@ -56,5 +56,5 @@ pub fn read(
             foreigners.keep(py, encoder.vocabulary())?;
         }
     }
-    Ok(None)
+    Ok(())
 }

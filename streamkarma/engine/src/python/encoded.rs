@@ -1,0 +1,100 @@
+//! Encoded events, as Python holds them.
+
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+
+use super::learner::{Arrays, Items};
+use crate::block::Block;
+use crate::encoded;
+
+/// Events that were encoded, one after another.
+#[pyclass(module = "streamkarma._engine", subclass)]
+#[derive(Default)]
+pub struct Encoded {
+    /// As the encoder leaves them.
+    pub inner: encoded::Encoded,
+}
+
+/// starts, attributes, coordinates and values of a block.
+type BlockArrays<'py> = (
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<i32>>,
+    Bound<'py, PyArray1<i32>>,
+    Bound<'py, PyArray1<f64>>,
+);
+
+#[pymethods]
+impl Encoded {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.block().len()
+    }
+
+    /// How many attributes each event has, the constant apart.
+    #[getter]
+    fn sizes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        let sizes = self.inner.starts.windows(2).map(|ends| (ends[1] - ends[0]) as i64 - 1);
+        sizes.collect::<Vec<_>>().into_pyarray(py)
+    }
+
+    /// As a block of arrays.
+    #[getter]
+    fn block<'py>(&self, py: Python<'py>) -> BlockArrays<'py> {
+        let Block { starts, attributes, coordinates, values } = self.inner.block();
+        let starts: Vec<i64> = starts.iter().map(|&start| start as i64).collect();
+        let indices = |indices: &[u32]| -> Bound<'py, PyArray1<i32>> {
+            indices.iter().map(|&index| index as i32).collect::<Vec<_>>().into_pyarray(py)
+        };
+        let values = values.to_vec().into_pyarray(py);
+        (starts.into_pyarray(py), indices(attributes), indices(coordinates), values)
+    }
+}
+
+/// Events for a learner: encoded ones, or the arrays of a block.
+#[derive(FromPyObject)]
+pub enum Given<'py> {
+    /// As they were encoded.
+    Encoded(PyRef<'py, Encoded>),
+    /// The arrays.
+    Arrays(Arrays<'py>),
+}
+
+/// The same, to be walked through.
+pub enum Events<'a> {
+    /// In the encoder's own arrays.
+    Encoded(&'a encoded::Encoded),
+    /// In copies.
+    Copied(Items),
+}
+
+impl Given<'_> {
+    /// ValueError if the arrays do not fit each other.
+    pub fn events(&self) -> PyResult<Events<'_>> {
+        Ok(match self {
+            Self::Encoded(encoded) => Events::Encoded(&encoded.inner),
+            Self::Arrays(arrays) => Events::Copied(Items::from_python(arrays)?),
+        })
+    }
+}
+
+impl Events<'_> {
+    /// What a learner sees.
+    pub fn block(&self) -> Block<'_> {
+        match self {
+            Self::Encoded(encoded) => encoded.block(),
+            Self::Copied(items) => items.block(),
+        }
+    }
+
+    /// The values as they came.
+    pub fn raw(&self) -> Block<'_> {
+        match self {
+            Self::Encoded(encoded) => encoded.raw_block(),
+            Self::Copied(items) => items.block(),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Lines of JSON, as Python hands them over.
+
+use std::collections::HashMap;
+
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+use super::dict_reader::refused;
+use super::encoded::Encoded;
+use super::encoder::Encoder;
+use super::fields::{labels_of, roles_of};
+use crate::events::Events;
+use crate::fields::Labels;
+use crate::json::{self, Fault, Value};
+use crate::lines::{self, Reading};
+
+/// Reads lines of JSON: what is no attribute, and which labels are known.
+#[pyclass(module = "streamkarma._engine")]
+pub struct LineReader {
+    reading: Reading,
+    labels: Labels,
+}
+
+/// What a reader found; see `_engine.pyi`.
+#[pyclass(module = "streamkarma._engine", get_all)]
+pub struct Lines {
+    events: Py<Encoded>,
+    lines: Py<PyArray1<i64>>,
+    labels: Py<PyArray1<f64>>,
+    kinds: Py<PyArray1<i32>>,
+    weights: Py<PyArray1<f64>>,
+    kept: Vec<Py<PyList>>,
+    rejected: Vec<(usize, usize, usize, String)>,
+    count: usize,
+    end: usize,
+    unknown: Option<String>,
+}
+
+#[pymethods]
+impl LineReader {
+    #[new]
+    fn new(roles: HashMap<String, i64>, learn: bool, strict: bool) -> PyResult<Self> {
+        let reading = Reading { roles: roles_of(roles)?, learn, strict };
+        Ok(Self { reading, labels: Labels::Given(false) })
+    }
+
+    /// Take classes, or the largest number of a regression, for the labels that are known.
+    fn know(&mut self, labels: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.labels = labels_of(labels)?;
+        Ok(())
+    }
+
+    /// Read up to `most` events; with `given`, any label is taken, and it says whether there is one.
+    #[pyo3(signature = (encoder, text, begin, most, given=None))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        mut encoder: PyRefMut<'py, Encoder>,
+        text: &Bound<'py, PyBytes>,
+        begin: usize,
+        most: usize,
+        given: Option<bool>,
+    ) -> PyResult<Lines> {
+        let (reading, bytes, inner) = (&self.reading, text.as_bytes(), &mut encoder.inner);
+        let given = given.map(Labels::Given);
+        let labels = given.as_ref().unwrap_or(&self.labels);
+        Lines::new(py, py.detach(|| reading.read(inner, labels, bytes, begin, most)))
+    }
+}
+
+impl Lines {
+    fn new(py: Python<'_>, events: Events) -> PyResult<Self> {
+        let Events { encoded, lines, labels, kinds, weights, kept, rejected, count, end, unknown } = events;
+        let texts = |texts: Vec<String>| {
+            let texts = texts.iter().map(|text| PyBytes::new(py, text.as_bytes()));
+            PyList::new(py, texts).map(Bound::unbind)
+        };
+        let lines: Vec<i64> = lines.into_iter().map(|line| line as i64).collect();
+        let rejected = rejected.into_iter().map(|r| (r.line, r.place.start, r.place.end, r.fault));
+        Ok(Self {
+            events: Py::new(py, Encoded { inner: encoded })?,
+            lines: lines.into_pyarray(py).unbind(),
+            labels: labels.into_pyarray(py).unbind(),
+            kinds: kinds.into_pyarray(py).unbind(),
+            weights: weights.into_pyarray(py).unbind(),
+            kept: kept.into_iter().map(texts).collect::<PyResult<_>>()?,
+            rejected: rejected.collect(),
+            count,
+            end,
+            unknown,
+        })
+    }
+}
+
+/// The object in a text of JSON, as a dict; NaN is allowed as a value, and is none. RecordError if it is no
+/// object.
+#[pyfunction]
+pub fn parse<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyDict>> {
+    let fault = |fault: Fault| refused(py, &fault);
+    let text = std::str::from_utf8(text).map_err(|_| fault("not JSON: not UTF-8".to_owned()))?;
+    let without;
+    let text = match (lines::check_object(text), json::without_nan(text)) {
+        (Ok(()), _) => text,
+        (Err(_), Some(found)) => {
+            without = found.map_err(fault)?;
+            lines::check_object(&without).map_err(fault)?;
+            &without
+        }
+        (Err(why), None) => return Err(fault(why)),
+    };
+    object(py, text.trim_ascii(), 1).map_err(|error| error.or_refused(py))
+}
+
+/// Deeper records are refused: what is no attribute may be deeper than the attributes, within reason.
+const DEEPEST: usize = 200;
+
+/// What went wrong while objects of Python were made.
+enum Trouble {
+    Fault(Fault),
+    Python(PyErr),
+}
+
+impl Trouble {
+    fn or_refused(self, py: Python) -> PyErr {
+        match self {
+            Self::Fault(fault) => refused(py, &fault),
+            Self::Python(error) => error,
+        }
+    }
+}
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<PyErr> for Trouble {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+fn object<'py>(py: Python<'py>, text: &str, depth: usize) -> Result<Bound<'py, PyDict>, Trouble> {
+    let dict = PyDict::new(py);
+    for (name, raw) in json::members(text)? {
+        dict.set_item(name, thing(py, raw, depth)?)?;
+    }
+    Ok(dict)
+}
+
+/// A value of JSON at some depth.
+fn thing<'py>(py: Python<'py>, raw: &str, depth: usize) -> Result<Bound<'py, PyAny>, Trouble> {
+    Ok(match Value::of(raw)? {
+        Value::Null => py.None().into_bound(py),
+        Value::Boolean(truth) => truth.into_pyobject(py).map_err(PyErr::from)?.to_owned().into_any(),
+        Value::Text(text) => text.into_pyobject(py).map_err(PyErr::from)?.into_any(),
+        Value::Number(number) => match (number.is_integer, raw.parse::<i64>(), raw.parse::<u64>()) {
+            (true, Ok(integer), _) => integer.into_pyobject(py).map_err(PyErr::from)?.into_any(),
+            (true, _, Ok(integer)) => integer.into_pyobject(py).map_err(PyErr::from)?.into_any(),
+            _ => number.value.into_pyobject(py).map_err(PyErr::from)?.into_any(),
+        },
+        Value::Nested(_) if depth == DEEPEST => {
+            return Err(Trouble::Fault(format!("nested deeper than {DEEPEST} levels")));
+        }
+        Value::Nested(raw) if raw.starts_with('{') => object(py, raw, depth + 1)?.into_any(),
+        Value::Nested(raw) => {
+            let list = PyList::empty(py);
+            for element in json::elements(raw)? {
+                list.append(thing(py, element, depth + 1)?)?;
+            }
+            list.into_any()
+        }
+    })
+}

@@ -1,0 +1,104 @@
+"""Lines of JSON that the engine reads by itself, ready for a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from streamkarma._engine import LineReader, Lines
+from streamkarma.estimators.regression import LARGEST_TARGET
+from streamkarma.events.labels import Label, LabelColumn
+from streamkarma.runtime.gathered import Ready, shown_labels
+from streamkarma.runtime.task import Tasked
+from streamkarma.sinks.rows import Json
+from streamkarma.sources.lines import ID
+from streamkarma.sources.records import Records
+
+
+class Read(NamedTuple):
+    """What was read of some records.
+
+    Attributes
+    ----------
+    ready
+        The events.
+    rejected
+        Records that are no events: index, what they hold, and why.
+    end
+        Index of the first record that was not read.
+    unknown
+        The label of that record, if reading stopped at one that is not known yet; its JSON.
+    """
+
+    ready: Ready
+    rejected: list[tuple[int, bytes, str]]
+    end: int
+    unknown: str | None
+
+
+class Reading:
+    """Reads records of a model whose names are no more than the engine can tell apart.
+
+    Parameters
+    ----------
+    tasked
+        The model and its task.
+    roles
+        What names that are no attributes are for.
+    learn
+        Whether labels are learned from.
+    strict
+        Whether to stop at the first record that is no event.
+    """
+
+    def __init__(self, tasked: Tasked, roles: Mapping[str, int], learn: bool, strict: bool) -> None:
+        self._tasked = tasked
+        self._reader = LineReader(dict(roles), learn, strict)
+        self._has_ids = ID in roles.values()
+        self._known: tuple[Any, int] | None = None
+
+    def read(self, records: Records, at: int, most: int) -> Read:
+        """Read records from one on: up to so many events, to one that is refused whatever is in it, or to a
+        label that is not known."""
+        classes = self._know_labels()
+        lines, text, begin = self._lines(records, at, most)
+        labels = LabelColumn(lines.labels, lines.kinds, classes)
+        ready = self._ready(lines, at, labels, shown_labels(labels.plain()))
+        rejected = [(at + line, text[first:last], why) for line, first, last, why in lines.rejected]
+        records.remember(at + lines.count, begin + lines.end)
+        return Read(ready, rejected, at + lines.count, lines.unknown)
+
+    def read_one(self, records: Records, at: int, given: Any, label: Label | None) -> Ready:
+        """Read one record whose label was looked at: as it was ``given``, and as it is learned."""
+        lines, _, begin = self._lines(records, at, 1, label is not None)
+        records.remember(at + 1, begin + lines.end)
+        return self._ready(lines, at, [label], shown_labels([given]))
+
+    def _lines(
+        self, records: Records, at: int, most: int, given: bool | None = None
+    ) -> tuple[Lines, bytes, int]:
+        """What the engine reads, of which text, and where in that of all records it begins."""
+        assert records.text is not None
+        text, begin, shift = records.text, records.begin(at), 0
+        refused = min((each for each in records.refused if each >= at), default=None)
+        if refused is not None:
+            text, begin, shift = text[begin : records.begin(refused)], 0, begin
+        return self._reader.read(self._tasked.model.vocabulary, text, begin, most, given), text, shift
+
+    def _ready(self, lines: Lines, at: int, labels: Any, targets: Any) -> Ready:
+        events = len(lines.events)
+        whole = events == lines.count
+        indices = range(at, at + events) if whole else (at + lines.lines).tolist()
+        ids = Json(lines.kept[ID] if self._has_ids else [])
+        return Ready(lines.events, labels, lines.weights, targets, ids, indices)
+
+    def _know_labels(self) -> list[Label]:
+        """Have the reader know the labels of the model as it stands; returns its classes."""
+        model = self._tasked.model
+        classes: list[Label] = getattr(model, "classes", [])
+        known = model, len(classes)
+        if self._known != known:
+            numbers = self._tasked.predicts_numbers
+            self._reader.know(LARGEST_TARGET if numbers else classes)
+            self._known = known
+        return classes
