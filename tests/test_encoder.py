@@ -129,11 +129,12 @@ def test_lines_of_json_are_their_dicts(events: list[dict[str, Any]]) -> None:
     assert same_state == (other.entries(), other.moments().tobytes(), other.ignored)
 
 
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+floats = st.floats(allow_nan=False, allow_infinity=False)
 values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text("abc\"\\é"), inner),
-)  # fmt: skip
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | floats | texts,
+    lambda inner: st.lists(inner) | st.dictionaries(st.text('abc"\\é'), inner),
+)
 
 
 @given(st.dictionaries(st.text('abc"\\é'), values), st.booleans())
@@ -153,7 +154,7 @@ def test_parsing_is_that_of_python(record: dict[str, Any], ascii_only: bool) -> 
         (b'{"a": 1', "not JSON"),
         (b'{"a": "\xff"}', "not JSON"),
         (b"{" * 500, "not JSON"),
-        (b'{"a":' + b"[" * 500 + b"]" * 500 + b"}", "not JSON: recursion limit exceeded"),
+        (b'{"a":' + b"[" * 500 + b"]" * 500 + b"}", "nested deeper than 200 levels"),
     ],
 )
 def test_what_is_no_object_is_refused(text: bytes, reason: str) -> None:
