@@ -9,10 +9,9 @@ a process of its own over that file, in turn, several rounds, so that whatever e
 on all: with one core to itself, where the system lets a process be bound to one, and with all there are.
 
 Events per second are those of the whole process, interpreter and imports included; the loop, in
-microseconds per event, is what the tool itself counts, which for streamkarma begins before its compiled
-code is loaded. All are medians, and the ratios, of whole processes, medians of those of each round. The
-error is that of predictions made before the label was learned. All ran before over a few events, so that
-nothing is compiled while it is timed.
+microseconds per event, is what the tool itself counts. All are medians, and the ratios, of whole processes,
+medians of those of each round. The error is that of predictions made before the label was learned. All ran
+before over a few events, so that nothing is loaded from disk while it is timed.
 
 --python times ``learn_one`` and ``predict_proba_one`` too, on events that are Python dicts already.
 --check fails if a ratio is below its mark; marks are for the usual number of events.
@@ -71,7 +70,7 @@ MARKS = (
     Mark(ONE, "auto", RIVER, 0.5, no_worse=True),
     # A line of JSON for every event: at most three tenths of the speed.
     Mark(ONE, "explicit, written", "explicit", 0.7),
-    # From Python both are bound by calls; what crosses into compiled code pays for it once an event.
+    # From Python both are bound by calls; what crosses into the engine pays for it once an event.
     Mark(PYTHON, "explicit", RIVER, 0.5),
     Mark(PYTHON, "karma 512", RIVER, 0.35),
 )

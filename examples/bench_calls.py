@@ -20,7 +20,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "karma 512": lambda: streamkarma.KARMAClassifier(budget=512),
     "auto": streamkarma.KARMAMixtureClassifier,
 }
-#: Events of a round, and those that come before, while the compiled code is loaded.
+#: Events of a round, and those that come before, while all is loaded.
 EVENTS, FIRST = 20_000, 100
 
 

@@ -5,7 +5,7 @@
 Makes a topic of events of about 300 bytes (20 attributes, half of them observed), and a file of the
 same events. Then in turns: a loop that polls and does nothing else, one that parses as well, `learn`
 on the file, `attach`, and `attach --output-topic`. Rates are those between the first and the last
-tenth of the events, so that connecting and loading compiled code, about a second, do not count;
+tenth of the events, so that connecting and starting, about a second, do not count;
 whole processes are given beside. What attaching must cost is polling and learning: that sum is one
 row. `python tests/broker.py FOLDER` starts a broker to try it on.
 """

@@ -9,7 +9,7 @@ attributes observed in an event, they should grow linearly at most (an event of 
 with order 2 has a product for every pair of them, so that this one bends upwards in the end).
 
 The seconds are those of the summary, the least of some rounds, less those of a run over the first
-1,000 events alone: that is what loading the compiled code takes, and no cost of an event. MiB are the
+1,000 events alone: that is what starting takes, and no cost of an event. MiB are the
 most memory a process of the last round had; some 170 of them are the interpreter and its libraries.
 """
 

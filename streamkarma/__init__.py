@@ -1,7 +1,6 @@
 """Online learning from event streams whose events arrive incomplete.
 
-The names below are imported when first used, so that ``streamkarma --help`` need not wait
-for the compiler.
+The names below are imported when first used, so that ``streamkarma --help`` need not wait for all of them.
 """
 
 from __future__ import annotations

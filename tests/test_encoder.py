@@ -145,21 +145,30 @@ def test_parsing_is_that_of_python(record: dict[str, Any], ascii_only: bool) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("line", "reason"),
     [
+        (b"hello", "not JSON"),
+        (b'{"a":1', "not JSON"),
+        (b'{"a":1}{"b":2}', "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b'{"a":\xff}', "not JSON"),
         (b"[1]", "an array, where an object is expected"),
-        (b'"a"', "a string, where an object is expected"),
-        (b'{"a": Infinity}', "holds an infinite number"),
-        (b'{"a": 1e999}', "holds an infinite number"),
-        (b'{"a": 1', "not JSON"),
-        (b'{"a": "\xff"}', "not JSON"),
-        (b"{" * 500, "not JSON"),
+        (b'"x"', "a string, where an object is expected"),
+        (b"null", "null, where an object is expected"),
+        (b"true", "a boolean, where an object is expected"),
+        (b"3", "a number, where an object is expected"),
+        (b'{"a":1e999}', "holds an infinite number"),
+        (b'{"a":Infinity}', "holds an infinite number"),
+        (b'{"a":-Infinity}', "holds an infinite number"),
+        (b'{"a":NaN', "not JSON"),
+        (b'{"a":' * 2000, "nested deeper|not JSON"),
         (b'{"a":' + b"[" * 500 + b"]" * 500 + b"}", "nested deeper than 200 levels"),
+        (b'{"a":NaN,"b":' + b"[" * 100_000, "nested deeper|not JSON"),
     ],
 )
-def test_what_is_no_object_is_refused(text: bytes, reason: str) -> None:
+def test_what_is_no_object_is_refused(line: bytes, reason: str) -> None:
     with pytest.raises(RecordError, match=reason):
-        parse(text)
+        parse(line)
 
 
 def test_nan_is_missing_and_of_equal_names_the_last_counts() -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkarma.errors import RecordError, RunError
+from streamkarma.errors import RunError
 from streamkarma.sinks.jsonlines import JsonLinesSink
-from streamkarma.sources.jsonlines import BOM, SHOWN_BYTES, parse, read_lines
+from streamkarma.sources.jsonlines import BOM, SHOWN_BYTES, read_lines
 
 
 def chunked(content: bytes, cuts: list[int]) -> list[tuple[int, bytes, bool]]:
@@ -59,38 +59,6 @@ def test_a_byte_order_mark_is_tolerated_in_whatever_pieces_it_comes(size: int) -
         file = io.BytesIO(b"\xef\xbb\xbf" + line + b"\n")
         (lines,) = read_lines(lambda _, file=file: file.read(size))
         assert lines.records().values == [line]
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        (b"hello", "not JSON"),
-        (b'{"a":1', "not JSON"),
-        (b'{"a":1}{"b":2}', "not JSON"),
-        (b"\xff\xfe", "not JSON"),
-        (b'{"a":\xff}', "not JSON"),
-        (b"[1]", "an array, where an object is expected"),
-        (b'"x"', "a string, where an object is expected"),
-        (b"null", "null, where an object is expected"),
-        (b"true", "a boolean, where an object is expected"),
-        (b"3", "a number, where an object is expected"),
-        (b'{"a":1e999}', "holds an infinite number"),
-        (b'{"a":Infinity}', "holds an infinite number"),
-        (b'{"a":-Infinity}', "holds an infinite number"),
-        (b'{"a":NaN', "not JSON"),
-        (b'{"a":' * 2000, "nested too deep|not JSON"),
-        (b'{"a":NaN,"b":' + b"[" * 100_000, "nested too deep|not JSON"),
-    ],
-)
-def test_lines_that_are_no_events(line: bytes, reason: str) -> None:
-    with pytest.raises(RecordError, match=reason):
-        parse(line)
-
-
-def test_nan_is_a_value_and_of_repeated_keys_the_last_counts() -> None:
-    record = parse(b'{"a": NaN, "b": 1, "b": 2}')
-    assert record["a"] != record["a"]
-    assert record["b"] == 2
 
 
 def test_a_file_that_cannot_be_opened() -> None:

@@ -6,12 +6,14 @@ import json
 import random
 from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkarma.runtime.fields import Fields
+from streamkarma.runtime.reading import Reading
 from streamkarma.runtime.task import Tasked
 from streamkarma.sources.records import Records
 from tests.loops import kept, records_of
@@ -65,7 +67,12 @@ FIELDS = Fields(id="id", weight="w", ignore=("skip",))
 
 
 def fed(
-    lines: list[bytes], cuts: list[int], printed: bool = True, dicts: bool = False, **options: Any
+    lines: list[bytes],
+    cuts: list[int],
+    printed: bool = True,
+    dicts: bool = False,
+    beside: bool = False,
+    **options: Any,
 ) -> Any:
     """Rows, what was set aside, counters and the model's state, after the lines in pieces.
 
@@ -74,15 +81,17 @@ def fed(
     """
     tasked = Tasked("auto", {"budget": 6, **options}, None, lambda _: None, "karma")
     loop = kept(tasked, printed, FIELDS)
-    if dicts:
+    if way == "dicts":
         loop.loop._reading = None
+    elif way == "beside":
+        loop.loop._reading = Reading(tasked, FIELDS.roles or {}, learn=True, strict=False, beside=True)
     ends = sorted({0, len(lines), *(cut % (len(lines) + 1) for cut in cuts)})
     pieces = [records_of(lines[begin:end], begin + 1) for begin, end in pairwise(ends)]
     for piece in pieces:
         loop.loop.feed(piece)
     header, arrays = tasked.model.state()
     state = (header, tasked.state(), {name: array.tobytes() for name, array in arrays.items()})
-    dead = [{**letter, "error": ""} if dicts else letter for letter in loop.dead]
+    dead = [{**letter, "error": ""} if way == "dicts" else letter for letter in loop.dead]
     return loop.rows, dead, loop.loop.counters, state
 
 
@@ -103,7 +112,9 @@ def test_how_lines_are_cut_never_shows(
     whole = fed(lines, [], scale=scale)
     assert fed(lines, cuts, scale=scale) == whole
     assert fed(lines, list(range(200)), scale=scale) == whole
-    assert fed(lines, cuts, dicts=True, scale=scale) == without_reasons(whole)
+    assert fed(lines, cuts, way="dicts", scale=scale) == without_reasons(whole)
+    with patch("streamkarma.runtime.reading._PART", 3):
+        assert fed(lines, cuts, way="beside", scale=scale) == whole
     assert fed(lines, cuts, printed=False, scale=scale)[1:] == whole[1:]
 
 
@@ -122,7 +133,9 @@ def test_long_and_mostly_plain(seed: int) -> None:
     whole = fed(lines, [])
     for cuts in ([1, 2, 300], rng.sample(range(600), 40), list(range(600))):
         assert fed(lines, cuts) == whole
-        assert fed(lines, cuts, dicts=True) == without_reasons(whole)
+        assert fed(lines, cuts, way="dicts") == without_reasons(whole)
+        with patch("streamkarma.runtime.reading._PART", 30):
+            assert fed(lines, cuts, way="beside") == whole
         assert fed(lines, cuts, printed=False)[1:] == whole[1:]
 
 

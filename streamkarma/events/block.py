@@ -1,4 +1,4 @@
-"""Events as arrays: what the compiled loops take."""
+"""Events as arrays: what learners take."""
 
 from __future__ import annotations
 

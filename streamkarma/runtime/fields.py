@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learner import check_weight
 from streamkarma.estimators.learners import Model
-from streamkarma.events.values import LONGEST_NAME, as_number, fits, is_missing
+from streamkarma.events.values import LONGEST_NAME, as_number, fits, is_missing, is_unicode
 from streamkarma.runtime.plan import Plan
 from streamkarma.sources.lines import ID, IGNORED, TARGET, WEIGHT
 
@@ -80,10 +80,12 @@ class Fields(NamedTuple):
     @property
     def roles(self) -> dict[str, int] | None:
         """What these names are to the engine's reader; None if they are more than it can tell apart."""
-        pairs = [(self.target, TARGET), (self.id, ID), (self.weight, WEIGHT)]
-        pairs += [(name, IGNORED) for name in {*self.ignore, self.timed}]
-        roles = {name: role for name, role in pairs if name is not None}
-        clear = len(roles) == sum(name is not None for name, _ in pairs)
+        given = [(self.target, TARGET), (self.id, ID), (self.weight, WEIGHT)]
+        given += [(name, IGNORED) for name in {*self.ignore, self.timed}]
+        # A name that is no Unicode is in no line of JSON.
+        pairs = [(name, role) for name, role in given if name is not None and is_unicode(name)]
+        roles = dict(pairs)
+        clear = len(roles) == len(pairs)
         return roles if clear and self.full is None else None
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 import time
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -51,11 +52,13 @@ class Loop:
         Where events wait for labels that come later, or None if none do.
     comparing
         Who compares with baselines, or None.
+    beside
+        Read in another thread while this one learns.
     """
 
     def __init__(self, tasked: Tasked, fields: Fields, learn: bool, output: Output,
                  fail: bool, first: int, pending: Pending | None = None,
-                 comparing: Comparing | None = None) -> None:  # fmt: skip
+                 comparing: Comparing | None = None, beside: bool = False) -> None:  # fmt: skip
         self.tasked = tasked
         self.judge = Judge(tasked, comparing)
         self.pending = pending
@@ -74,7 +77,7 @@ class Loop:
         self._next = first
         roles = None if pending is not None else fields.roles
         #: None where names or labels that come later are more than the engine can tell.
-        self._reading = None if roles is None else Reading(tasked, roles, learn, fail)
+        self._reading = None if roles is None else Reading(tasked, roles, learn, fail, beside)
         self._records: Records
         self._refresh()
 
@@ -117,6 +120,7 @@ class Loop:
                 return behind
             at = behind
         self._flush()
+        self.tasked.announce_ignored()
         return at
 
     def _read(self, reading: Reading, at: int, most: int) -> int:
@@ -124,16 +128,16 @@ class Loop:
 
         If a bad one is to stop the run, it is that one.
         """
-        read = reading.read(self._records, at, most)
-        if read.ready.labels:
-            self._run(read.ready)
-        for each, value, why in read.rejected:
-            self._set_aside(each, value, why)
-            if self.failure is not None:
-                return each
-        if read.unknown is None:
-            return read.end
-        return self._read_unknown(reading, read.end, read.unknown)
+        with closing(reading.parts(self._records, at, most)) as parts:
+            for read in parts:
+                if len(read.ready.labels):
+                    self._run(read.ready)
+                for each, value, why in read.rejected:
+                    self._set_aside(each, value, why)
+                    if self.failure is not None:
+                        return each
+                at = read.end
+        return at if read.unknown is None else self._read_unknown(reading, at, read.unknown)
 
     def _read_unknown(self, reading: Reading, at: int, text: str) -> int:
         """Have the engine read a record whose label is not known, once that is looked at."""
@@ -279,7 +283,6 @@ class Loop:
             zero_weight=c.zero_weight + int((there & (ready.weights == 0.0)).sum()),
         )
         self._refresh()
-        self.tasked.announce_ignored()
         # Last, for whoever takes them may be gone, and what was learned is counted by now.
         if self._output.predictions is not None and rows is not None:
             self._output.predictions(rows, ready.at)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from streamkarma._engine import LineReader, Lines
@@ -36,6 +37,11 @@ class Read(NamedTuple):
     unknown: str | None
 
 
+#: Events that are read while as many are learned: few enough that both begin early, and enough that to hand
+#: them over costs little.
+_PART = 2048
+
+
 class Reading:
     """Reads records of a model whose names are no more than the engine can tell apart.
 
@@ -49,13 +55,45 @@ class Reading:
         Whether labels are learned from.
     strict
         Whether to stop at the first record that is no event.
+    beside
+        Whether to read the next part in a thread of its own while one is learned.
     """
 
-    def __init__(self, tasked: Tasked, roles: Mapping[str, int], learn: bool, strict: bool) -> None:
+    def __init__(self, tasked: Tasked, roles: Mapping[str, int], learn: bool, strict: bool,
+                 beside: bool = False) -> None:  # fmt: skip
         self._tasked = tasked
         self._reader = LineReader(dict(roles), learn, strict)
         self._has_ids = ID in roles.values()
         self._known: tuple[Any, int] | None = None
+        self._strict = strict
+        self._thread = ThreadPoolExecutor(1, "reader") if beside else None
+
+    def parts(self, records: Records, at: int, most: int) -> Generator[Read, None, None]:
+        """Read records from one on, part by part: up to so many events, to one that is refused whatever is
+        in it, or to a label that is not known.
+
+        With a thread for it the next part is read when one is given out. That the encoder is then ahead of
+        the learner shows nowhere: all labels are known, and all that was read is given out.
+        """
+        self._tasked.check_positive()
+        size = _PART if self._thread is not None else most
+        read = self.read(records, at, min(size, most))
+        while True:
+            most -= len(read.ready.labels)
+            ends = read.unknown is not None or (self._strict and read.rejected)
+            if ends or most <= 0 or read.end == len(records) or read.end in records.refused:
+                yield read
+                return
+            if self._thread is None:
+                yield read
+                read = self.read(records, read.end, most)
+            else:
+                later = self._thread.submit(self.read, records, read.end, min(size, most))
+                try:
+                    yield read
+                finally:
+                    # Whoever breaks off must not find the encoder at work.
+                    read = later.result()
 
     def read(self, records: Records, at: int, most: int) -> Read:
         """Read records from one on: up to so many events, to one that is refused whatever is in it, or to a

@@ -80,8 +80,9 @@ class Session:
 
     def _loop_from(self, first: int, output: Output, fail: bool) -> Loop:
         return Loop(
-            self.tasked, self.fields, self._plan.learn, output, fail, first, self.pending, self.comparing
-        )
+            self.tasked, self.fields, self._plan.learn, output, fail, first, self.pending, self.comparing,
+            beside=self._plan.workers > 1,
+        )  # fmt: skip
 
     def save(self, **more: Any) -> None:
         """Write the model and what goes with it, if it is to be kept at all."""

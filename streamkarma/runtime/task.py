@@ -135,6 +135,11 @@ class Tasked:
         for line in self.model.vocabulary.news():
             self._announce(line)
 
+    def check_positive(self) -> None:
+        """RunError if the positive class asked for is neither of the two."""
+        if isinstance(self.model, CoreClassifier):
+            self.sign()
+
     def sign(self) -> int:
         """+1 if a positive score means the positive class, -1 if the negative, 0 unknown.
 

@@ -64,7 +64,7 @@ impl Reading {
             let rest = &text[events.end..];
             let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             let read = match std::str::from_utf8(&rest[..length]) {
-                Ok(line) if line.trim_ascii().is_empty() => Ok(()),
+                Ok(line) if line.bytes().all(is_blank) => Ok(()),
                 Ok(line) => self.line(encoder, labels, line, &mut events),
                 Err(_) => Err(Why::Fault("not JSON: not UTF-8".to_owned())),
             };
@@ -112,7 +112,7 @@ impl Reading {
     }
 
     fn record<'a>(&self, encoder: &mut Encoder, line: &'a str) -> Result<Taken<'a>, Fault> {
-        let line = line.trim_ascii();
+        let line = line.trim_matches([' ', '\t', '\r']);
         if !line.starts_with('{') {
             check_object(line)?;
         }
@@ -240,6 +240,11 @@ impl<'a> Taken<'a> {
         };
         place.replace(raw).is_some()
     }
+}
+
+/// Whether a line of such bytes alone is as good as empty.
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b'\t'..=b'\r' | b' ')
 }
 
 /// Whether a text is JSON, and an object.
