@@ -1,11 +1,12 @@
 """Parameters of learners and runs, each declared once: name, range, default and help.
 
-The command line makes its options of them, and with these what the environment and a config file may say;
-a plan has its defaults from them, and the estimators their ranges. The estimators' constructors repeat the
-defaults, since river clones a model by its signature; a test compares the two. What is an option of the
-command line and nothing else, such as a path or a flag, is declared in ``streamkarma.cli``.
+The options of the command line are generated from these declarations, and with them the checks of the
+environment and the config file. Plans take their defaults from here, and estimators their ranges. The
+constructors of the estimators repeat the defaults, because river clones a model by its signature; a test
+compares the two. Options that concern only the command line, such as paths and flags, are declared in
+``streamkarma.cli``.
 
-Importing this costs next to nothing: ``streamkarma --help`` needs it.
+This module imports nothing heavy, because ``streamkarma --help`` needs it.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from typing import Any, NamedTuple
 LEARNER_NAMES = ("auto", "karma", "explicit", "subspace")
 TASKS = ("auto", "binary", "multiclass", "regression")
 
-#: In place of a number: the theorem is to choose.
+#: Given instead of a number, it lets the theorem choose.
 AUTO = "auto"
 
-#: Regularisation where none is given, and the λ of the theorem.
+#: The regularisation, and the λ of the theorem, when none is given.
 DEFAULT_RHO, DEFAULT_REGULARITY = 1e-3, 0.5
 
 
@@ -64,7 +65,7 @@ class Seconds:
     """Any time above zero."""
 
 
-#: A range; a time; the words to choose from; a switch; or any text.
+#: A range, a time, the words to choose from, a switch, or any text.
 Kind = Integer | Number | Seconds | tuple[str, ...] | type[bool] | type[str]
 
 #: The most of anything that is counted.
@@ -93,23 +94,23 @@ class Parameter:
     name
         Its name in Python; on the command line dashes stand for the underscores.
     kind
-        What it may be.
+        What values it takes.
     help
-        What it does, in a line.
+        What it does, in one line.
     default
-        What it is where nobody says anything.
+        The value when none is given.
     default_text
-        That in words, where the value alone would not say it.
+        The default in words, where the value is not enough.
     metavar
-        What stands for the value in a help text, where that is not its type.
+        Placeholder for the value in help texts, where the name of its type will not do.
     stored
-        Whether a model file keeps it: an option that is not given is then what the file says.
+        Whether the model file holds it; an option that is not given then keeps the value in the file.
     defaults
-        Of a parameter of learners: the default of each learner that has it.
+        For a parameter of learners: the default for each learner that has it.
     or_auto
-        Whether it may be ``AUTO`` as well.
+        Whether it may also be ``AUTO``.
     or_none
-        Whether it may be None as well, for which the command line has 0.
+        Whether it may also be None, which is 0 on the command line.
     """
 
     name: str
@@ -125,11 +126,12 @@ class Parameter:
 
 
 def _of(name: str, kind: Kind, defaults: Mapping[str, Any], help: str, **more: Any) -> Parameter:
-    """A parameter of learners."""
+    """A parameter of some learners."""
     return Parameter(name, kind, help, defaults=defaults, stored=True, **more)
 
 
 def _of_all(name: str, kind: Kind, default: Any, help: str, **more: Any) -> Parameter:
+    """A parameter of all learners."""
     return _of(name, kind, dict.fromkeys(LEARNER_NAMES, default), help, **more)
 
 
@@ -184,6 +186,7 @@ _LEARNING = (
 )  # fmt: skip
 
 _RUNNING = (
+    Parameter("target", str, "Attribute that is the label.", "y", metavar="NAME", stored=True),
     Parameter("task", TASKS, "What the label is.", "auto", stored=True),
     Parameter("learner", LEARNER_NAMES, "What learns; auto is a mixture of all.",
               default_text="auto, or the one that has the options given", stored=True),
@@ -198,13 +201,13 @@ _RUNNING = (
     Parameter("regret_seconds", Seconds(), "What one baseline may take at a time.", 60.0, metavar="S"),
 )  # fmt: skip
 
-#: The parameters of learners by name, and those of runs, in the order in which a help text has them.
+#: The parameters of learners and those of runs, by name, in the order of the help texts.
 LEARNING = {each.name: each for each in _LEARNING}
 RUNNING = {each.name: each for each in _RUNNING}
 
 
 def parameters_of(learner: str) -> frozenset[str]:
-    """The names of those that a learner has.
+    """The names of a learner's parameters.
 
     Examples
     --------

@@ -34,25 +34,25 @@ above_zero = click.FloatRange(min=0, min_open=True)
 
 
 def option(declared: Parameter) -> Decorator:
-    """The option of a parameter. Where a model file may say what it is, the option has no default."""
+    """The option of a parameter; without a default in click, if the model file may hold another value."""
     name = declared.name.replace("_", "-")
-    said = _default_text(declared)
+    default = _default_text(declared)
     return click.option(
         f"--{name}/--no-{name}" if declared.kind is bool else f"--{name}",
         type=_click_type(declared),
         metavar=declared.metavar,
         default=None if declared.stored else declared.default,
         show_default=bool(declared.default) and not declared.stored,
-        help=declared.help + (f"  [default: {said}]" if declared.stored and said else ""),
+        help=declared.help + (f"  [default: {default}]" if declared.stored and default else ""),
     )
 
 
 def _default_text(declared: Parameter) -> str:
-    """What is so where nothing is said: of a learner's parameter for each one that may stand alone."""
+    """The default in words; for a learner's parameter, that of each learner but the mixture."""
     if declared.default_text:
         return declared.default_text
-    alone = (default for learner, default in declared.defaults.items() if learner != "auto")
-    values = [each for each in (*alone, declared.default) if each is not None]
+    single = (default for learner, default in declared.defaults.items() if learner != "auto")
+    values = [each for each in (*single, declared.default) if each is not None]
     return " and ".join(dict.fromkeys(_in_words(declared.name, each) for each in values))
 
 
@@ -78,12 +78,12 @@ def _click_type(declared: Parameter) -> Any:
 
 
 def _or_auto(kind: click.IntRange | click.FloatRange) -> Callable[[Any], Any]:
-    """A type for what another one takes, or the word auto."""
+    """A type that takes the word auto besides what another type takes."""
     return lambda value: value if value == AUTO else kind.convert(value, None, None)
 
 
 fields = together(
-    click.option("--target", metavar="NAME", help="Attribute that is the label.  [default: y]"),
+    option(RUNNING["target"]),
     click.option("--id", metavar="NAME", help="Attribute copied to the output."),
     click.option("--ignore", metavar="NAME", multiple=True, help="Attribute left out; repeatable."),
     click.option("--weight", metavar="NAME", help="Attribute that weighs the event."),
