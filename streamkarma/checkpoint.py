@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma import system
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.replacing import replace
 
@@ -135,7 +136,7 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
 
 def _opened(path: Path) -> BinaryIO:
     """The file, if it is a regular one; not waited for, as a pipe would have it."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    handle = os.open(path, os.O_RDONLY | system.NO_WAIT | system.BINARY)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise ModelFileError(f"{path} is not a file, and so no streamkarma model")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import weakref
+from contextlib import suppress
 from pathlib import Path
 
+from streamkarma import system
 from streamkarma.errors import ModelFileError, RunError, UsageError
 from streamkarma.replacing import check_replaceable
 
@@ -26,7 +27,7 @@ class ModelLock:
     path
         The model, which need not be there yet.
     shared
-        Whether others that share it may write as well.
+        Whether others that share it may write as well; not on Windows, which has no shared locks.
 
     Raises
     ------
@@ -45,7 +46,7 @@ class ModelLock:
             raise UsageError(f"the folder of --model {path} does not exist")
         try:
             check_replaceable(target)
-            handle = self._acquire(fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+            handle = self._acquire(shared)
         except BlockingIOError as error:
             raise RunError(
                 f"{path} is in use: another process learns with it; wait for its end, or give another --model"
@@ -55,11 +56,11 @@ class ModelLock:
         # Who shares it leaves the file to the others.
         self._let_go = weakref.finalize(self, _let_go, handle, None if shared else self._path)
 
-    def _acquire(self, kind: int) -> int:
+    def _acquire(self, shared: bool) -> int:
         while True:
-            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | system.NO_FOLLOW, 0o666)
             try:
-                fcntl.flock(handle, kind | fcntl.LOCK_NB)
+                system.try_lock(handle, shared)
                 # Who had it before may have removed the file in the meantime.
                 if _is_at(handle, self._path):
                     return handle
@@ -76,9 +77,13 @@ class ModelLock:
 
 
 def _let_go(handle: int, path: Path | None) -> None:
-    if path is not None:
+    if path is not None and not system.OPEN_STAYS:
         path.unlink(missing_ok=True)
     os.close(handle)
+    if path is not None and system.OPEN_STAYS:
+        # Who has it next may have opened it already.
+        with suppress(OSError):
+            path.unlink()
 
 
 def _is_at(handle: int, path: Path) -> bool:

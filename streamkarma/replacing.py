@@ -7,7 +7,6 @@ before stays as ``NAME.bak``. At every instant, whatever is killed, there is a w
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -15,6 +14,8 @@ import stat
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from streamkarma import system
 
 #: Ends the name of a file that is being written; before it stand eight characters that tell it from others.
 _TEMPORARY = ".tmp"
@@ -50,20 +51,18 @@ def replace(path: Path, parts: Sequence[bytes], check: Callable[[Path], object])
         with os.fdopen(handle, "wb") as file:
             file.writelines(parts)
             file.flush()
-            _take_rights(file.fileno(), target)
+            system.take_rights(file.fileno(), _status(target))
             os.fsync(file.fileno())
             check(temporary)
+            if system.OPEN_STAYS:
+                file.close()
             _keep(target, temporary)
             os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
-    entry = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(entry)
-    finally:
-        os.close(entry)
+    system.sync_folder(target.parent)
 
 
 def check_replaceable(path: Path) -> None:
@@ -100,13 +99,11 @@ def _status(target: Path) -> os.stat_result | None:
 
 
 def _new_temporary(target: Path) -> tuple[int, Path]:
-    """An empty file beside the target, locked for as long as it is open: that says it is in use."""
+    """An empty file beside the target, in use for as long as it is open."""
     while True:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=_TEMPORARY)
-        # A file system without locks has nobody who takes it for a leftover, either.
-        with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        # Somebody who was looking for leftovers may have found it before it was locked.
+        system.mark_used(handle)
+        # Somebody who was looking for leftovers may have found it before.
         if os.path.exists(name):
             return handle, Path(name)
         os.close(handle)
@@ -118,35 +115,7 @@ def _remove_leftovers(target: Path) -> None:
     for name in os.listdir(target.parent):
         if pattern.fullmatch(name):
             with contextlib.suppress(OSError):
-                _remove_unused(target.with_name(name))
-
-
-def _remove_unused(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        path.unlink()
-    finally:
-        os.close(handle)
-
-
-def _take_rights(handle: int, target: Path) -> None:
-    """Give a new file the mode and the owner of the one that it replaces, or those of any new file."""
-    status, own = _status(target), os.fstat(handle)
-    if status is None:
-        # mkstemp makes files private.
-        os.fchmod(handle, 0o666 & ~_umask())
-        return
-    if (status.st_uid, status.st_gid) != (own.st_uid, own.st_gid):
-        with contextlib.suppress(OSError):
-            os.fchown(handle, status.st_uid, status.st_gid)
-    os.fchmod(handle, stat.S_IMODE(status.st_mode))
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+                system.remove_unused(target.with_name(name))
 
 
 def _keep(target: Path, temporary: Path) -> None:

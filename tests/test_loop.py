@@ -66,18 +66,11 @@ def lines_of(labels: list[Any], ordinary: bool) -> st.SearchStrategy[list[bytes]
 FIELDS = Fields(id="id", weight="w", ignore=("skip",))
 
 
-def fed(
-    lines: list[bytes],
-    cuts: list[int],
-    printed: bool = True,
-    dicts: bool = False,
-    beside: bool = False,
-    **options: Any,
-) -> Any:
+def fed(lines: list[bytes], cuts: list[int], printed: bool = True, way: str = "", **options: Any) -> Any:
     """Rows, what was set aside, counters and the model's state, after the lines in pieces.
 
-    With ``dicts`` every line is made a dict first, as those are whose labels come later; what is said of a
-    bad one may then differ.
+    By way of ``dicts`` every line is made a dict first, as those are whose labels come later; what is said of
+    a bad one may then differ. With the reader ``beside``, it is in a thread of its own.
     """
     tasked = Tasked("auto", {"budget": 6, **options}, None, lambda _: None, "karma")
     loop = kept(tasked, printed, FIELDS)

@@ -8,19 +8,15 @@ from typing import Any
 import click
 
 from streamkarma.errors import UsageError
-
-#: The default of --max-record-bytes; ``streamkarma.sources.jsonlines`` says it too, and is
-#: not imported before a command runs.
-MAX_RECORD_BYTES = 16 << 20
-
-#: Those that are parameters of an estimator under the same name.
-OPTIONS = (
-    "gamma", "rho", "eta", "horizon", "regularity", "forget", "loss", "pruning", "normalize", "scale",
-    "update", "r", "table_bits", "indicators", "max_attributes", "max_coordinates", "max_name_bytes",
-)  # fmt: skip
-
-#: As ``estimators.learners`` has them, which is not imported before a command runs.
-LEARNERS = ("auto", "karma", "explicit", "subspace")
+from streamkarma.parameters import (
+    AUTO,
+    LEARNING,
+    RUNNING,
+    Integer,
+    Number,
+    Parameter,
+    Seconds,
+)
 
 Decorator = Callable[[Any], Any]
 
@@ -35,130 +31,66 @@ def together(*decorators: Decorator) -> Decorator:
 
 
 above_zero = click.FloatRange(min=0, min_open=True)
-#: As ``estimators.settings`` has them: integers up to the first, numbers between the others.
-_MOST, _LEAST, _LARGEST = 1 << 20, 1e-12, 1e12
-_strength = click.FloatRange(_LEAST, _LARGEST)
-_count = click.IntRange(1, _MOST)
 
 
-def or_auto(kind: click.IntRange | click.FloatRange) -> Callable[[Any], Any]:
-    """A type for what another one takes, or the word auto."""
-    return lambda value: value if value == "auto" else kind.convert(value, None, None)
+def option(declared: Parameter) -> Decorator:
+    """The option of a parameter; without a default in click, if the model file may hold another value."""
+    name = declared.name.replace("_", "-")
+    default = _default_text(declared)
+    return click.option(
+        f"--{name}/--no-{name}" if declared.kind is bool else f"--{name}",
+        type=_click_type(declared),
+        metavar=declared.metavar,
+        default=None if declared.stored else declared.default,
+        show_default=bool(declared.default) and not declared.stored,
+        help=declared.help + (f"  [default: {default}]" if declared.stored and default else ""),
+    )
+
+
+def _default_text(declared: Parameter) -> str:
+    """The default in words; for a learner's parameter, that of each learner but the mixture."""
+    if declared.default_text:
+        return declared.default_text
+    single = (default for learner, default in declared.defaults.items() if learner != "auto")
+    values = [each for each in (*single, declared.default) if each is not None]
+    return " and ".join(dict.fromkeys(_in_words(declared.name, each) for each in values))
+
+
+def _in_words(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return name if value else f"no-{name}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _click_type(declared: Parameter) -> Any:
+    kind = declared.kind
+    if isinstance(kind, tuple):
+        return click.Choice(kind)
+    if isinstance(kind, Seconds):
+        return above_zero
+    if isinstance(kind, Number):
+        numbers = click.FloatRange(kind.least, kind.most)
+        return _or_auto(numbers) if declared.or_auto else numbers
+    if isinstance(kind, Integer):
+        integers = click.IntRange(0 if declared.or_none else kind.least, kind.most)
+        return _or_auto(integers) if declared.or_auto else integers
+    return kind
+
+
+def _or_auto(kind: click.IntRange | click.FloatRange) -> Callable[[Any], Any]:
+    """A type that takes the word auto besides what another type takes."""
+    return lambda value: value if value == AUTO else kind.convert(value, None, None)
 
 
 fields = together(
-    click.option("--target", metavar="NAME", help="Attribute that is the label.  [default: y]"),
+    option(RUNNING["target"]),
     click.option("--id", metavar="NAME", help="Attribute copied to the output."),
     click.option("--ignore", metavar="NAME", multiple=True, help="Attribute left out; repeatable."),
     click.option("--weight", metavar="NAME", help="Attribute that weighs the event."),
     click.option("--full", metavar="NAME", help="The complete vector, for --regret full; not learned from."),
 )
 
-learner = click.option(
-    "--learner",
-    type=click.Choice(LEARNERS),
-    help="What learns; auto is a mixture of all.  [default: auto, or the one that has the options given]",
-)
-
-parameters = together(
-    click.option(
-        "--gamma",
-        metavar="INT|auto",
-        type=or_auto(click.IntRange(1, 32)),
-        help="karma, explicit: order of the kernel, up to 32 and 3; 1 is 0-imputation.  [default: 2]",
-    ),
-    click.option(
-        "--rho",
-        metavar="FLOAT|auto",
-        type=or_auto(_strength),
-        help="karma: regularisation, with steps of exactly 1/(rho t); auto: by the regret bound.  "
-        "[default: 0.001, and no long first steps]",
-    ),
-    click.option(
-        "--horizon",
-        metavar="T",
-        type=click.IntRange(1, 10**15),
-        help="With --rho auto: events to come.  [default: unknown, start afresh after 1, 3, 7, … events]",
-    ),
-    click.option(
-        "--regularity",
-        metavar="LAMBDA",
-        type=click.FloatRange(_LEAST, 1),
-        help="With --gamma auto: the least positive eigenvalue of a Q_oo to reckon with.  [default: 0.5]",
-    ),
-    click.option(
-        "--forget",
-        metavar="H",
-        type=click.FloatRange(1, 1e15),
-        help="Half-life, in events, of what was learned, for streams that drift.  [default: none]",
-    ),
-    click.option("--eta", type=_strength, help="karma: constant step instead of a decreasing one."),
-    click.option(
-        "--update",
-        type=click.Choice(["arow", "adagrad", "sgd"]),
-        help="explicit: how it steps.  [default: arow]",
-    ),
-    click.option(
-        "--r",
-        type=_strength,
-        help="explicit, subspace: caution of the steps.  [default: 1 and 10]",
-    ),
-    click.option(
-        "--table-bits",
-        metavar="BITS",
-        type=click.IntRange(8, 30),
-        help="explicit: log2 of the most weights; beyond it they are hashed.  [default: 22]",
-    ),
-    click.option(
-        "--indicators/--no-indicators",
-        default=None,
-        help="subspace: let it see what is missing.  [default: no-indicators]",
-    ),
-    click.option(
-        "--loss",
-        metavar="NAME",
-        help="karma: for classes logistic, hinge or squared_hinge; for numbers squared, absolute, huber "
-        "or epsilon_insensitive.  [default: logistic or squared]",
-    ),
-    click.option(
-        "--budget",
-        type=click.IntRange(0, _MOST),
-        help="karma: most support vectors; 0 for no limit.  [default: 512]",
-    ),
-    click.option(
-        "--pruning",
-        type=click.Choice(["merge", "remove", "oldest"]),
-        help="karma: what gives way when the budget is full.  [default: merge]",
-    ),
-    click.option(
-        "--normalize/--no-normalize",
-        default=None,
-        help="karma, explicit: divide the kernel by the norms of both events.  [default: normalize]",
-    ),
-    click.option(
-        "--scale/--no-scale",
-        default=None,
-        help="Standardise numbers (and a numeric target) online.  [default: scale]",
-    ),
-    click.option(
-        "--max-attributes",
-        metavar="N",
-        type=_count,
-        help="Most attributes that get a place; values of others are ignored.  [default: 16384]",
-    ),
-    click.option(
-        "--max-coordinates",
-        metavar="N",
-        type=_count,
-        help="Most numbers and categories that get a place; others are ignored.  [default: 16384]",
-    ),
-    click.option(
-        "--max-name-bytes",
-        metavar="N",
-        type=click.IntRange(1, 1 << 16),
-        help="Longest name and longest category; longer ones are ignored.  [default: 1024]",
-    ),
-)
+parameters = together(*(option(each) for each in LEARNING.values()))
 
 
 def predictions(default: str) -> Decorator:
@@ -182,20 +114,9 @@ output = together(
         show_default=True,
         help="What to do at such a record.",
     ),
-    click.option(
-        "--max-record-bytes",
-        type=click.IntRange(min=1),
-        default=MAX_RECORD_BYTES,
-        show_default=True,
-        help="Longest line accepted.",
-    ),
+    option(RUNNING["max_record_bytes"]),
     click.option("--summary", metavar="PATH", help="Where the summary goes, as JSON."),
-    click.option(
-        "--report-every",
-        type=click.IntRange(min=0),
-        default=0,
-        help="Events between two lines of progress.",
-    ),
+    option(RUNNING["report_every"]),
     click.option(
         "--strict",
         is_flag=True,
@@ -205,36 +126,20 @@ output = together(
 )
 
 tasks = together(
-    click.option(
-        "--task",
-        type=click.Choice(["auto", "binary", "multiclass", "regression"]),
-        help="What the label is.  [default: auto]",
-    ),
+    option(RUNNING["task"]),
     click.option(
         "--positive", metavar="VALUE", help="The positive class.  [default: the greater of the two]"
     ),
 )
 
 comparison = together(
-    click.option(
-        "--regret-memory",
-        metavar="N",
-        type=click.IntRange(min=1),
-        help="Events kept to compare on; past it a uniform sample.  [default: 20000]",
-    ),
-    click.option(
-        "--regret-seconds",
-        metavar="S",
-        type=above_zero,
-        default=60.0,
-        show_default=True,
-        help="What one baseline may take at a time.",
-    ),
+    option(RUNNING["regret_memory"]),
+    option(RUNNING["regret_seconds"]),
 )
 
 keeping = together(
     tasks,
-    learner,
+    option(RUNNING["learner"]),
     parameters,
     click.option(
         "--model",
@@ -242,13 +147,7 @@ keeping = together(
         help="Model file: resumed if it exists, written at checkpoints and at the end. The one before it "
         "stays as PATH.bak; one process learns with it at a time.",
     ),
-    click.option(
-        "--checkpoint-every",
-        type=click.IntRange(min=1),
-        default=10_000,
-        show_default=True,
-        help="Events between two writings of the model.",
-    ),
+    option(RUNNING["checkpoint_every"]),
     click.option(
         "--pending",
         metavar="N",
@@ -261,13 +160,7 @@ keeping = together(
         type=above_zero,
         help="Longest wait for a label; for learn by --time.  [default: any]",
     ),
-    click.option(
-        "--regret",
-        metavar="NAMES",
-        default="none",
-        show_default=True,
-        help="Offline baselines to compare with: names with commas, all, fast or none.",
-    ),
+    option(RUNNING["regret"]),
     comparison,
 )
 
@@ -316,8 +209,9 @@ def learning(said: dict[str, Any]) -> dict[str, Any]:
 
 def compared(said: dict[str, Any]) -> dict[str, Any]:
     """What is learned and how it is compared, by the names of a plan."""
-    options = {name: said[name] for name in OPTIONS if said[name] is not None}
-    if said["budget"] is not None:
-        options["budget"] = said["budget"] or None
+    options = {}
+    for name, declared in LEARNING.items():
+        if said[name] is not None:
+            options[name] = None if declared.or_none and said[name] == 0 else said[name]
     shared = ("task", "positive", "learner", "regret_memory", "regret_seconds")
     return {"options": options, **{name: said[name] for name in shared}}

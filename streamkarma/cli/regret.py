@@ -11,6 +11,7 @@ from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
+from streamkarma.parameters import LEARNER_NAMES
 
 
 @click.command(cls=Command)
@@ -21,7 +22,7 @@ from streamkarma.errors import UsageError
 @click.option(
     "--learner",
     metavar="NAMES",
-    help=f"What learns, of {', '.join(shared.LEARNERS)}; several, with commas, for a file.  [default: auto, "
+    help=f"What learns, of {', '.join(LEARNER_NAMES)}; several, with commas, for a file.  [default: auto, "
     "or the one that has the options given]",
 )
 @shared.parameters
@@ -58,8 +59,8 @@ def regret(**said: Any) -> None:
         raise UsageError("--baselines none leaves nothing to compare with; name some, or fast, or all")
     learners = [name.strip() for name in (said["learner"] or "").split(",") if name.strip()]
     for name in learners:
-        if name not in shared.LEARNERS:
-            raise UsageError(f"--learner {name}: no such learner; there are {', '.join(shared.LEARNERS)}")
+        if name not in LEARNER_NAMES:
+            raise UsageError(f"--learner {name}: no such learner; there are {', '.join(LEARNER_NAMES)}")
     if len(learners) > 1 and said["input"] == "-":
         raise UsageError("several learners need a file: standard input can be read once only")
     said["learner"] = None

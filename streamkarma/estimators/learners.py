@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from inspect import signature
 from typing import Any
 
 from streamkarma.errors import UsageError
@@ -14,6 +13,7 @@ from streamkarma.estimators.mixture import KARMAMixtureClassifier, KARMAMixtureR
 from streamkarma.estimators.regression import CoreRegressor
 from streamkarma.estimators.regressor import KARMARegressor
 from streamkarma.estimators.subspace import SubspaceClassifier, SubspaceRegressor
+from streamkarma.parameters import parameters_of
 
 Model = CoreClassifier | CoreRegressor
 
@@ -23,9 +23,6 @@ LEARNERS: dict[str, tuple[type[CoreClassifier], type[CoreRegressor]]] = {
     "subspace": (SubspaceClassifier, SubspaceRegressor),
     "auto": (KARMAMixtureClassifier, KARMAMixtureRegressor),
 }
-
-#: Options that do not tell one learner from the others.
-COMMON = frozenset({"scale", "forget", "max_attributes", "max_coordinates", "max_name_bytes"})
 
 KINDS: dict[str, type[Model]] = {kind.__name__: kind for pair in LEARNERS.values() for kind in pair}
 
@@ -49,11 +46,10 @@ def chosen(options: Iterable[str]) -> str:
     >>> chosen(["scale"]), chosen(["rho", "budget"]), chosen(["update"]), chosen(["indicators"])
     ('auto', 'karma', 'explicit', 'subspace')
     """
-    said = set(options)
-    if said <= COMMON:
+    given = set(options)
+    if given <= frozenset.intersection(*map(parameters_of, LEARNERS)):
         return "auto"
-    takes = (name for name in ("karma", "explicit", "subspace") if said <= set(_parameters(name, False)))
-    return next(takes, "karma")
+    return next((name for name in LEARNERS if name != "auto" and given <= parameters_of(name)), "karma")
 
 
 def made(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
@@ -65,10 +61,6 @@ def made(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
         For an option that this learner does not have.
     """
     for name in options:
-        if name not in _parameters(learner, regression):
+        if name not in parameters_of(learner):
             raise UsageError(f"--{name.replace('_', '-')} has no meaning with --learner {learner}")
     return LEARNERS[learner][regression](**options)
-
-
-def _parameters(learner: str, regression: bool) -> Mapping[str, Any]:
-    return signature(LEARNERS[learner][regression]).parameters

@@ -6,25 +6,16 @@ import math
 import reprlib
 from typing import Any, Protocol
 
-import numpy as np
-
+from streamkarma import parameters
 from streamkarma.core.kernel import check_gamma
 from streamkarma.core.loss import Loss
 from streamkarma.core.support import PRUNING, DoublingSupportVectors, Rule, SupportVectors
 from streamkarma.core.theory import DEFAULT_REGULARITY, Pace
 from streamkarma.errors import UsageError
+from streamkarma.parameters import LEARNING, Integer, Number
 
-#: Regularisation when none is given.
-DEFAULT_RHO = 1e-3
-
-#: What parameters may be: integers up to the first, numbers from the second to the third, half-lives and
-#: horizons up to the fourth.
-MOST, LEAST, LARGEST, LONGEST = 1 << 20, 1e-12, 1e12, 1e15
-#: Two of the integers have bounds of their own.
-MOST_GAMMA, MOST_NAME_BYTES = 32, 1 << 16
-
-#: Says that the theorem is to choose.
-AUTO = "auto"
+#: Regularisation when none is given, and what says that the theorem is to choose.
+DEFAULT_RHO, AUTO = parameters.DEFAULT_RHO, parameters.AUTO
 
 
 class Settings(Protocol):
@@ -58,10 +49,10 @@ def support_vectors(said: Settings, loss: Loss, caution: float) -> SupportVector
     rho = None if said.rho == AUTO else said.rho
     for name, value in (("rho", rho), ("eta", said.eta)):
         if value is not None:
-            check_positive(name, value)
+            _check(name, value)
     budget = said.budget
     if budget is not None:
-        check_count("budget", budget)
+        _check("budget", budget)
     if said.pruning not in PRUNING:
         raise UsageError(f"pruning must be one of {', '.join(PRUNING)}, not {said.pruning!r}")
     strength = DEFAULT_RHO if rho is None else float(rho)
@@ -80,27 +71,20 @@ def support_vectors(said: Settings, loss: Loss, caution: float) -> SupportVector
     return SupportVectors(rule._replace(gamma=gamma, rho=strength), bool(said.average))
 
 
-def check_count(name: str, value: Any, most: int = MOST) -> int:
+def check_count(name: str, value: Any, most: int = parameters.MOST) -> int:
     """Return ``value`` if it is an integer from 1 to ``most``, else raise UsageError."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value <= most:
-        raise UsageError(f"{name} must be an integer from 1 to {most:,}, not {reprlib.repr(value)}")
-    return int(value)
+    return int(_in_range(name, value, Integer(1, most)))
 
 
 def check_positive(name: str, value: Any) -> float:
-    """Return ``value`` as a float if it is a number from LEAST to LARGEST, else raise UsageError."""
-    if not _is_within(value, LEAST, LARGEST):
-        raise UsageError(f"{name} must be a number from {LEAST:g} to {LARGEST:g}, not {reprlib.repr(value)}")
-    return float(value)
+    """Return ``value`` as a float if it is a number that a parameter may be, else raise UsageError."""
+    return float(_in_range(name, value, parameters.STRENGTH))
 
 
 def check_forget(half_life: Any) -> float | None:
-    """Return ``half_life`` if it is None or a number from 1 to LONGEST, else raise UsageError."""
-    if half_life is not None and not _is_within(half_life, 1.0, LONGEST):
-        raise UsageError(
-            f"forget must be None or a number from 1 to {LONGEST:g}, not {reprlib.repr(half_life)}"
-        )
-    return None if half_life is None else float(half_life)
+    """Return ``half_life`` if it is None or within the range of ``forget``, else raise UsageError."""
+    kind = LEARNING["forget"].kind
+    return None if half_life is None else float(_in_range("forget", half_life, kind, "None or "))
 
 
 def memory(half_life: float | None) -> float:
@@ -117,10 +101,22 @@ def memory(half_life: float | None) -> float:
 def check_bounds(attributes: Any, coordinates: Any, name_bytes: Any) -> tuple[int, int, int]:
     """The bounds of a vocabulary, if they are within their own, else raise UsageError."""
     return (
-        check_count("max_attributes", attributes),
-        check_count("max_coordinates", coordinates),
-        check_count("max_name_bytes", name_bytes, MOST_NAME_BYTES),
+        int(_check("max_attributes", attributes)),
+        int(_check("max_coordinates", coordinates)),
+        int(_check("max_name_bytes", name_bytes)),
     )
+
+
+def _check(name: str, value: Any) -> Any:
+    """Return ``value`` if it is within the range declared for that parameter, else raise UsageError."""
+    return _in_range(name, value, LEARNING[name].kind)
+
+
+def _in_range(name: str, value: Any, kind: parameters.Kind, or_else: str = "") -> Any:
+    assert isinstance(kind, Integer | Number)
+    if not kind.holds(value):
+        raise UsageError(f"{name} must be {or_else}{kind}, not {reprlib.repr(value)}")
+    return value
 
 
 def _pace(said: Settings, loss: Loss) -> Pace | None:
@@ -141,20 +137,14 @@ def _pace(said: Settings, loss: Loss) -> Pace | None:
         raise UsageError("rho='auto' is for losses of bounded slope: hinge and logistic for classes, "
                          "absolute, huber and epsilon_insensitive for numbers")  # fmt: skip
     if said.horizon is not None:
-        check_count("horizon", said.horizon, int(LONGEST))
+        _check("horizon", said.horizon)
     if said.regularity is not None and said.gamma != AUTO:
         raise UsageError("regularity has a meaning with gamma='auto' only")
-    lam = DEFAULT_REGULARITY if said.regularity is None else said.regularity
-    if not _is_within(lam, LEAST, 1.0):
-        raise UsageError(f"regularity must be a number from {LEAST:g} to 1, not {reprlib.repr(lam)}")
+    lam = DEFAULT_REGULARITY if said.regularity is None else _check("regularity", said.regularity)
     gamma = None if said.gamma == AUTO else _checked_gamma(said.gamma)
     return Pace(gamma, lam, said.horizon)
 
 
 def _checked_gamma(gamma: Any) -> int:
-    """The order of the kernel; beyond MOST_GAMMA what a kernel says would not fit into a number."""
-    return check_gamma(check_count("gamma", gamma, MOST_GAMMA))
-
-
-def _is_within(value: Any, least: float, most: float) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= most
+    """The order of the kernel; beyond its range what a kernel says would not fit into a number."""
+    return check_gamma(_check("gamma", gamma))

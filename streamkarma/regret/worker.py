@@ -21,6 +21,7 @@ import numpy as np
 from streamkarma.regret.hindsight import Table, judged
 from streamkarma.regret.memory import Snapshot
 from streamkarma.regret.oracle import Learner
+from streamkarma.system import be_nice
 
 
 def answers(said: bytes, say: Any) -> None:
@@ -57,7 +58,7 @@ def main() -> None:
     # What a library wants to tell a person about one fit of many is of no use here.
     warnings.simplefilter("ignore")
     # The stream comes first.
-    os.nice(10)
+    be_nice()
 
     def say(answer: dict[str, Any]) -> None:
         print(json.dumps(answer), flush=True)

@@ -15,6 +15,7 @@ from streamkarma.estimators.common import Weights
 from streamkarma.estimators.judged import Judged
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.settings import AUTO, DEFAULT_RHO
+from streamkarma.parameters import RUNNING
 from streamkarma.regret.losses import comparable, suffered
 from streamkarma.regret.memory import Arrays
 from streamkarma.regret.oracle import LIPSCHITZ, Learner
@@ -147,7 +148,8 @@ def opened(plan: Plan, tasked: Tasked, full: bool, state: Any, arrays: Arrays,
     if not names or not plan.learn:
         return None
     if state is None:
-        return Comparing(tasked, Tracker(names, plan.regret_memory or 20_000, plan.regret_seconds))
+        memory = plan.regret_memory or RUNNING["regret_memory"].default
+        return Comparing(tasked, Tracker(names, memory, plan.regret_seconds))
     try:
         tracker = Tracker.restored(state, arrays)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

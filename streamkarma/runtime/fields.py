@@ -11,6 +11,7 @@ from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learner import check_weight
 from streamkarma.estimators.learners import Model
 from streamkarma.events.values import LONGEST_NAME, as_number, fits, is_missing, is_unicode
+from streamkarma.parameters import RUNNING
 from streamkarma.runtime.plan import Plan
 from streamkarma.sources.lines import ID, IGNORED, TARGET, WEIGHT
 
@@ -49,7 +50,7 @@ class Fields(NamedTuple):
         When the event happened; NOW for this machine's clock, None if nobody asks.
     """
 
-    target: str = "y"
+    target: str = RUNNING["target"].default
     id: str | None = None
     weight: str | None = None
     ignore: tuple[str, ...] = ()

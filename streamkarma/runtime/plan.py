@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from streamkarma.parameters import RUNNING
 from streamkarma.sources.jsonlines import MAX_RECORD_BYTES
 
 #: For defaults, which all plans share.
@@ -58,7 +59,7 @@ class Plan(NamedTuple):
     regret
         Baselines to compare with, as a user names them.
     regret_memory
-        Most events kept for that; None for what the model file says, or 20,000.
+        Most events kept for that; None for what the model file says.
     regret_seconds
         What one baseline may take at a time.
     """
@@ -72,20 +73,20 @@ class Plan(NamedTuple):
     positive: str | None = None
     learner: str | None = None
     options: Mapping[str, Any] = NOTHING
-    checkpoint_every: int = 10_000
+    checkpoint_every: int = RUNNING["checkpoint_every"].default
     predictions: str | None = "-"
     dead_letters: str | None = None
     summary: str | None = None
     fail: bool = False
     fresh: bool = False
     strict: bool = False
-    report_every: int = 0
+    report_every: int = RUNNING["report_every"].default
     quiet: bool = False
     max_record_bytes: int = MAX_RECORD_BYTES
     workers: int = 1
     pending: int | None = None
     pending_seconds: float | None = None
     pending_default: int = 0
-    regret: str = "none"
+    regret: str = RUNNING["regret"].default
     regret_memory: int | None = None
-    regret_seconds: float = 60.0
+    regret_seconds: float = RUNNING["regret_seconds"].default

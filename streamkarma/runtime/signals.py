@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,6 +41,19 @@ class StopSignal:
         except ValueError:
             yield
             return
+        try:
+            with self._alarm_set():
+                yield
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def _alarm_set(self) -> Iterator[None]:
+        """Have signals wake a read; on Windows, which selects among sockets only, they wait for its end."""
+        if sys.platform == "win32":
+            yield
+            return
         self._alarm, rung = os.pipe()
         os.set_blocking(rung, False)
         before = signal.set_wakeup_fd(rung, warn_on_full_buffer=False)
@@ -47,8 +61,6 @@ class StopSignal:
             yield
         finally:
             signal.set_wakeup_fd(before)
-            for number, handler in old.items():
-                signal.signal(number, handler)
             os.close(rung)
             os.close(self._alarm)
             self._alarm = None

@@ -12,8 +12,7 @@ from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.learners import Model, learner_of, made
 from streamkarma.estimators.regression import CoreRegressor
 from streamkarma.events.labels import Label
-
-TASKS = ("auto", "binary", "multiclass", "regression")
+from streamkarma.parameters import TASKS
 
 
 class Tasked:

@@ -207,10 +207,11 @@ def _opened(path: str) -> io.RawIOBase | io.BufferedReader | gzip.GzipFile | _Zs
     """
     if path == "-":
         # A pipe as the system makes it holds 64 KiB. Where another size cannot be had, that will do.
-        with suppress(ImportError, AttributeError, OSError):
+        if sys.platform == "linux":
             import fcntl
 
-            fcntl.fcntl(sys.stdin, fcntl.F_SETPIPE_SZ, READ_SIZE)
+            with suppress(OSError):
+                fcntl.fcntl(sys.stdin, fcntl.F_SETPIPE_SZ, READ_SIZE)
         return cast(io.RawIOBase, getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
     if not path.endswith((".gz", ".zst")):
         return Path(path).open("rb", buffering=0)

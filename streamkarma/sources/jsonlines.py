@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.parameters import RUNNING
 from streamkarma.sources.inputs import READ_SIZE
 from streamkarma.sources.position import START, Position
 from streamkarma.sources.records import Records, count_lines
@@ -16,7 +17,7 @@ from streamkarma.sources.records import Records, count_lines
 #: Most lines in a row, so that with short ones, too, a checkpoint or a signal is never far.
 BLOCK = 8192
 #: Longer lines are refused unless the user says otherwise.
-MAX_RECORD_BYTES = 16 << 20
+MAX_RECORD_BYTES: int = RUNNING["max_record_bytes"].default
 #: As much of a refused line as is kept to show.
 SHOWN_BYTES = 1000
 BOM = b"\xef\xbb\xbf"

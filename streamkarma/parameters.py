@@ -1,0 +1,217 @@
+"""Parameters of learners and runs, each declared once: name, range, default and help.
+
+The options of the command line are generated from these declarations, and with them the checks of the
+environment and the config file. Plans take their defaults from here, and estimators their ranges. The
+constructors of the estimators repeat the defaults, because river clones a model by its signature; a test
+compares the two. Options that concern only the command line, such as paths and flags, are declared in
+``streamkarma.cli``.
+
+This module imports nothing heavy, because ``streamkarma --help`` needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any, NamedTuple
+
+LEARNER_NAMES = ("auto", "karma", "explicit", "subspace")
+TASKS = ("auto", "binary", "multiclass", "regression")
+
+#: Given instead of a number, it lets the theorem choose.
+AUTO = "auto"
+
+#: The regularisation, and the λ of the theorem, when none is given.
+DEFAULT_RHO, DEFAULT_REGULARITY = 1e-3, 0.5
+
+
+@dataclass(frozen=True)
+class Integer:
+    """Integers from ``least`` to ``most``, both included."""
+
+    least: int = 1
+    most: int | None = None
+
+    def holds(self, value: object) -> bool:
+        """Whether ``value`` is one of them; NumPy's integers are, booleans are not."""
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            return False
+        return self.least <= int(value) and (self.most is None or int(value) <= self.most)
+
+    def __str__(self) -> str:
+        return f"an integer from {self.least:,}" + ("" if self.most is None else f" to {self.most:,}")
+
+
+@dataclass(frozen=True)
+class Number:
+    """Numbers from ``least`` to ``most``, both included."""
+
+    least: float
+    most: float
+
+    def holds(self, value: object) -> bool:
+        """Whether ``value`` is one of them; booleans are not."""
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return False
+        return self.least <= value <= self.most
+
+    def __str__(self) -> str:
+        return f"a number from {self.least:g} to {self.most:g}"
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Any time above zero."""
+
+
+#: A range, a time, the words to choose from, a switch, or any text.
+Kind = Integer | Number | Seconds | tuple[str, ...] | type[bool] | type[str]
+
+#: The most of anything that is counted.
+MOST = 1 << 20
+COUNT, STRENGTH = Integer(1, MOST), Number(1e-12, 1e12)
+#: The longest half-life, and the most events to come.
+LONGEST = 1e15
+
+
+class PerTask(NamedTuple):
+    """A default that depends on the kind of label."""
+
+    classification: str
+    regression: str
+
+    def __str__(self) -> str:
+        return f"{self.classification} or {self.regression}"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter.
+
+    Attributes
+    ----------
+    name
+        Its name in Python; on the command line dashes stand for the underscores.
+    kind
+        What values it takes.
+    help
+        What it does, in one line.
+    default
+        The value when none is given.
+    default_text
+        The default in words, where the value is not enough.
+    metavar
+        Placeholder for the value in help texts, where the name of its type will not do.
+    stored
+        Whether the model file holds it; an option that is not given then keeps the value in the file.
+    defaults
+        For a parameter of learners: the default for each learner that has it.
+    or_auto
+        Whether it may also be ``AUTO``.
+    or_none
+        Whether it may also be None, which is 0 on the command line.
+    """
+
+    name: str
+    kind: Kind
+    help: str
+    default: Any = None
+    default_text: str = ""
+    metavar: str | None = None
+    stored: bool = False
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    or_auto: bool = False
+    or_none: bool = False
+
+
+def _of(name: str, kind: Kind, defaults: Mapping[str, Any], help: str, **more: Any) -> Parameter:
+    """A parameter of some learners."""
+    return Parameter(name, kind, help, defaults=defaults, stored=True, **more)
+
+
+def _of_all(name: str, kind: Kind, default: Any, help: str, **more: Any) -> Parameter:
+    """A parameter of all learners."""
+    return _of(name, kind, dict.fromkeys(LEARNER_NAMES, default), help, **more)
+
+
+_LEARNING = (
+    _of("gamma", Integer(1, 32), {"karma": 2, "explicit": 2},
+        "karma, explicit: order of the kernel, up to 32 and 3; 1 is 0-imputation.",
+        metavar="INT|auto", or_auto=True),
+    _of("rho", STRENGTH, {"karma": None, "explicit": None},
+        "karma: regularisation, with steps of exactly 1/(rho t); auto: by the regret bound.",
+        default_text=f"{DEFAULT_RHO:g}, and no long first steps", metavar="FLOAT|auto", or_auto=True),
+    _of("horizon", Integer(1, int(LONGEST)), {"karma": None},
+        "With --rho auto: events to come.",
+        default_text="unknown, start afresh after 1, 3, 7, … events", metavar="T"),
+    _of("regularity", Number(STRENGTH.least, 1), {"karma": None},
+        "With --gamma auto: the least positive eigenvalue of a Q_oo to reckon with.",
+        default_text=f"{DEFAULT_REGULARITY:g}", metavar="LAMBDA"),
+    _of_all("forget", Number(1, LONGEST), None,
+            "Half-life, in events, of what was learned, for streams that drift.",
+            default_text="none", metavar="H"),
+    _of("eta", STRENGTH, {"karma": None, "explicit": None},
+        "karma: constant step instead of a decreasing one."),
+    _of("update", ("arow", "adagrad", "sgd"), {"explicit": "arow"},
+        "explicit: how it steps."),
+    _of("r", STRENGTH, {"explicit": 1.0, "subspace": 10.0},
+        "explicit, subspace: caution of the steps."),
+    _of("table_bits", Integer(8, 30), {"explicit": 22},
+        "explicit: log2 of the most weights; beyond it they are hashed.",
+        metavar="BITS"),
+    _of("indicators", bool, {"subspace": False},
+        "subspace: let it see what is missing."),
+    _of("loss", str, {"karma": PerTask("logistic", "squared"), "explicit": None},
+        "karma: for classes logistic, hinge or squared_hinge; for numbers squared, absolute, huber "
+        "or epsilon_insensitive.",
+        metavar="NAME"),
+    _of("budget", COUNT, {"karma": 512, "auto": 128},
+        "karma: most support vectors; 0 for no limit.", or_none=True),
+    _of("pruning", ("merge", "remove", "oldest"), {"karma": "merge"},
+        "karma: what gives way when the budget is full."),
+    _of("normalize", bool, {"karma": True, "explicit": True},
+        "karma, explicit: divide the kernel by the norms of both events."),
+    _of_all("scale", bool, True,
+            "Standardise numbers (and a numeric target) online."),
+    _of_all("max_attributes", COUNT, 16384,
+            "Most attributes that get a place; values of others are ignored.",
+            metavar="N"),
+    _of_all("max_coordinates", COUNT, 16384,
+            "Most numbers and categories that get a place; others are ignored.",
+            metavar="N"),
+    _of_all("max_name_bytes", Integer(1, 1 << 16), 1024,
+            "Longest name and longest category; longer ones are ignored.",
+            metavar="N"),
+)  # fmt: skip
+
+_RUNNING = (
+    Parameter("target", str, "Attribute that is the label.", "y", metavar="NAME", stored=True),
+    Parameter("task", TASKS, "What the label is.", "auto", stored=True),
+    Parameter("learner", LEARNER_NAMES, "What learns; auto is a mixture of all.",
+              default_text="auto, or the one that has the options given", stored=True),
+    Parameter("checkpoint_every", Integer(), "Events between two writings of the model.", 10_000),
+    Parameter("max_record_bytes", Integer(), "Longest line accepted.", 16 << 20),
+    Parameter("report_every", Integer(0), "Events between two lines of progress.", 0),
+    Parameter("regret", str,
+              "Offline baselines to compare with: names with commas, all, fast or none.", "none",
+              metavar="NAMES"),
+    Parameter("regret_memory", Integer(), "Events kept to compare on; past it a uniform sample.", 20_000,
+              metavar="N", stored=True),
+    Parameter("regret_seconds", Seconds(), "What one baseline may take at a time.", 60.0, metavar="S"),
+)  # fmt: skip
+
+#: The parameters of learners and those of runs, by name, in the order of the help texts.
+LEARNING = {each.name: each for each in _LEARNING}
+RUNNING = {each.name: each for each in _RUNNING}
+
+
+def parameters_of(learner: str) -> frozenset[str]:
+    """The names of a learner's parameters.
+
+    Examples
+    --------
+    >>> "r" in parameters_of("explicit"), "r" in parameters_of("karma")
+    (True, False)
+    """
+    return frozenset(name for name, parameter in LEARNING.items() if learner in parameter.defaults)
