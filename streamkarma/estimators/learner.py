@@ -22,6 +22,8 @@ HEAVIEST = 1e15
 
 def check_weight(weight: Any) -> float:
     """``weight`` as a float of 0 or more and at most HEAVIEST, or RecordError."""
+    if isinstance(weight, float) and weight == 1.0:
+        return 1.0  # nearly always
     try:
         number = float(weight)
     except (TypeError, ValueError, OverflowError):

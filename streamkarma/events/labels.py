@@ -173,7 +173,7 @@ class Labels:
 
     def index(self, label: Any) -> int:
         """Index of a label, checked or not; NEW for one not entered, and for what is not plain enough."""
-        if isinstance(label, np.generic):
+        if type(label) not in _PLAIN and isinstance(label, np.generic):
             label = label.item()
         return self._indices.get(label, NEW) if type(label) in _PLAIN else NEW
 
