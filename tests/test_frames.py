@@ -96,3 +96,21 @@ def test_an_imputer_takes_nested_events() -> None:
     for t in range(50):
         imputer.learn_one({"a": {"x": t % 5, "y": t % 5}})
     assert imputer.impute_one({"a": {"x": 4}})["a.y"] == pytest.approx(4.0, abs=0.5)
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_a_frame_of_numbers_is_learned_as_its_rows_are(library: Any) -> None:
+    rng = np.random.default_rng(3)
+    columns = {"a": rng.standard_normal(60), "b": rng.integers(-5, 5, 60), "c": rng.random(60) < 0.5}
+    columns["a"][rng.random(60) < 0.3] = np.nan
+    labels = (columns["b"] > 0).tolist()
+    frame = library.DataFrame(columns)
+    at_once, by_rows = KARMAClassifier(), KARMAClassifier()
+    at_once.learn_many(frame, library.Series(labels))
+    for t, label in enumerate(labels):
+        by_rows.learn_one({name: column[t] for name, column in columns.items()}, label)
+    one, other = at_once.state(), by_rows.state()
+    assert one[0] == other[0]
+    assert {k: v.tobytes() for k, v in one[1].items()} == {k: v.tobytes() for k, v in other[1].items()}
+    chances = np.asarray(at_once.predict_proba_many(frame))
+    assert chances[7, 1] == by_rows.predict_proba_one({name: each[7] for name, each in columns.items()})[True]

@@ -106,7 +106,7 @@ class InBlocks(OneByOne):
 
 
 def one_in_a_block(learner: Any, x: dict[str, Any], *_: float) -> list[float]:
-    scores: list[float] = learner.scores([x])[0].tolist()
+    scores: list[float] = learner.scores(learner.read([x], [False]))[0].tolist()
     return scores
 
 

@@ -17,7 +17,6 @@ from streamkarma.estimators.frames import column_like, frame_like
 from streamkarma.estimators.judged import Judged, joined, probabilities
 from streamkarma.estimators.learner import check_weight
 from streamkarma.estimators.settings import check_count
-from streamkarma.events.frames import records_of
 from streamkarma.events.labels import NEW, NONE, Label, Labels
 from streamkarma.events.values import Record
 
@@ -70,14 +69,14 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
 
     def predict_proba_many(self, X: Any) -> Any:
         """Probability of every class seen so far, as a frame of the kind of ``X``, one row per row of it."""
-        return frame_like(X, self._probabilities(records_of(X)), self._labels.known)
+        return frame_like(X, self._probabilities(X), self._labels.known)
 
     def predict_many(self, X: Any) -> Any:
         """The most probable class of every row, in a column of the kind of ``X``; None before the first."""
         known = self._labels.known
         if not known:
             return column_like(X, [None] * len(X))
-        best = self._probabilities(records_of(X)).argmax(axis=1)
+        best = self._probabilities(X).argmax(axis=1)
         return column_like(X, [known[i] for i in best])
 
     def decision_one(self, x: Record) -> float | dict[Label, float]:
@@ -89,16 +88,16 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
     def _one(self, x: Record) -> list[float]:
         """Scores of one event, which leaves no trace."""
         if self._learner.core.others:
-            scores: list[float] = self._scores([x])[0].tolist()
+            scores: list[float] = self._scores(self.read([x], [False]))[0].tolist()
             return scores
         return self._learner.one(x, nan, 1.0)
 
-    def _probabilities(self, records: Sequence[Record]) -> NDArray[np.float64]:
+    def _probabilities(self, X: Any) -> NDArray[np.float64]:
         known = len(self._labels.known)
-        return probabilities(self._scores(records), known)
+        return probabilities(self._scores(self._read_any(X, [False] * len(X))), known)
 
-    def _scores(self, records: Sequence[Record]) -> NDArray[np.float64]:
-        return self._learner.scores(records)
+    def _scores(self, events: Encoded) -> NDArray[np.float64]:
+        return self._learner.scores(events)
 
     def run(self, events: Encoded, labels: Sequence[Label | None], weights: Weights) -> Judged:
         """See ``KARMABase.run``; a third class and each one after it gets a vector of its own."""

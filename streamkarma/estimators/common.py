@@ -15,7 +15,7 @@ from streamkarma.estimators.frames import values_of
 from streamkarma.estimators.learner import Learner, check_weight
 from streamkarma.estimators.settings import check_bounds
 from streamkarma.events.block import Block
-from streamkarma.events.frames import records_of
+from streamkarma.events.frames import records_of, table_of
 from streamkarma.events.values import Record
 
 #: One per event.
@@ -87,12 +87,21 @@ class KARMABase:
         w
             A column of weights, or None for 1.
         """
-        self._learn(records_of(X), values_of(y), [1.0] * len(X) if w is None else values_of(w))
+        self._learn(X, values_of(y), [1.0] * len(X) if w is None else values_of(w))
 
-    def _learn(self, records: Sequence[Record], labels: Sequence[Any], weights: Sequence[Any]) -> None:
+    def _learn(self, X: Any, labels: Sequence[Any], weights: Sequence[Any]) -> None:
         checked_weights = [check_weight(w) for w in weights]
         checked = [self.check_label(y) for y in labels]
-        self.run(self.read(records, [w > 0.0 for w in checked_weights]), checked, checked_weights)
+        self.run(self._read_any(X, [w > 0.0 for w in checked_weights]), checked, checked_weights)
+
+    def _read_any(self, X: Any, learned: Sequence[bool]) -> Encoded:
+        """Encode records, or the rows of a frame."""
+        if isinstance(X, list):
+            return self.read(X, learned)
+        table = table_of(X)
+        if table is None:
+            return self.read(records_of(X), learned)
+        return self._learner.read_table(*table, learned)
 
     def read(self, records: Sequence[Record], learned: Sequence[bool]) -> Encoded:
         """Encode records for ``run``; names and statistics know those ``learned`` from then on.

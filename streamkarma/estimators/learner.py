@@ -71,6 +71,12 @@ class Learner:
         self.encoder.read_dicts(list(records), list(learned), events)
         return events
 
+    def read_table(self, names: list[Any], table: Floats, learned: Sequence[bool]) -> Encoded:
+        """Encode the rows of a table, as ``read``; NaN is missing."""
+        events = Encoded()
+        self.encoder.read_table(names, table, list(learned), events)
+        return events
+
     def one(self, record: Record, label: float, weight: float) -> list[float]:
         """Predict, then learn, one event.
 
@@ -116,12 +122,11 @@ class Learner:
         delays = None if self.waiting is None else self._delays[part]
         return self.core.run(self.encoded, labels, weights, delays, others, (part.start, part.stop))
 
-    def scores(self, records: Sequence[Record]) -> Floats:
-        """Scores of records by the model as it stands, shape (T, C).
+    def scores(self, events: Encoded) -> Floats:
+        """Scores of events by the model as it stands, shape (T, C).
 
         That leaves no trace, but that a mixture remembers what it was asked about.
         """
-        events = self.read(records, [False] * len(records))
         none = np.zeros(len(events), np.bool_)
         self.take(events, none, ~none)
         return self.core.scores(events)

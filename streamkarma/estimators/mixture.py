@@ -11,7 +11,7 @@ from river import base
 
 from streamkarma._engine import Encoded
 from streamkarma.core.explicit import ADAGRAD, AROW, Explicit, Products, Step
-from streamkarma.core.learning import Arrays, Core
+from streamkarma.core.learning import Arrays, Core, Floats
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.mixture import Mixture
 from streamkarma.core.subspace import Settings, Subspace
@@ -21,6 +21,7 @@ from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.guests import Guests, Recorded
 from streamkarma.estimators.regression import CoreRegressor
 from streamkarma.estimators.settings import DEFAULT_RHO, check_count, check_forget, memory
+from streamkarma.events.frames import records_of
 from streamkarma.events.values import Record
 
 #: log2 of the most weights of each explicit expert: four megabytes with their spreads, and every
@@ -159,11 +160,15 @@ class KARMAMixtureClassifier(CoreClassifier):
         classes = self._learner.core.classes
         return self._guests.run(events.records[part], self._labels.known, targets, weights, classes)
 
-    def _scores(self, records: Sequence[Record]) -> NDArray[np.float64]:
+    def _read_any(self, X: Any, learned: Sequence[bool]) -> Encoded:
+        if self.others and not isinstance(X, list):
+            X = records_of(X)
+        return super()._read_any(X, learned)
+
+    def _scores(self, events: Encoded) -> Floats:
         if not self.others:
-            return super()._scores(records)
-        none = [None] * len(records)
-        return self.run(self.read(records, [False] * len(records)), none, [1.0] * len(records)).scores
+            return super()._scores(events)
+        return self.run(events, [None] * len(events), [1.0] * len(events)).scores
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays; UsageError with others."""

@@ -20,7 +20,6 @@ from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.frames import column_like
 from streamkarma.estimators.learner import check_weight
-from streamkarma.events.frames import records_of
 from streamkarma.events.labels import numbers
 from streamkarma.events.values import Record
 
@@ -81,11 +80,11 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
 
     def predict_many(self, X: Any) -> Any:
         """The predicted target of every row, as a column of the kind of ``X``."""
-        return column_like(X, self._predict(records_of(X)))
+        return column_like(X, self._predict(X))
 
-    def _predict(self, records: Sequence[Record]) -> Floats:
+    def _predict(self, X: Any) -> Floats:
         _, centre, spread = self._target.encode_one(nan, 0.0)
-        return self._learner.scores(records)[:, 0] * spread + centre
+        return self._learner.scores(self._read_any(X, [False] * len(X)))[:, 0] * spread + centre
 
     def run(self, events: Encoded, labels: Sequence[float | None], weights: Weights) -> Estimated:
         """Predict, then learn, encoded events in turn; see ``KARMABase.run``."""

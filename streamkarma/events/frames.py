@@ -9,6 +9,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamkarma.events.values import is_missing
 
@@ -25,6 +26,20 @@ def records_of(frame: Any) -> list[dict[Hashable, Any]]:
         {name: value for name, value in row.items() if not is_missing(value)}
         for row in known.iter_rows(named=True)
     ]
+
+
+def table_of(frame: Any) -> tuple[list[Any], NDArray[np.float64]] | None:
+    """Names of the columns and the values, NaN for what is missing; None unless all are numbers."""
+    import narwhals.stable.v2 as nw
+
+    known = wrapped(frame)
+    names = list(known.columns)
+    if not names or len(set(names)) < len(names):
+        return None
+    if not all(kind.is_numeric() or kind == nw.Boolean for kind in known.schema.values()):
+        return None
+    floats = known.select(nw.all().cast(nw.Float64))
+    return names, np.ascontiguousarray(floats.to_numpy(), np.float64)
 
 
 def is_frame(thing: Any) -> bool:
