@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from streamkarma.connectors.jsonlines.lines import Lines
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.pending import Pending
 from streamkarma.runtime.report import dead_letter
 from streamkarma.runtime.task import Tasked
-from streamkarma.sources.jsonlines import Lines
 from streamkarma.sources.records import Records
 
 

@@ -12,8 +12,8 @@ import pytest
 from kafka import TopicPartition
 
 from streamkarma.cli import cli
+from streamkarma.connectors.kafka.sink import BulkProducer, TopicSink
 from streamkarma.runtime.plan import Plan
-from streamkarma.sinks.kafka import BulkProducer, TopicSink
 from tests.cluster import Cluster, Record, events, last, lines, spread, until
 
 
@@ -67,7 +67,9 @@ def test_predictions_go_to_a_topic_or_to_stdout_and_to_both_only_if_asked(
 ) -> None:
     plans: list[Plan] = []
     made = SimpleNamespace(execute=lambda: 0)
-    monkeypatch.setattr("streamkarma.runtime.attach.Attach", lambda plan, at: plans.append(plan) or made)
+    monkeypatch.setattr(
+        "streamkarma.connectors.kafka.topic_check.Attach", lambda plan, at: plans.append(plan) or made
+    )
     with pytest.raises(SystemExit):
         cli.main(["attach", "t", "--brokers", "b", "--group", "g", *given], standalone_mode=False)
     assert plans[0].predictions == printed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streamkarma.broker.settings import Settings
+from streamkarma.connectors.kafka.settings import Settings
 from streamkarma.errors import UsageError
 
 SASL = ("security_protocol=SASL_SSL",)

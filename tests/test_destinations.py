@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from streamkarma import KARMAClassifier, save
+from streamkarma.connectors.jsonlines.sink import JsonLinesSink
 from streamkarma.errors import ModelFileError, OutputError, RunError, StreamkarmaError, UsageError
 from streamkarma.estimators.store import load_with_run
 from streamkarma.runtime.destinations import marks_from
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.run import Run, describe
-from streamkarma.sinks.jsonlines import JsonLinesSink
 from streamkarma.synthetic import Plan as Synthetic
 from streamkarma.synthetic import records
 from tests.conftest import Program

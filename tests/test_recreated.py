@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from streamkarma.runtime.tags import Tag
+from streamkarma.connectors.kafka.tags import Tag
 from tests.cluster import Cluster, Record, events, lines, spread, until
 from tests.test_crashes import deadly
 
@@ -89,7 +89,7 @@ def test_a_model_without_ids_gets_them(cluster: Cluster) -> None:
     cluster.put(source, events(20))
     # As an older version of this program wrote it, or as with brokers that have no ids.
     script = """
-from streamkarma.sources.kafka import TopicConsumer
+from streamkarma.connectors.kafka.consumer import TopicConsumer
 TopicConsumer.topic_id = lambda self, topic: None
 from streamkarma.cli import main
 main()

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from streamkarma.connectors.jsonlines.lines import parse
 from streamkarma.events.labels import LabelColumn
 from streamkarma.events.vocabulary import Vocabulary
-from streamkarma.sources.jsonlines import parse
 from streamkarma.sources.names import ID, IGNORED, TARGET, WEIGHT, Names, NameTable
 from streamkarma.sources.scanner import Scanned, scan
 

@@ -82,10 +82,10 @@ def attach(**said: Any) -> None:
     prediction once, whatever happens to this process. Records without a value (tombstones)
     are skipped.
     """
-    from streamkarma.runtime.attach import Attach
-    from streamkarma.runtime.job import Attachment
+    from streamkarma.connectors.kafka.consumer import Beside
+    from streamkarma.connectors.kafka.source import Attachment
+    from streamkarma.connectors.kafka.topic_check import Attach
     from streamkarma.runtime.plan import Plan
-    from streamkarma.sources.kafka import Beside
 
     if said["label_topic"] is not None and said["pending"] == 0:
         raise UsageError("--label-topic has no meaning with --pending 0")

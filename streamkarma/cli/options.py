@@ -9,7 +9,7 @@ import click
 
 from streamkarma.errors import UsageError
 
-#: The default of --max-record-bytes; ``streamkarma.sources.jsonlines`` says it too, and is
+#: The default of --max-record-bytes; ``streamkarma.connectors.jsonlines.lines`` says it too, and is
 #: not imported before a command runs.
 MAX_RECORD_BYTES = 16 << 20
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import orjson
 
+from streamkarma.connectors.jsonlines.sink import JsonLinesSink, Mark
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.files import discard_stdout
 from streamkarma.runtime import report
 from streamkarma.runtime.output import Letter, Output
 from streamkarma.runtime.plan import Plan
-from streamkarma.sinks.jsonlines import JsonLinesSink, Mark
 from streamkarma.sinks.rows import Rows
 
 

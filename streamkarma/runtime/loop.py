@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from streamkarma.connectors.jsonlines.lines import parse
 from streamkarma.errors import RecordError
 from streamkarma.estimators.regression import LARGEST_TARGET
 from streamkarma.events.flatten import flatten, is_flat
@@ -24,7 +25,6 @@ from streamkarma.runtime.pending import Event, Made, Pending
 from streamkarma.runtime.scanning import Scanning
 from streamkarma.runtime.task import Tasked
 from streamkarma.sinks.rows import Column, Rows
-from streamkarma.sources.jsonlines import parse
 from streamkarma.sources.records import Records, said
 
 #: Records that are read in the general way before the scanner is tried again; twice as many each

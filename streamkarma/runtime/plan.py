@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from streamkarma.sources.jsonlines import MAX_RECORD_BYTES
+from streamkarma.connectors.jsonlines.lines import MAX_RECORD_BYTES
 
 #: For defaults, which all plans share.
 NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from streamkarma.connectors.jsonlines.sink import check_writable
 from streamkarma.errors import OutputError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.files import reason
@@ -18,7 +19,6 @@ from streamkarma.runtime.destinations import check_distinct
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.report import bound_lines, regret_table
 from streamkarma.runtime.run import Run, open_sink
-from streamkarma.sinks.jsonlines import check_writable
 
 
 class Regretting:

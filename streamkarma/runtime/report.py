@@ -6,13 +6,13 @@ import difflib
 from contextlib import suppress
 from typing import Any
 
+from streamkarma.connectors.jsonlines.lines import parse
 from streamkarma.errors import RecordError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.events.flatten import flatten
 from streamkarma.runtime.live import MEAN_WEIGHTS, Standing, heaviest
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Letter
-from streamkarma.sources.jsonlines import parse
 
 #: As many of the first records as are looked into for a hint, until there are so many names, and none longer.
 _FIRST, _LONGEST_NAME = 100, 60

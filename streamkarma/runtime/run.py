@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from streamkarma._engine import use_threads
+from streamkarma.connectors.jsonlines.inputs import Input, check_there
+from streamkarma.connectors.jsonlines.lines import BLOCK, Lines, read_lines
+from streamkarma.connectors.jsonlines.position import START, position_from, skip
+from streamkarma.connectors.jsonlines.prefetch import Ahead
+from streamkarma.connectors.jsonlines.sink import JsonLinesSink, check_writable
 from streamkarma.errors import OutputError, RunError, UsageError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.estimators.store import load_with_run
@@ -22,11 +27,6 @@ from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.session import Session, pending_of, resumed
 from streamkarma.runtime.signals import StopSignal
-from streamkarma.sinks.jsonlines import JsonLinesSink, check_writable
-from streamkarma.sources.ahead import Ahead
-from streamkarma.sources.inputs import Input, check_there
-from streamkarma.sources.jsonlines import BLOCK, Lines, read_lines
-from streamkarma.sources.position import START, position_from, skip
 from streamkarma.sources.records import Records
 
 Block = tuple[Lines, Records]

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma import checkpoint
+from streamkarma.connectors.kafka.journal import positions_from
 from streamkarma.errors import ModelFileError, StreamkarmaError
 from streamkarma.replacing import backup_of
-from streamkarma.runtime.journal import positions_from
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.run import describe
 from streamkarma.runtime.session import Session

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from streamkarma.connectors.jsonlines.lines import read_lines
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Counters, Letter, Output
 from streamkarma.runtime.pending import Pending
 from streamkarma.runtime.task import Tasked
 from streamkarma.sinks.rows import Rows
-from streamkarma.sources.jsonlines import read_lines
 from streamkarma.sources.records import Records
 from tests.campaigns import repeat
 from tests.campaigns._hostile import BOM, hostile_line

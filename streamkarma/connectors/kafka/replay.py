@@ -9,13 +9,13 @@ from functools import partial
 from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.consumer.fetcher import ConsumerRecord
 
-from streamkarma.broker.connection import SetbackError
+from streamkarma.connectors.kafka.connection import SetbackError
+from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING, TopicConsumer
+from streamkarma.connectors.kafka.journal import Stretch, stretches
+from streamkarma.connectors.kafka.offsets import Ledger
+from streamkarma.connectors.kafka.source import Job
+from streamkarma.connectors.kafka.start_offsets import id_changed, say_lost
 from streamkarma.errors import RunError
-from streamkarma.runtime.job import Job
-from streamkarma.runtime.journal import Stretch, stretches
-from streamkarma.runtime.ledger import Ledger
-from streamkarma.runtime.placing import id_changed, say_lost
-from streamkarma.sources.kafka import LEAVE_MS, READING, TopicConsumer
 
 #: How long one poll waits; in between signals are heeded.
 _POLL_MS = 200

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streamkarma.sources.ahead import Ahead
+from streamkarma.connectors.jsonlines.prefetch import Ahead
 
 
 def never() -> bool:

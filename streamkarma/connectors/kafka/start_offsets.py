@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from kafka import TopicPartition
 
-from streamkarma.runtime.job import Job
-from streamkarma.runtime.ledger import Ledger
-from streamkarma.runtime.tags import Tag
+from streamkarma.connectors.kafka.offsets import Ledger
+from streamkarma.connectors.kafka.source import Job
+from streamkarma.connectors.kafka.tags import Tag
 
 
 def place(fresh: Iterable[TopicPartition], ledger: Ledger, job: Job) -> None:

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 
 from kafka import TopicPartition
 
-from streamkarma.broker.connection import Client, Trouble, connect
-from streamkarma.broker.settings import Settings
+from streamkarma.connectors.kafka.connection import Client, Trouble, connect
+from streamkarma.connectors.kafka.consumer import Beside, Topics
+from streamkarma.connectors.kafka.settings import Settings
 from streamkarma.errors import UsageError
 from streamkarma.runtime.destinations import Destinations
 from streamkarma.runtime.output import Tally
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.run import Progress
 from streamkarma.runtime.signals import StopSignal
-from streamkarma.sources.kafka import Beside, Topics
 
 #: A connection that was lost is worth a word if nothing has come for so long.
 _SILENCE_SECONDS = 5.0

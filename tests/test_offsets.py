@@ -11,7 +11,7 @@ import pytest
 from kafka import TopicPartition, errors
 from kafka.structs import OffsetAndMetadata
 
-from streamkarma.runtime.ledger import Ledger
+from streamkarma.connectors.kafka.offsets import Ledger
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -11,18 +11,25 @@ from kafka import TopicPartition, errors
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import MemberState
 
-from streamkarma.broker.connection import SetbackError, understood
+from streamkarma.connectors.kafka.connection import SetbackError, understood
+from streamkarma.connectors.kafka.consumer import (
+    LEAVE_MS,
+    READING,
+    Assignment,
+    Polled,
+    TopicConsumer,
+    records_of,
+)
+from streamkarma.connectors.kafka.journal import sibling
+from streamkarma.connectors.kafka.offsets import QUIET_SECONDS, Ledger
+from streamkarma.connectors.kafka.replay import catch_up
+from streamkarma.connectors.kafka.sink import BulkProducer, TopicSink
+from streamkarma.connectors.kafka.source import Job
+from streamkarma.connectors.kafka.start_offsets import place
 from streamkarma.errors import FencedError, RunError
-from streamkarma.runtime.catchup import catch_up
-from streamkarma.runtime.job import Job
-from streamkarma.runtime.journal import sibling
-from streamkarma.runtime.ledger import QUIET_SECONDS, Ledger
 from streamkarma.runtime.output import Letter, Output
-from streamkarma.runtime.placing import place
 from streamkarma.runtime.session import Session
-from streamkarma.sinks.kafka import BulkProducer, TopicSink
 from streamkarma.sinks.rows import Rows
-from streamkarma.sources.kafka import LEAVE_MS, READING, Assignment, Polled, TopicConsumer, records_of
 from streamkarma.sources.records import Records
 
 #: A poll without records returns after so long, and a signal waits for no longer; and while

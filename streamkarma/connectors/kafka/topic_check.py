@@ -12,17 +12,17 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
 from kafka.admin import MemberToRemove
 
-from streamkarma.broker.connection import SetbackError, Trouble, connect, understood
+from streamkarma.connectors.jsonlines.sink import check_writable
+from streamkarma.connectors.kafka.connection import SetbackError, Trouble, connect, understood
+from streamkarma.connectors.kafka.journal import positions_state
+from streamkarma.connectors.kafka.reader import Worker
+from streamkarma.connectors.kafka.source import Attachment, Job
 from streamkarma.errors import RunError
 from streamkarma.lock import ModelLock
 from streamkarma.runtime.destinations import Destinations, check_distinct
-from streamkarma.runtime.job import Attachment, Job
-from streamkarma.runtime.journal import positions_state
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.run import Progress
 from streamkarma.runtime.signals import StopSignal
-from streamkarma.runtime.worker import Worker
-from streamkarma.sinks.jsonlines import check_writable
 
 #: After a signal the process ends within so long, even if the brokers have gone: what is on
 #: disk and in the topics is right at any moment.

@@ -11,9 +11,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from streamkarma.connectors.jsonlines.inputs import READ_SIZE
+from streamkarma.connectors.jsonlines.position import START, Position
 from streamkarma.errors import RecordError
-from streamkarma.sources.inputs import READ_SIZE
-from streamkarma.sources.position import START, Position
 from streamkarma.sources.records import Records, count_lines
 
 #: Most lines in a row, so that with short ones, too, a checkpoint or a signal is never far.

@@ -8,12 +8,12 @@ from contextlib import suppress
 from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.structs import OffsetAndMetadata
 
+from streamkarma.connectors.kafka.journal import Journal, positions_from, positions_state
+from streamkarma.connectors.kafka.sink import TopicSink
+from streamkarma.connectors.kafka.source import Job
+from streamkarma.connectors.kafka.tags import Tag
 from streamkarma.errors import ModelFileError
-from streamkarma.runtime.job import Job
-from streamkarma.runtime.journal import Journal, positions_from, positions_state
 from streamkarma.runtime.session import Session
-from streamkarma.runtime.tags import Tag
-from streamkarma.sinks.kafka import TopicSink
 
 #: A reader of the output waits at most so long for predictions that are made, in a busy
 #: stream and in a quiet one. A transaction costs the brokers about as much as 500 events.

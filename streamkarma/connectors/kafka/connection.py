@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from kafka import errors
 
-from streamkarma.broker.settings import Settings
+from streamkarma.connectors.kafka.settings import Settings
 from streamkarma.errors import FencedError, RunError
 
 #: Errors after which somebody else does this process's work.
