@@ -51,7 +51,7 @@ def check(cluster: Cluster, output: str, given: list[dict[str, object]]) -> None
 @pytest.mark.parametrize(
     ("where", "call", "before"),
     [
-        ("connectors.kafka.sink.TopicSink.predictions", 3, False),  # sent, and not committed
+        ("connectors.kafka.sink.TopicSink.write_predictions", 3, False),  # sent, and not committed
         ("connectors.kafka.sink.TopicSink.commit", 1, False),  # the first transaction, no model learned yet
         ("connectors.kafka.sink.TopicSink.commit", 5, True),
         ("connectors.kafka.sink.TopicSink.commit", 9, False),  # several transactions past the model
@@ -79,8 +79,8 @@ def test_killed_while_learning_again(cluster: Cluster) -> None:
     arguments += ["-X", "max_poll_records=50"]
     for where, call in (
         ("connectors.kafka.sink.TopicSink.commit", 12),
-        ("connectors.kafka.reader.Worker._feed_again", 4),
-        ("connectors.kafka.offsets.Ledger.save", 1),
+        ("runtime.run.Run._replay", 4),
+        ("connectors.kafka.offsets.Offsets.save", 1),
         ("connectors.kafka.sink.TopicSink.commit", 1),
     ):
         with cluster.start(*arguments, script=deadly(where, call, False)) as process:
@@ -190,5 +190,5 @@ main()
     with cluster.start(*arguments, "-X", "transaction_timeout_ms=1000", script=sleepy) as process:
         said = process.communicate(timeout=60)[1]
         assert process.returncode == 0, said
-    assert "setback: a transaction took too long" in said
+    assert "a transaction took too long; retrying from the last commit" in said
     check(cluster, output, given)

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka import TopicPartition
 
-from streamkarma.connectors.kafka.consumer import Topics
 from streamkarma.connectors.kafka.journal import ENOUGH, Journal, Stretch, sibling, stretches
 from streamkarma.connectors.kafka.replay import owed
+from streamkarma.connectors.kafka.topics import Topics
 from streamkarma.errors import UsageError
 
 partitions = st.builds(TopicPartition, st.sampled_from(["a", "b", "x" * 249]), st.integers(0, 60))

@@ -89,7 +89,7 @@ def test_a_model_without_ids_gets_them(cluster: Cluster) -> None:
     cluster.put(source, events(20))
     # As an older version of this program wrote it, or as with brokers that have no ids.
     script = """
-from streamkarma.connectors.kafka.consumer import TopicConsumer
+from streamkarma.connectors.kafka._private import TopicConsumer
 TopicConsumer.topic_id = lambda self, topic: None
 from streamkarma.cli import main
 main()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from streamkarma.connectors.base import DeadLetter as Letter
 from streamkarma.connectors.jsonlines.lines import parse
 from streamkarma.errors import RecordError
 from streamkarma.estimators.regression import LARGEST_TARGET
@@ -20,7 +21,7 @@ from streamkarma.runtime.comparing import Comparing
 from streamkarma.runtime.fields import NOW, Fields, Taken
 from streamkarma.runtime.gathered import Gathered, Ready
 from streamkarma.runtime.judge import Judge, Verdict
-from streamkarma.runtime.output import Counters, Letter, Output, Tally
+from streamkarma.runtime.output import Counters, Output, Tally
 from streamkarma.runtime.pending import Event, Made, Pending
 from streamkarma.runtime.scanning import Scanning
 from streamkarma.runtime.task import Tasked

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from streamkarma.connectors.jsonlines.lines import MAX_RECORD_BYTES
-
 #: For defaults, which all plans share.
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -17,12 +15,8 @@ class Plan(NamedTuple):
 
     Attributes
     ----------
-    input
-        A path, or ``-``; a topic has an ``Attachment`` instead.
     model
         Path of the model, or None to keep none.
-    resume_input
-        Whether ``input`` is the one that the model has taken a part of, to be gone on with.
     learn
         False to score only.
     fields
@@ -45,10 +39,10 @@ class Plan(NamedTuple):
         Events between two lines of progress, 0 for none.
     quiet
         Nothing on stderr but errors.
-    max_record_bytes
-        Longest record.
+    max_events
+        How many events to stop after, or None.
     workers
-        2 to read on another core than the one that learns, else 1.
+        How many threads learn.
     pending
         Most events that wait for labels that come later; 0 if none do.
     pending_seconds
@@ -63,9 +57,7 @@ class Plan(NamedTuple):
         What one baseline may take at a time.
     """
 
-    input: str = "-"
     model: str | None = None
-    resume_input: bool = False
     learn: bool = True
     fields: Mapping[str, Any] = NOTHING
     task: str | None = None
@@ -81,7 +73,7 @@ class Plan(NamedTuple):
     strict: bool = False
     report_every: int = 0
     quiet: bool = False
-    max_record_bytes: int = MAX_RECORD_BYTES
+    max_events: int | None = None
     workers: int = 1
     pending: int | None = None
     pending_seconds: float | None = None

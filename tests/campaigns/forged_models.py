@@ -20,8 +20,8 @@ from streamkarma import checkpoint
 from streamkarma.connectors.kafka.journal import positions_from
 from streamkarma.errors import ModelFileError, StreamkarmaError
 from streamkarma.replacing import backup_of
+from streamkarma.runtime.describe import describe
 from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.run import describe
 from streamkarma.runtime.session import Session
 from streamkarma.sources.records import Records
 

@@ -1,39 +1,36 @@
-"""A process on its topics, from its model file to the end or to the next setback."""
+"""A member of the consumer group: reads, answers and commits until the end, or the next failure."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
-from kafka import TopicPartition, errors
+from kafka import KafkaAdminClient, TopicPartition, errors
+from kafka.admin import MemberToRemove
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import MemberState
 
-from streamkarma.connectors.kafka.connection import SetbackError, understood
-from streamkarma.connectors.kafka.consumer import (
-    LEAVE_MS,
-    READING,
-    Assignment,
-    Polled,
-    TopicConsumer,
-    records_of,
-)
+from streamkarma.connectors.base import Block, Context, Position, Reader
+from streamkarma.connectors.kafka._private import BulkProducer, TopicConsumer
+from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING, Assignment, Polled
+from streamkarma.connectors.kafka.errors import RetriableKafkaError, translate_error
 from streamkarma.connectors.kafka.journal import sibling
-from streamkarma.connectors.kafka.offsets import QUIET_SECONDS, Ledger
-from streamkarma.connectors.kafka.replay import catch_up
-from streamkarma.connectors.kafka.sink import BulkProducer, TopicSink
-from streamkarma.connectors.kafka.source import Job
-from streamkarma.connectors.kafka.start_offsets import place
+from streamkarma.connectors.kafka.offsets import QUIET_SECONDS, Offsets
+from streamkarma.connectors.kafka.records import records_of
+from streamkarma.connectors.kafka.replay import replay
+from streamkarma.connectors.kafka.sink import TopicSink
+from streamkarma.connectors.kafka.start_offsets import start
 from streamkarma.errors import FencedError, RunError
-from streamkarma.runtime.output import Letter, Output
-from streamkarma.runtime.session import Session
-from streamkarma.sinks.rows import Rows
 from streamkarma.sources.records import Records
 
+if TYPE_CHECKING:
+    from streamkarma.connectors.kafka.source import TopicSource
+
 #: A poll without records returns after so long, and a signal waits for no longer; and while
-#: partitions are still to come, which are placed after a poll.
+#: partitions are still to come, which are positioned after a poll.
 _POLL_SECONDS, _JOINING_SECONDS = 0.25, 0.05
 #: A process that has had no partitions for so long will not get any: there are enough others.
 _IDLE_SECONDS = 5.0
@@ -42,101 +39,119 @@ _IDLE_SECONDS = 5.0
 _POLL_RECORDS, _PART = 5000, 2000
 
 
-class Worker:
-    """Reads, learns, answers and keeps.
+class TopicReader(Reader):
+    """Reads topics as a member of the group, and commits.
 
     Parameters
     ----------
-    job
-        What to do, and what was done of it by workers before.
-
-    Raises
-    ------
-    StreamkarmaError
-        If the plan makes no sense, or its model cannot be used.
+    source
+        What to read, and what was done of it by readers before.
+    context
+        The run.
     """
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self.session: Session
-        self._ledger: Ledger
-        self._load()
+    def __init__(self, source: TopicSource, context: Context) -> None:
+        self._source = source
+        self._context = context
+        self._offsets = Offsets(source, context)
+        self._topic_sink: TopicSink | None = None
+        self._stack = ExitStack()
         self._consumer: TopicConsumer
         self._assignment: Assignment
-        self._records: list[ConsumerRecord] = []
         self._idle_since: float | None = None
+        #: Whether the last poll gave nothing.
+        self._is_quiet = True
 
-    @property
-    def positions(self) -> dict[TopicPartition, int]:
-        """Next offset of every partition the model has learned from."""
-        return self._ledger.positions
+    @contextmanager
+    def working(self, cut_dead_letters: bool) -> Iterator[None]:
+        """Be ready to send within the block; what is not committed at its end does not count."""
+        try:
+            with self._stack:
+                if self._source.writes:
+                    self._open_sink(cut_dead_letters)
+                yield
+            self._resign()
+        except errors.KafkaError as error:
+            raise self._translate(error) from error
+        except FencedError:
+            raise
+        except RunError:
+            if self._topic_sink is not None:
+                with suppress(errors.KafkaError):
+                    self._topic_sink.abort()
+            raise
+        finally:
+            self._offsets.discard()
 
-    def work(self) -> None:
-        """Work until the end of the job, or a signal.
+    def resume(self, kept: Position | None) -> None:
+        """Take the model's offsets."""
+        self._offsets.resume(kept or {})
+        self._source.resumed(self._offsets.positions)
 
-        Raises
-        ------
-        SetbackError
-            If what was done since the last commit is void.
-        StreamkarmaError
-            If the run cannot go on.
-        InterruptedError
-            If a signal came before the stream was reached.
-        """
-        job = self._job
-        with ExitStack() as stack:
+    def replay(self) -> Iterator[Block]:
+        """Yield what was answered, and is not in the model file."""
+        if not self._source.writes:
+            return
+        journal_home = self._journal_home()
+        for partition, records in replay(self._source, self._context, self._offsets, journal_home):
+            filled = [record for record in records if record.value is not None]
+            if filled:
+                before = self._context.events
+                yield Block(self._records_of(partition, filled), lambda count: None, divisible=False)
+                self._source.replayed += self._context.events - before
+
+    def blocks(self) -> Iterator[Block | None]:
+        """Yield the stream itself."""
+        self._join()
+        watch = self._source.watch()
+        while not self._reached_end():
+            polled = self._poll()
+            for partition, records in polled.items():
+                yield from self._parts(partition, records)
+            watch(bool(polled))
+            if self._assignment.unpositioned:
+                unpositioned, self._assignment.unpositioned = self._assignment.unpositioned, set()
+                start(unpositioned, self._offsets, self._source)
+            self._is_quiet = not polled
+            yield None
+
+    def maybe_commit(self) -> None:
+        """Commit, and have the model written, if it is time to."""
+        self._offsets.maybe_commit(self._is_quiet)
+
+    def commit(self) -> None:
+        """Commit all that was learned; partitions that change hands first are waited for."""
+        while True:
             try:
-                if job.writes:
-                    self._open_sink(stack)
-                # Rows of records that come again, now or from the topic, are written again.
-                self.session.go_on_with(job.files, True, job.say)
-                if job.writes:
-                    # What was answered before is in the topics, but files may have lost it.
-                    self.session.new_loop(job.files.output(), fail=False)
-                    catch_up(job, self._ledger, self._journal_home(), self._feed_again)
-                loop = self.session.new_loop(self._output())
-                if job.tally is not None:
-                    loop.take_up(job.tally)
-                self._join(stack)
-                self._consume()
-                self._finish()
-            except errors.KafkaError as error:
-                raise self._understood(error) from error
-            except FencedError:
-                raise
-            except RunError:
-                if self._ledger.sink is not None:
-                    with suppress(errors.KafkaError):
-                        self._ledger.sink.abort()
-                raise
-            finally:
-                self._ledger.void()
+                self._offsets.commit(checkpoint=True)
+                return
+            except errors.RebalanceInProgressError:
+                self._consumer.pause(*self._consumer.assignment())
+                self._poll()
 
-    def _understood(self, error: errors.KafkaError) -> Exception:
+    def snapshot(self) -> Position:
+        """Offsets, and the ids of their topics."""
+        return self._offsets.snapshot()
+
+    def _translate(self, error: errors.KafkaError) -> Exception:
         """What an error means; a transaction that took too long is void, but nobody else's."""
-        sink = self._ledger.sink
+        sink = self._topic_sink
         timed_out = isinstance(error, errors.ProducerFencedError) and sink is not None and sink.overdue
-        return SetbackError("a transaction took too long") if timed_out else understood(error)
+        return RetriableKafkaError("a transaction took too long") if timed_out else translate_error(error)
 
-    def _load(self) -> None:
-        self.session = Session(self._job.plan, self._job.path, self._job.say)
-        self._ledger = Ledger(self._job, self.session)
-
-    def _open_sink(self, stack: ExitStack) -> None:
+    def _open_sink(self, cut_dead_letters: bool) -> None:
         """Get ready to send; from here on an older process of the same instance is fenced."""
-        job, at = self._job, self._job.at
-        producer = job.connect(
+        source, at = self._source, self._source.at
+        producer = source.connect(
             BulkProducer,
-            **job.settings.producer(linger_ms=5, batch_size=256 << 10, max_block_ms=20_000),
-            transactional_id=f"streamkarma.{at.group}.{job.instance}",
+            **source.settings.producer(linger_ms=5, batch_size=256 << 10, max_block_ms=20_000),
+            transactional_id=f"streamkarma.{at.group}.{source.instance}",
         )
-        stack.callback(producer.close, timeout=0)
+        self._stack.callback(producer.close, timeout=0)
         producer.init_transactions()
-        # An older process may have written the file up to this moment, and no longer.
-        self._load()
         sink = TopicSink(producer, at.output_topic, at.dead_letter_topic, *self._journal_home())
-        sink.cut = job.setbacks > 1
-        self._ledger.sink = sink
+        sink.cut = cut_dead_letters
+        self.sink = self._topic_sink = self._offsets.sink = sink
 
     def _journal_home(self) -> tuple[str, TopicPartition]:
         """Group and partition whose offset carries the journal.
@@ -144,70 +159,56 @@ class Worker:
         It is a group of its own, for the offsets of the group itself change hands when
         partitions do, and what one process has learned is not for another to overwrite.
         """
-        at = self._job.at
+        at = self._source.at
         topic = at.output_topic or str(at.dead_letter_topic)
-        return sibling(at.group, self._job.instance), TopicPartition(topic, 0)
+        return sibling(at.group, self._source.instance), TopicPartition(topic, 0)
 
-    def _feed_again(self, partition: TopicPartition, records: list[ConsumerRecord]) -> None:
-        loop = self.session.loop
-        before = loop.counters.events
-        self._feed(partition, records)
-        self._job.replayed += loop.counters.events - before
-
-    def _join(self, stack: ExitStack) -> None:
+    def _join(self) -> None:
         """Become a member of the group."""
-        job = self._job
-        static = None if job.plan.model is None else job.instance
-        reading = job.settings.consumer(
+        source = self._source
+        static = source.instance if source.keeps_model else None
+        reading = source.settings.consumer(
             allow_auto_create_topics=False, group_instance_id=static, max_poll_records=_POLL_RECORDS
         )
-        self._consumer = job.connect(TopicConsumer, **{**reading, **READING}, group_id=job.at.group)
-        stack.callback(self._leave)
-        self._ledger.consumer = self._consumer
-        self._assignment = Assignment(self._consumer, self._ledger.before_leaving)
-        if job.topics.pattern is not None:
-            self._consumer.subscribe(pattern=job.topics.expression(), listener=self._assignment)
+        self._consumer = source.connect(TopicConsumer, **{**reading, **READING}, group_id=source.at.group)
+        self._stack.callback(self._leave)
+        self._offsets.consumer = self._consumer
+        self._assignment = Assignment(self._consumer, self._offsets.before_leaving)
+        topics = source.topics
+        if topics.pattern is not None:
+            self._consumer.subscribe(pattern=topics.expression(), listener=self._assignment)
         else:
-            labels = () if job.topics.labels is None else (job.topics.labels,)
-            names = [*job.topics.names, *labels]
+            names = [*topics.names, *(() if topics.labels is None else (topics.labels,))]
             self._consumer.subscribe(topics=names, listener=self._assignment)
             for name in names:
-                # Whoever leads the group shares out the partitions it knows, and only these.
+                # Whoever leads the group assigns the partitions it knows, and only these.
                 self._consumer.partitions_for_topic(name)
 
     def _leave(self) -> None:
         with suppress(errors.KafkaError):
             self._consumer.close(autocommit=False, timeout_ms=LEAVE_MS)
 
-    def _finish(self) -> None:
-        """Make all that was learned count; partitions that change hands first are waited for."""
-        while True:
-            try:
-                self._ledger.commit(checkpoint=True)
-                return
-            except errors.RebalanceInProgressError:
-                self._consumer.pause(*self._consumer.assignment())
-                self._poll()
+    def _resign(self) -> None:
+        """Leave the group for good, so that its other processes need not wait for this one.
 
-    def _consume(self) -> None:
-        """The stream itself."""
-        job, loop = self._job, self.session.loop
-        while not job.stopped() and not job.done(loop.counters.events):
-            polled = self._poll()
-            for partition, records in polled.items():
-                self._learn(partition, records)
-            if self._assignment.fresh:
-                fresh, self._assignment.fresh = self._assignment.fresh, set()
-                place(fresh, self._ledger, job)
-            self._ledger.settle(quiet=not polled)
-            job.watch(bool(polled))
-            job.progress.tell(loop)
-            if job.ends is not None and self._reached(job.ends):
-                return
+        A member with a name is kept a place, which is right for a crash, and wrong for an end;
+        but if the name was given by the user, so was the wish to keep the place.
+        """
+        source = self._source
+        if not source.keeps_model or source.settings.get("group_instance_id") is not None:
+            return
+        with suppress(errors.KafkaError):
+            admin = KafkaAdminClient(**source.settings.admin(bootstrap_timeout_ms=2000))
+            try:
+                admin.remove_group_members(
+                    source.at.group, [MemberToRemove(group_instance_id=source.instance)]
+                )
+            finally:
+                admin.close()
 
     def _poll(self) -> Polled:
         """Records, if there are any; in here partitions come and go."""
-        seconds = QUIET_SECONDS if self._ledger.waiting else _POLL_SECONDS
+        seconds = QUIET_SECONDS if self._offsets.waiting else _POLL_SECONDS
         if not self._consumer.assignment():
             seconds = _JOINING_SECONDS
         polled: Polled = {}
@@ -216,98 +217,76 @@ class Worker:
             # there are records, but not for longer than it was told to wait.
             for milliseconds in (0, 5, int(1000 * seconds)):
                 polled = self._consumer.poll(timeout_ms=milliseconds)
-                if polled or self._assignment.fresh:
+                if polled or self._assignment.unpositioned:
                     break
                 self._consumer.keep_joining()
         except errors.OffsetOutOfRangeError as error:
             gone = [tp for tp in error.args[0] if tp in self._consumer.assignment()]
             self._consumer.pause(*gone)
-            self._assignment.fresh |= set(gone)
+            self._assignment.unpositioned |= set(gone)
         except errors.KafkaError:
             if self._assignment.failure is not None:
                 raise self._assignment.failure from None
             raise
         if self._assignment.lost:
             self._assignment.lost = False
-            if self._ledger.unsafe:
-                raise SetbackError("the group went on without this process")
-            self._ledger.void()
+            if self._offsets.unsafe:
+                raise RetriableKafkaError("the group has moved on without this process")
+            self._offsets.discard()
         return self._of_known_topics(polled)
 
     def _of_known_topics(self, polled: Polled) -> Polled:
-        """What was polled, without topics that were recreated: they are told where to begin first."""
+        """What was polled, without topics that were recreated: they are positioned first."""
         for topic in {tp.topic for tp in polled}:
-            if self._ledger.is_another(topic, self._consumer.topic_id(topic)):
+            if self._offsets.is_another(topic, self._consumer.topic_id(topic)):
                 recreated = {tp for tp in self._consumer.assignment() if tp.topic == topic}
                 self._consumer.pause(*recreated)
-                self._assignment.fresh |= recreated
+                self._assignment.unpositioned |= recreated
                 polled = {tp: records for tp, records in polled.items() if tp.topic != topic}
         return polled
 
-    def _learn(self, partition: TopicPartition, records: list[ConsumerRecord]) -> None:
-        """Predict and learn records, up to where the job ends."""
-        job, loop, ledger = self._job, self.session.loop, self._ledger
-        if job.ends is not None:
-            end = job.ends.get(partition, 0)
+    def _parts(self, partition: TopicPartition, records: list[ConsumerRecord]) -> Iterator[Block]:
+        """The records of a partition in blocks, without tombstones, up to where the run ends."""
+        if self._source.ends is not None:
+            end = self._source.ends.get(partition, 0)
             records = [record for record in records if record.offset < end]
-        while records and not job.stopped() and not job.done(loop.counters.events):
-            events = loop.counters.events
-            part = records[: min(job.room(events, _PART), job.progress.room(events))]
-            ledger.begin(partition)
-            end = self._feed(partition, part)
-            if end > part[0].offset:
-                job.tombstones += sum(each.value is None and each.offset < end for each in part)
-                ledger.note(partition, part[0].offset, end)
-            if loop.failure is not None:
-                ledger.commit(checkpoint=True)
-                raise RunError(loop.failure)
-            records = records[len(part) :]
-            job.progress.tell(loop)
-            ledger.settle(quiet=False)
+        self._is_quiet = False
+        for begin in range(0, len(records), _PART):
+            part = records[begin : begin + _PART]
+            filled = [record for record in part if record.value is not None]
+            self._offsets.begin(partition)
+            if filled:
+                learned = partial(self._learned, partition, part, filled)
+                yield Block(self._records_of(partition, filled), learned)
+            else:
+                self._note(partition, part, int(part[-1].offset) + 1)
 
-    def _feed(self, partition: TopicPartition, records: list[ConsumerRecord]) -> int:
-        """Hand records to the loop, but for tombstones; returns the offset up to which they are done."""
-        loop = self.session.loop
-        filled = [record for record in records if record.value is not None]
-        done = loop.feed(self._read(partition, filled)) if filled else 0
-        if loop.failure is not None:
-            return int(filled[done].offset)
-        return int(records[-1].offset) + 1
+    def _records_of(self, partition: TopicPartition, filled: list[ConsumerRecord]) -> Records:
+        if self._topic_sink is not None:
+            self._topic_sink.records = filled
+        at = self._source.at
+        return records_of(filled, at.metadata, partition.topic == at.label_topic, at.max_record_bytes)
 
-    def _read(self, partition: TopicPartition, records: list[ConsumerRecord]) -> Records:
-        self._records = records
-        if self._ledger.sink is not None:
-            self._ledger.sink.records = records
-        at = self._job.at
-        return records_of(
-            records, at.beside, partition.topic == at.label_topic, self._job.plan.max_record_bytes
-        )
+    def _learned(
+        self, partition: TopicPartition, part: list[ConsumerRecord], filled: list[ConsumerRecord], count: int
+    ) -> None:
+        """The first records of a block were learned, and the tombstones before the next one passed."""
+        end = filled[count].offset if count < len(filled) else part[-1].offset + 1
+        self._note(partition, part, int(end))
 
-    def _output(self) -> Output:
-        """Where rows and dead letters go: topics first, as a file's reader may have left."""
-        sink, files, at = self._ledger.sink, self._job.files.output(), self._job.at
-        to_topic = at.output_topic is not None
+    def _note(self, partition: TopicPartition, part: list[ConsumerRecord], end: int) -> None:
+        begin = max(self._offsets.positions.get(partition, 0), part[0].offset)
+        if end > begin:
+            self._source.tombstones += sum(each.value is None and begin <= each.offset < end for each in part)
+            self._offsets.note(partition, part[0].offset, end)
 
-        def predictions(rows: Rows, indices: Sequence[int]) -> None:
-            if sink is not None and to_topic:
-                sink.predictions(rows, indices)
-            if files.predictions is not None:
-                files.predictions(rows, indices)
-
-        def dead_letters(letter: Letter) -> None:
-            # A record that stops the run is not passed, and comes again.
-            passed = self.session.loop.failure is None
-            if sink is not None and at.dead_letter_topic is not None and passed:
-                sink.dead_letter(self._records[letter.at], letter.error)
-            if files.dead_letters is not None:
-                files.dead_letters(letter)
-
-        return Output(predictions if to_topic or files.predictions else None, dead_letters)
-
-    def _reached(self, ends: dict[TopicPartition, int]) -> bool:
+    def _reached_end(self) -> bool:
         """Whether all that is this process's has been read to where it ended at the start."""
+        ends = self._source.ends
+        if ends is None:
+            return False
         mine = self._consumer.assignment()
-        if self._consumer.group_metadata().state != MemberState.STABLE or self._assignment.fresh:
+        if self._consumer.group_metadata().state != MemberState.STABLE or self._assignment.unpositioned:
             return False
         if mine:
             self._idle_since = None
