@@ -12,6 +12,7 @@ import pytest
 from kafka import TopicPartition
 
 from streamkarma.cli import cli
+from streamkarma.connectors.base import DeadLetter
 from streamkarma.connectors.kafka._private import BulkProducer
 from streamkarma.connectors.kafka.sink import TopicSink
 from streamkarma.runtime.plan import Plan
@@ -253,7 +254,8 @@ def test_a_dead_letter_is_the_record_with_more_headers(cluster: Cluster) -> None
         record: Any = SimpleNamespace(
             key=key, value=value, headers=each, topic="t", partition=1, offset=offset
         )
-        sink.dead_letter(record, "why")
+        sink.records = [record]
+        sink.write_dead_letter(DeadLetter(0, {}, "why", b""))
     producer.commit_transaction()
     producer.close()
     letters = cluster.get(dead)

@@ -160,8 +160,7 @@ def test_the_broker_goes_and_comes_back_under_a_running_process(
         own_broker.stop(hard)
         own_broker.start()
         cluster.put(source, spread(given[3000:], 2))
-        # A transaction that meets the broker's end may be held for kafka-python's delivery timeout, 120 s.
-        until(lambda: cluster.kept("m")["events"] >= 5500, process, 240)
+        until(lambda: cluster.kept("m")["events"] >= 5500, process)
         process.send_signal(signal.SIGTERM)
         said = process.communicate(timeout=10)[1]
         assert process.returncode == 143, said

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import AsyncConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
-from kafka.consumer.subscription_state import AsyncConsumerRebalanceListener
 
 Polled = dict[TopicPartition, list[ConsumerRecord]]
 

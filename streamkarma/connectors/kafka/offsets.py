@@ -6,8 +6,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from kafka import KafkaConsumer, TopicPartition, errors
-from kafka.structs import OffsetAndMetadata
+from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition, errors
 
 from streamkarma.connectors.base import Context, Position
 from streamkarma.connectors.kafka.journal import Journal, positions_from, positions_state

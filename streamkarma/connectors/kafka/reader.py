@@ -21,7 +21,7 @@ from streamkarma.connectors.kafka.journal import sibling
 from streamkarma.connectors.kafka.offsets import QUIET_SECONDS, Offsets
 from streamkarma.connectors.kafka.records import records_of
 from streamkarma.connectors.kafka.replay import replay
-from streamkarma.connectors.kafka.sink import TopicSink
+from streamkarma.connectors.kafka.sink import TopicSink, producer_settings
 from streamkarma.connectors.kafka.start_offsets import start
 from streamkarma.errors import FencedError, RunError
 from streamkarma.sources.records import Records
@@ -144,7 +144,7 @@ class TopicReader(Reader):
         source, at = self._source, self._source.at
         producer = source.connect(
             BulkProducer,
-            **source.settings.producer(linger_ms=5, batch_size=256 << 10, max_block_ms=20_000),
+            **producer_settings(source.settings),
             transactional_id=f"streamkarma.{at.group}.{source.instance}",
         )
         self._stack.callback(producer.close, timeout=0)

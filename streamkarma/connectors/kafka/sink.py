@@ -4,17 +4,39 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from kafka import TopicPartition
+from kafka import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
-from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
 from streamkarma.connectors.base import DeadLetter
 from streamkarma.connectors.kafka._private import OVERHEAD, BulkProducer
+from streamkarma.connectors.kafka.settings import Settings
 from streamkarma.sinks.rows import Rows
 
 #: As much of a dead letter as is sent where the whole does not fit.
 SHOWN_BYTES = 1000
+
+
+#: How long a broker may take to answer, and how much longer what is sent to it may be on its way.
+#: When a broker is killed, kafka-python may lose sight of a batch until it is overdue, by default
+#: after 120 s. Giving up sooner is safe, for a transaction that fails is aborted and done again.
+_REQUEST_MS, _DELIVERY_MARGIN_MS = 8000, 2000
+_LINGER_MS = 5
+
+
+def producer_settings(settings: Settings) -> dict[str, Any]:
+    """Arguments for a producer of many small transactions, unless the user has set others."""
+    request_ms = settings.get("request_timeout_ms") or _REQUEST_MS
+    linger_ms = settings.get("linger_ms") or _LINGER_MS
+    return settings.producer(
+        linger_ms=linger_ms,
+        batch_size=256 << 10,
+        max_block_ms=20_000,
+        request_timeout_ms=request_ms,
+        # kafka-python asks for at least the sum of the two.
+        delivery_timeout_ms=request_ms + linger_ms + _DELIVERY_MARGIN_MS,
+    )
 
 
 class TopicSink:
