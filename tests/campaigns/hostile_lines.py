@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from streamkarma.connectors.base import DeadLetter
 from streamkarma.connectors.jsonlines.lines import read_lines
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.loop import Loop
-from streamkarma.runtime.output import Counters, Letter, Output
+from streamkarma.runtime.output import Counters, Output
 from streamkarma.runtime.pending import Pending
 from streamkarma.runtime.task import Tasked
 from streamkarma.sinks.rows import Rows
@@ -134,7 +135,7 @@ def _learn(setting: Setting, blocks: Iterable[Records], scanner: bool = True) ->
         rows.append(some.text())
         lines.extend(records.place(i)["line"] for i in at)
 
-    def keep_letter(letter: Letter) -> None:
+    def keep_letter(letter: DeadLetter) -> None:
         letters.append((letter.place["line"], letter.error, letter.value))
 
     case = setting.case
