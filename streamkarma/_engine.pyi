@@ -109,7 +109,7 @@ class Lines:
 class LineReader:
     """Reads lines of JSON, each ended by a newline.
 
-    ``roles`` says what names are that are no attributes: see ``sources.lines``. Without ``learn`` nothing
+    ``roles`` says what names are that are no attributes: see ``events.roles``. Without ``learn`` nothing
     is learned; with ``strict`` reading ends behind the first line that is no event.
     """
 
@@ -124,7 +124,7 @@ def parse(text: bytes) -> dict[str, Any]:
     """An object of JSON, in which NaN is None; RecordError if it is none."""
 
 def write_rows(names: list[bytes], columns: list[Any]) -> bytes:
-    """Objects of JSON, a line each; see ``sinks.rows``."""
+    """Objects of JSON, a line each; see ``connectors.rows``."""
 
 def add_outer_products(matrix: _Floats, rows: _Floats, weights: _Floats) -> None:
     """Add ``w v v'`` to a matrix, shape (k, k), for each row v of shape (n, k), one after another."""

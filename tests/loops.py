@@ -1,4 +1,4 @@
-"""A loop whose rows and dead letters are kept in lists."""
+"""A loop whose rows and dead letters are kept in lists, and runs over files."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from streamkarma.connectors.jsonlines.lines import MAX_RECORD_BYTES, Lines
+from streamkarma.connectors.jsonlines.source import JsonLinesSource
+from streamkarma.connectors.records import Records
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.pending import Pending
+from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.report import dead_letter
+from streamkarma.runtime.run import Run
 from streamkarma.runtime.task import Tasked
-from streamkarma.sources.jsonlines import Lines
-from streamkarma.sources.records import Records
 
 
 class Kept(NamedTuple):
@@ -44,3 +47,12 @@ def kept(
         lambda letter: dead.append(dead_letter(letter)),
     )
     return Kept(Loop(tasked, fields or Fields(), True, output, False, 1, pending), rows, dead)
+
+
+def run_of(
+    input: str = "-", *, resume: bool = False, max_record_bytes: int = MAX_RECORD_BYTES, **plan: Any
+) -> Run:
+    """A run over JSON lines, as the command line makes it."""
+    prefetch = plan.get("workers", 1) > 1
+    source = JsonLinesSource(input, resume=resume, max_record_bytes=max_record_bytes, prefetch=prefetch)
+    return Run(Plan(**plan), source)

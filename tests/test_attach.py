@@ -12,8 +12,10 @@ import pytest
 from kafka import TopicPartition
 
 from streamkarma.cli import cli
+from streamkarma.connectors.base import DeadLetter
+from streamkarma.connectors.kafka._private import BulkProducer
+from streamkarma.connectors.kafka.sink import TopicSink
 from streamkarma.runtime.plan import Plan
-from streamkarma.sinks.kafka import BulkProducer, TopicSink
 from tests.cluster import Cluster, Record, events, last, lines, spread, until
 
 
@@ -67,7 +69,7 @@ def test_predictions_go_to_a_topic_or_to_stdout_and_to_both_only_if_asked(
 ) -> None:
     plans: list[Plan] = []
     made = SimpleNamespace(execute=lambda: 0)
-    monkeypatch.setattr("streamkarma.runtime.attach.Attach", lambda plan, at: plans.append(plan) or made)
+    monkeypatch.setattr("streamkarma.runtime.run.Run", lambda plan, source: plans.append(plan) or made)
     with pytest.raises(SystemExit):
         cli.main(["attach", "t", "--brokers", "b", "--group", "g", *given], standalone_mode=False)
     assert plans[0].predictions == printed
@@ -252,7 +254,8 @@ def test_a_dead_letter_is_the_record_with_more_headers(cluster: Cluster) -> None
         record: Any = SimpleNamespace(
             key=key, value=value, headers=each, topic="t", partition=1, offset=offset
         )
-        sink.dead_letter(record, "why")
+        sink.records = [record]
+        sink.write_dead_letter(DeadLetter(0, {}, "why", b""))
     producer.commit_transaction()
     producer.close()
     letters = cluster.get(dead)
@@ -270,7 +273,7 @@ def test_a_dead_letter_too_large_for_its_topic_is_cut(cluster: Cluster) -> None:
     said = cluster.attach(source, "--until-end", "--dead-letter-topic", dead, "--model", "m")
     (letter,) = cluster.get(dead)
     assert (letter.value, dict(letter.headers)["cut"]) == (b"x" * 1000, b"1000 of 500000 bytes")
-    assert "setback" in said
+    assert "retrying from the last commit" in said
     assert cluster.kept("m")["kafka"] == {source: {"0": 2}}
 
 

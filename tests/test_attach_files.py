@@ -16,8 +16,8 @@ from tests.test_crashes import deadly
     ("where", "call", "topics"),
     [
         ("runtime.session.Session.save", 3, False),
-        ("sinks.kafka.TopicSink.commit", 7, True),  # committed, and not in the model
-        ("sinks.kafka.TopicSink.predictions", 9, True),  # sent and written, and not committed
+        ("connectors.kafka.sink.TopicSink.commit", 7, True),  # committed, and not in the model
+        ("connectors.kafka.sink.TopicSink.write_predictions", 9, True),  # sent and written, and not committed
     ],
 )
 def test_killed_with_files(cluster: Cluster, where: str, call: int, topics: bool) -> None:

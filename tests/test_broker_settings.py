@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streamkarma.broker.settings import Settings
+from streamkarma.connectors.kafka.settings import Settings
+from streamkarma.connectors.kafka.sink import producer_settings
 from streamkarma.errors import UsageError
 
 SASL = ("security_protocol=SASL_SSL",)
@@ -61,3 +62,15 @@ def test_settings_that_can(tmp_path: Path) -> None:
     assert settings.has_login
     assert settings.consumer()["bootstrap_servers"] == ["a:1", "b:2"]
     assert not Settings("a:1", (), {}).has_login
+
+
+@pytest.mark.parametrize(
+    "pairs", [(), ("linger_ms=0",), ("linger_ms=500",), ("request_timeout_ms=30000", "linger_ms=100")]
+)
+def test_what_is_sent_is_given_up_soon_after_a_broker_should_have_answered(pairs: tuple[str, ...]) -> None:
+    given = producer_settings(Settings("b", pairs, {}))
+    asked_for = {name: int(value) for name, value in (pair.split("=") for pair in pairs)}
+    assert asked_for.items() <= given.items()
+    waited = given["linger_ms"] + given["request_timeout_ms"]
+    assert waited <= given["delivery_timeout_ms"] <= waited + 3000
+    assert given["request_timeout_ms"] <= asked_for.get("request_timeout_ms", 10_000)

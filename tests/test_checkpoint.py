@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from streamkarma import KARMAClassifier, KARMARegressor, checkpoint, load, save
 from streamkarma.errors import ModelFileError, UsageError
-from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.run import Run, describe
+from streamkarma.runtime.describe import describe
 from streamkarma.synthetic import Plan as Made
 from streamkarma.synthetic import records
+from tests.loops import run_of
 
 STREAMS = {
     task: [(row, row.pop("y")) for row in records(Made(attributes=6, rank=3, task=task), 120)]
@@ -120,7 +120,7 @@ def test_a_run_beside_the_model_that_is_none(tmp_path: Path) -> None:
         describe(str(tmp_path / "model"))
     save(learned("binary"), tmp_path / "model", {"fields": {"colour": 1}})
     with pytest.raises(ModelFileError, match="was not written by streamkarma learn"):
-        Run(Plan(model=str(tmp_path / "model")))
+        run_of(model=str(tmp_path / "model"))
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x04pickle", b"PK\x03\x04"])

@@ -15,8 +15,8 @@ from tests.cluster import Cluster, events, lines, spread, until
 SCRIPT = """
 import os, signal
 from {module} import {cls}
-from streamkarma.runtime import ledger
-ledger.COMMIT_SECONDS = ledger.QUIET_SECONDS = 0.0
+from streamkarma.connectors.kafka import offsets
+offsets.COMMIT_SECONDS = offsets.QUIET_SECONDS = 0.0
 original, left = {cls}.{method}, {call}
 def deadly(*args, **kwargs):
     global left
@@ -51,10 +51,10 @@ def check(cluster: Cluster, output: str, given: list[dict[str, object]]) -> None
 @pytest.mark.parametrize(
     ("where", "call", "before"),
     [
-        ("sinks.kafka.TopicSink.predictions", 3, False),  # sent, and not committed
-        ("sinks.kafka.TopicSink.commit", 1, False),  # the first transaction, no model learned yet
-        ("sinks.kafka.TopicSink.commit", 5, True),
-        ("sinks.kafka.TopicSink.commit", 9, False),  # several transactions past the model
+        ("connectors.kafka.sink.TopicSink.write_predictions", 3, False),  # sent, and not committed
+        ("connectors.kafka.sink.TopicSink.commit", 1, False),  # the first transaction, no model learned yet
+        ("connectors.kafka.sink.TopicSink.commit", 5, True),
+        ("connectors.kafka.sink.TopicSink.commit", 9, False),  # several transactions past the model
         ("runtime.session.Session.save", 3, True),  # committed, and not saved
         ("runtime.session.Session.save", 3, False),
     ],
@@ -78,10 +78,10 @@ def test_killed_while_learning_again(cluster: Cluster) -> None:
     arguments = [source, "--until-end", "--output-topic", output, "--model", "m", "--id", "id"]
     arguments += ["-X", "max_poll_records=50"]
     for where, call in (
-        ("sinks.kafka.TopicSink.commit", 12),
-        ("runtime.worker.Worker._feed_again", 4),
-        ("runtime.ledger.Ledger.save", 1),
-        ("sinks.kafka.TopicSink.commit", 1),
+        ("connectors.kafka.sink.TopicSink.commit", 12),
+        ("runtime.run.Run._replay", 4),
+        ("connectors.kafka.offsets.Offsets.save", 1),
+        ("connectors.kafka.sink.TopicSink.commit", 1),
     ):
         with cluster.start(*arguments, script=deadly(where, call, False)) as process:
             assert process.wait(60) == -signal.SIGKILL, process.communicate()[1]
@@ -101,7 +101,9 @@ def test_killed_while_events_wait_for_labels(cluster: Cluster) -> None:
     random.Random(3).shuffle(told)
     for topic, records in ((source, spread(unlabelled, 2)), (labels, spread(told, 1))):
         cluster.put(topic, records)
-        with cluster.start(*arguments, script=deadly("sinks.kafka.TopicSink.commit", 6, False)) as process:
+        with cluster.start(
+            *arguments, script=deadly("connectors.kafka.sink.TopicSink.commit", 6, False)
+        ) as process:
             assert process.wait(60) == -signal.SIGKILL, process.communicate()[1]
         cluster.attach(*arguments)
     rows = cluster.rows(output)
@@ -158,8 +160,7 @@ def test_the_broker_goes_and_comes_back_under_a_running_process(
         own_broker.stop(hard)
         own_broker.start()
         cluster.put(source, spread(given[3000:], 2))
-        # A transaction that meets the broker's end may be held for kafka-python's delivery timeout, 120 s.
-        until(lambda: cluster.kept("m")["events"] >= 5500, process, 240)
+        until(lambda: cluster.kept("m")["events"] >= 5500, process)
         process.send_signal(signal.SIGTERM)
         said = process.communicate(timeout=10)[1]
         assert process.returncode == 143, said
@@ -175,7 +176,7 @@ def test_a_transaction_that_took_too_long_is_done_again(cluster: Cluster) -> Non
     # A machine that sleeps over it, as seen by the brokers.
     sleepy = """
 import time
-from streamkarma.sinks.kafka import TopicSink
+from streamkarma.connectors.kafka.sink import TopicSink
 original = TopicSink.commit
 def commit(self, *arguments):
     TopicSink.commit = original
@@ -188,5 +189,5 @@ main()
     with cluster.start(*arguments, "-X", "transaction_timeout_ms=1000", script=sleepy) as process:
         said = process.communicate(timeout=60)[1]
         assert process.returncode == 0, said
-    assert "setback: a transaction took too long" in said
+    assert "a transaction took too long; retrying from the last commit" in said
     check(cluster, output, given)

@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 
 from streamkarma import KARMAClassifier, save
+from streamkarma.connectors.jsonlines.sink import JsonLinesSink
 from streamkarma.errors import ModelFileError, OutputError, RunError, StreamkarmaError, UsageError
 from streamkarma.estimators.store import load_with_run
+from streamkarma.runtime.describe import describe
 from streamkarma.runtime.destinations import marks_from
-from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.run import Run, describe
-from streamkarma.sinks.jsonlines import JsonLinesSink
+from streamkarma.runtime.run import Run
 from streamkarma.synthetic import Plan as Synthetic
 from streamkarma.synthetic import records
 from tests.conftest import Program
+from tests.loops import run_of
 
 EVENTS = [json.dumps(e).encode() for e in records(Synthetic(attributes=6, rank=3), 200)]
 LINES = [*EVENTS[:30], b"no", b"", *EVENTS[30:60], b"[1]", *EVENTS[60:]]
@@ -33,9 +34,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def learn(source: str = "in", **more: Any) -> int:
-    plan = Plan(input=source, model="m", predictions="p", dead_letters="d", learner="explicit",
-                checkpoint_every=50)  # fmt: skip
-    return Run(plan._replace(**more)).execute()
+    usual: dict[str, Any] = {"model": "m", "predictions": "p", "dead_letters": "d", "learner": "explicit"}
+    return run_of(source, **{**usual, "checkpoint_every": 50, **more}).execute()
 
 
 def content(*names: str) -> list[bytes]:
@@ -61,7 +61,7 @@ def undisturbed(**more: Any) -> list[bytes]:
 def test_a_crash_costs_no_row_and_doubles_none(taken: int, capsys: pytest.CaptureFixture[str]) -> None:
     killed(taken)
     capsys.readouterr()
-    assert learn(resume_input=True) == 0
+    assert learn(resume=True) == 0
     assert content() == undisturbed()
     said = capsys.readouterr().err
     assert "p ends with 2 rows beyond what m has learned: cut off, since the input comes again" in said
@@ -97,7 +97,7 @@ def test_files_that_were_moved_away_or_are_others(capsys: pytest.CaptureFixture[
     os.rename("p", "p1")
     Path("d").write_bytes(b'{"other": 1}\n{"to')
     capsys.readouterr()
-    assert learn(resume_input=True) == 0
+    assert learn(resume=True) == 0
     said = capsys.readouterr().err
     assert "p is begun anew: the rows that m stands for are not there" in said
     assert "d is written on, but the rows that m stands for are not there" in said
@@ -105,7 +105,7 @@ def test_files_that_were_moved_away_or_are_others(capsys: pytest.CaptureFixture[
     assert whole[1].endswith(p)
     assert json.loads(p.splitlines()[0])["n"] == 98
     assert d == b'{"other": 1}\n{"to\n'
-    learn(resume_input=True)
+    learn(resume=True)
     assert content("p", "d") == [p, d]
     # The model stands for these from the first row on, and not only from the first checkpoint.
     assert load_with_run("m")[1]["outputs"]["predictions"]["bytes"] == len(p)
@@ -116,13 +116,13 @@ def test_killed_before_the_first_checkpoint_with_other_files(monkeypatch: pytest
         raise KeyboardInterrupt
 
     killed(100)
-    original = Run._save
-    monkeypatch.setattr(Run, "_save", dies)
+    original = Run.checkpoint
+    monkeypatch.setattr(Run, "checkpoint", dies)
     with pytest.raises(KeyboardInterrupt):
-        learn(resume_input=True, predictions="q")
-    monkeypatch.setattr(Run, "_save", original)
+        learn(resume=True, predictions="q")
+    monkeypatch.setattr(Run, "checkpoint", original)
     assert content("q")[0].count(b"\n") >= 49
-    learn(resume_input=True, predictions="q")
+    learn(resume=True, predictions="q")
     assert undisturbed()[1].endswith(content("q")[0])
     assert json.loads(content("q")[0].splitlines()[0])["n"] == 98
 
@@ -141,8 +141,8 @@ def test_only_lines_that_were_learned_count() -> None:
         learn(fail=True)
     assert describe("m")["input"]["lines"] == 30
     with pytest.raises(RunError, match="line 31: not JSON"):
-        learn(fail=True, resume_input=True)
-    assert learn(resume_input=True) == 0
+        learn(fail=True, resume=True)
+    assert learn(resume=True) == 0
     assert content("p") == undisturbed()[1:2]
     assert load_with_run("m")[1]["input"] == load_with_run("m0")[1]["input"]
 
@@ -154,16 +154,16 @@ def test_another_input_or_another_model(capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(
         RunError, match=r"other does not begin with the 203 lines \([\d,]+ bytes\) that m has taken"
     ):
-        learn("other", resume_input=True)
+        learn("other", resume=True)
     Path("other").write_bytes(b"\n".join([*LINES[:9], b""]))
     with pytest.raises(RunError, match="other does not begin with"):
-        learn("other", resume_input=True)
+        learn("other", resume=True)
     assert content() == before
     save(KARMAClassifier(), "python")
     with pytest.raises(UsageError, match="python does not say how much of an input it has taken"):
-        learn(model="python", learner=None, resume_input=True)
+        learn(model="python", learner=None, resume=True)
     # There is nothing to skip for a model that is not there yet.
-    assert learn(model="new", resume_input=True) == 0
+    assert learn(model="new", resume=True) == 0
 
 
 def test_a_file_counts_from_its_own_beginning_and_a_pipe_goes_on() -> None:
@@ -190,7 +190,7 @@ def test_a_pipe_is_read_again_as_well(workers: int) -> None:
     os.mkfifo("pipe")
     writer = threading.Thread(target=Path("pipe").write_bytes, args=[b"\n".join([*LINES, b""])])
     writer.start()
-    assert learn("pipe", resume_input=True, workers=workers) == 0
+    assert learn("pipe", resume=True, workers=workers) == 0
     writer.join()
     assert content() == undisturbed()
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from streamkarma.connectors.jsonlines.inputs import Input
 from streamkarma.errors import RunError
-from streamkarma.sources.inputs import Input
 from tests.conftest import Program
 
 Pack = Callable[[bytes], bytes]

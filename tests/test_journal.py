@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka import TopicPartition
 
+from streamkarma.connectors.kafka.journal import ENOUGH, Journal, Stretch, sibling, stretches
+from streamkarma.connectors.kafka.replay import owed
+from streamkarma.connectors.kafka.topics import Topics
 from streamkarma.errors import UsageError
-from streamkarma.runtime.catchup import owed
-from streamkarma.runtime.journal import ENOUGH, Journal, Stretch, sibling, stretches
-from streamkarma.sources.kafka import Topics
 
 partitions = st.builds(TopicPartition, st.sampled_from(["a", "b", "x" * 249]), st.integers(0, 60))
 steps = st.lists(st.tuples(partitions, st.integers(1, 10**6)), max_size=400)

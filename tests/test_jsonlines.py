@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamkarma.connectors.jsonlines.lines import BOM, SHOWN_BYTES, read_lines
+from streamkarma.connectors.jsonlines.sink import JsonLinesSink
 from streamkarma.errors import RunError
-from streamkarma.sinks.jsonlines import JsonLinesSink
-from streamkarma.sources.jsonlines import BOM, SHOWN_BYTES, read_lines
 
 
 def chunked(content: bytes, cuts: list[int]) -> list[tuple[int, bytes, bool]]:

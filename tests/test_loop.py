@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamkarma.connectors.records import Records
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.reading import Reading
 from streamkarma.runtime.task import Tasked
-from streamkarma.sources.records import Records
 from tests.loops import kept, records_of
 
 numbers = st.integers(-50, 50).map(lambda i: i / 4)

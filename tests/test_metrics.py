@@ -14,8 +14,7 @@ from sklearn.metrics import balanced_accuracy_score, log_loss, r2_score, roc_auc
 
 from streamkarma.estimators.judged import finite, probabilities
 from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
-from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.run import Run
+from tests.loops import run_of
 
 
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 200), max_size=4))
@@ -100,8 +99,8 @@ def test_no_stream_makes_a_table_say_nan(task: Any, options: Any, tmp_path: Path
     path.write_text("".join(json.dumps(event) + "\n" for event in events))
     for scale in (True, False):
         given = {"scale": scale, "rho": 0.001, **options} if "eta" in options else {"scale": scale, **options}
-        Run(Plan(input=str(path), learner="karma", options=given, predictions=str(tmp_path / "rows"),
-                 summary=str(summary), fields={"weight": "w"})).execute()  # fmt: skip
+        run_of(input=str(path), learner="karma", options=given, predictions=str(tmp_path / "rows"),
+                 summary=str(summary), fields={"weight": "w"}).execute()  # fmt: skip
         said = capsys.readouterr().err
         assert "Warning" not in said
         assert not re.search(r"\b(nan|inf)\b", said)

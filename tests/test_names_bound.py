@@ -13,10 +13,10 @@ from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learners import KINDS
 from streamkarma.events.flatten import flatten
 from streamkarma.events.labels import Labels
-from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.run import Run, describe
+from streamkarma.runtime.describe import describe
 from tests.conftest import Program
 from tests.encoding import encoded, encoder, items
+from tests.loops import run_of
 
 LONG = "x" * 1025
 #: 1,023 and 1,026 bytes in 341 and 342 characters.
@@ -126,8 +126,8 @@ def test_events_that_wait_keep_nothing_that_is_too_long(tmp_path: Path) -> None:
     ]
     (tmp_path / "in").write_text("".join(json.dumps(line) + "\n" for line in lines))
     path = str(tmp_path / "model")
-    run = Run(Plan(input=str(tmp_path / "in"), model=path, pending=5, fields={"id": "id"}, predictions=None,
-                   quiet=True, learner="explicit"))  # fmt: skip
+    run = run_of(input=str(tmp_path / "in"), model=path, pending=5, fields={"id": "id"}, predictions=None,
+                   quiet=True, learner="explicit")  # fmt: skip
     run.execute()
     assert [event[2] for event in run.session.kept["pending"]["events"]] == [{"a": 1.5, "nested.c": 3.0}]
     assert run.session.tasked.model.ignored == 3

@@ -11,8 +11,7 @@ import pytest
 from streamkarma import ExplicitKARMAClassifier, save
 from streamkarma.cli import cli
 from streamkarma.errors import RunError, UsageError
-from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.run import Run
+from tests.loops import run_of
 
 EVENTS = [{"a": t % 7 - 3.0, "b": float(t % 3), "y": t % 7 > 3} for t in range(60)]
 
@@ -33,7 +32,7 @@ class Runs:
         if plan.pop("model", False):
             usual["model"] = str(self.model)
         self._capsys.readouterr()
-        code = Run(Plan(**{**usual, **plan})).execute()
+        code = run_of(**{**usual, **plan}).execute()
         return code, self._capsys.readouterr().err
 
     @property
@@ -161,8 +160,8 @@ def test_reports_come_after_as_many_events_as_asked_for(run: Runs, every: int) -
     assert reports == list(range(every, 201, every))
     assert run.model.read_bytes() == expected
     saved: list[int] = []
-    again = Run(Plan(input=str(run.folder / "input"), model=str(run.model), learner="explicit", fresh=True,
-                     predictions=None, checkpoint_every=every, quiet=True))  # fmt: skip
+    again = run_of(input=str(run.folder / "input"), model=str(run.model), learner="explicit", fresh=True,
+                     predictions=None, checkpoint_every=every, quiet=True)  # fmt: skip
     save_now = again.session.save
 
     def noted(**more: Any) -> None:

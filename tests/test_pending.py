@@ -13,17 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamkarma.connectors.records import Records
 from streamkarma.errors import UsageError
 from streamkarma.estimators.store import load_with_run, save
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.pending import Pending
-from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.run import Run
 from streamkarma.runtime.task import Tasked
-from streamkarma.sources.records import Records
 from tests.cluster import Cluster, events, lines
 from tests.conftest import Program
-from tests.loops import Kept, kept
+from tests.loops import Kept, kept, run_of
 
 LABELS = {"binary": [0, 1], "multiclass": ["x", "y", "z"], "regression": [0.5, 2.25, -3.0]}
 
@@ -208,9 +206,9 @@ def test_time_may_be_an_attribute_and_equal_runs_are_equal(tmp_path: Path, form:
         for part in (stream[:cut], stream[cut:]):
             path = tmp_path / "input"
             path.write_bytes(b"".join(line + b"\n" for line in lines(part)))
-            Run(Plan(input=str(path), model=str(tmp_path / name), learner="explicit", quiet=True,
+            run_of(input=str(path), model=str(tmp_path / name), learner="explicit", quiet=True,
                      predictions=str(tmp_path / f"{name}.rows"), pending=50, pending_seconds=3.0,
-                     fields={"id": "id", "time": "at"})).execute()  # fmt: skip
+                     fields={"id": "id", "time": "at"}).execute()  # fmt: skip
         model, kept, arrays = load_with_run(tmp_path / name)
         # A file counts from its own beginning: of two parts, the model has taken the second.
         assert kept.pop("input")["lines"] == len(stream) - (cut if cut < len(stream) else 0)
@@ -232,21 +230,21 @@ def test_without_a_time_equal_runs_are_equal(tmp_path: Path, monkeypatch: pytest
     stream, _ = late(made([0, 1], 40, 1), random.Random(1))
     path = tmp_path / "input"
     path.write_bytes(b"".join(line + b"\n" for line in lines(stream)))
-    plan = Plan(input=str(path), learner="explicit", quiet=True, predictions=None, pending=50,
-                fields={"id": "id"})  # fmt: skip
     for name in ("one", "two"):
-        Run(plan._replace(model=str(tmp_path / name))).execute()
+        run_of(
+            str(path), model=str(tmp_path / name), learner="explicit", quiet=True, predictions=None,
+            pending=50, fields={"id": "id"},
+        ).execute()  # fmt: skip
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
 def test_a_bound_in_time_needs_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "input"
     path.write_bytes(b'{"id": 1, "a": 2.0}\n')
-    plan = Plan(input=str(path), learner="explicit", predictions=None, pending=5, pending_seconds=3.0,
-                fields={"id": "id"})  # fmt: skip
+    plan: dict[str, Any] = {"learner": "explicit", "predictions": None, "pending": 5, "pending_seconds": 3.0}
     with pytest.raises(UsageError, match="--pending-seconds needs --time NAME"):
-        Run(plan)
-    Run(plan._replace(fields={"id": "id", "time": "now"})).execute()
+        run_of(str(path), **plan, fields={"id": "id"})
+    run_of(str(path), **plan, fields={"id": "id", "time": "now"}).execute()
     assert "the clock of this machine, by which equal runs may differ" in capsys.readouterr().err
 
 

@@ -13,10 +13,10 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamkarma.connectors.jsonlines.inputs import Input
+from streamkarma.connectors.jsonlines.lines import read_lines
+from streamkarma.connectors.jsonlines.position import START, Position, position_from, skip
 from streamkarma.errors import ModelFileError, RunError
-from streamkarma.sources.inputs import Input
-from streamkarma.sources.jsonlines import read_lines
-from streamkarma.sources.position import START, Position, position_from, skip
 
 BOM = b"\xef\xbb\xbf"
 

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from streamkarma.runtime.tags import Tag
+from streamkarma.connectors.kafka.tags import Tag
 from tests.cluster import Cluster, Record, events, lines, spread, until
 from tests.test_crashes import deadly
 
@@ -67,7 +67,7 @@ def test_what_was_answered_from_the_old_topic_cannot_be_learned_again(cluster: C
     cluster.put(other, given[150:250])
     arguments = [source, other, "--until-end", "--output-topic", output, "--model", "m", "--id", "id"]
     arguments += ["--summary", "s.json", *LEARNER]
-    script = deadly("sinks.kafka.TopicSink.commit", 4, False)
+    script = deadly("connectors.kafka.sink.TopicSink.commit", 4, False)
     with cluster.start(*arguments, "-X", "max_poll_records=50", script=script) as process:
         assert process.wait(60) == -signal.SIGKILL
     answered = [row["id"] for row in cluster.rows(output)]
@@ -89,7 +89,7 @@ def test_a_model_without_ids_gets_them(cluster: Cluster) -> None:
     cluster.put(source, events(20))
     # As an older version of this program wrote it, or as with brokers that have no ids.
     script = """
-from streamkarma.sources.kafka import TopicConsumer
+from streamkarma.connectors.kafka._private import TopicConsumer
 TopicConsumer.topic_id = lambda self, topic: None
 from streamkarma.cli import main
 main()
@@ -106,7 +106,7 @@ main()
     cluster.recreate(source)
     cluster.put(source, events(5))
     with cluster.start(source, "--until-end", "--model", "m", *LEARNER, script=script) as process:
-        assert "offset 21 is past its end, 5; was the topic made anew?" in process.communicate(timeout=60)[1]
+        assert "offset 21 is past its end, 5; was the topic recreated?" in process.communicate(timeout=60)[1]
     assert cluster.kept("m")["events"] == 26
 
 

@@ -9,7 +9,7 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkarma.sinks.rows import ABSENT, Column, Json, Named, Rows, plain
+from streamkarma.connectors.rows import ABSENT, Column, Json, Named, Rows, plain
 
 COUNT = st.shared(st.integers(0, 6), key="rows")
 texts = st.one_of(st.text(max_size=5), st.sampled_from(["a,b", "two\nlines", '"', "null", "é"]))

@@ -19,9 +19,8 @@ from streamkarma import ExplicitKARMAClassifier, SubspaceClassifier, SubspaceReg
 from streamkarma.errors import ModelFileError, RunError, StreamkarmaError
 from streamkarma.lock import ModelLock
 from streamkarma.replacing import backup_of
-from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.run import Run
 from tests.conftest import Program
+from tests.loops import run_of
 
 
 def made(events: int = 5) -> ExplicitKARMAClassifier:
@@ -158,12 +157,12 @@ def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
 def test_one_process_learns_with_a_model_and_others_read_it(tmp_path: Path) -> None:
     path = str(tmp_path / "model")
     save(made(), path)
-    first = Run(Plan(model=path, input=os.devnull, predictions=None, quiet=True))
+    first = run_of(model=path, input=os.devnull, predictions=None, quiet=True)
     with pytest.raises(RunError, match="model is in use: another process learns with it"):
-        Run(Plan(model=path))
+        run_of(model=path)
     with pytest.raises(RunError, match="in use"):
         ModelLock(path, shared=True)
-    Run(Plan(model=path, learn=False))
+    run_of(model=path, learn=False)
     first.execute()
     assert sorted(os.listdir(tmp_path)) == ["model", "model.bak"]
     one, other = ModelLock(path, shared=True), ModelLock(path, shared=True)
@@ -212,7 +211,7 @@ def test_a_model_that_cannot_be_written_is_said_at_the_start(tmp_path: Path, nam
     (tmp_path / "loop").symlink_to("loop")
     before = set(os.listdir(tmp_path))
     with pytest.raises(StreamkarmaError, match=reason):
-        Run(Plan(model=str(tmp_path / name)))
+        run_of(model=str(tmp_path / name))
     assert set(os.listdir(tmp_path)) == before
 
 
@@ -222,14 +221,14 @@ def test_a_file_or_folder_that_is_write_protected(tmp_path: Path, monkeypatch: p
     with monkeypatch.context() as patch:
         patch.setattr(os, "access", lambda *_: False)
         with pytest.raises(ModelFileError, match="cannot write the model to .*: it is write-protected"):
-            Run(Plan(model=str(tmp_path / "model")))
+            run_of(model=str(tmp_path / "model"))
 
     def refuse(**_: Any) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr("tempfile.mkstemp", refuse)
     with pytest.raises(ModelFileError, match="cannot write the model to .*: Read-only file system"):
-        Run(Plan(model=str(tmp_path / "model")))
+        run_of(model=str(tmp_path / "model"))
 
 
 def test_the_command_says_it_before_it_reads(streamkarma: Program, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from streamkarma.connectors.jsonlines.inputs import Input
 from streamkarma.runtime.signals import StopSignal
-from streamkarma.sources.inputs import Input
 
 
 def test_a_signal_is_waited_for_as_well_as_input() -> None:

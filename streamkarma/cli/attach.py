@@ -82,10 +82,10 @@ def attach(**said: Any) -> None:
     prediction once, whatever happens to this process. Records without a value (tombstones)
     are skipped.
     """
-    from streamkarma.runtime.attach import Attach
-    from streamkarma.runtime.job import Attachment
+    from streamkarma.connectors.kafka.records import Metadata
+    from streamkarma.connectors.kafka.source import Attachment, TopicSource
     from streamkarma.runtime.plan import Plan
-    from streamkarma.sources.kafka import Beside
+    from streamkarma.runtime.run import Run
 
     if said["label_topic"] is not None and said["pending"] == 0:
         raise UsageError("--label-topic has no meaning with --pending 0")
@@ -99,14 +99,19 @@ def attach(**said: Any) -> None:
         dead_letter_topic=said["dead_letter_topic"],
         label_topic=said["label_topic"],
         until_end=said["until_end"],
-        max_events=said["max_events"],
         settings=said["kafka"],
         connect_timeout=said["connect_timeout"],
-        beside=Beside(
+        metadata=Metadata(
             said["with_key"], said["with_timestamp"], {header: name or header for header, _, name in headers}
         ),
+        max_record_bytes=said["max_record_bytes"],
     )
     pending = 0 if said["label_topic"] is None else PENDING
     printed = "-" if said["output_topic"] is None else None
-    plan = Plan(**shared.outputs(said, printed), **shared.learning(said), pending_default=pending)
-    sys.exit(Attach(plan, at).execute())
+    plan = Plan(
+        **shared.outputs(said, printed),
+        **shared.learning(said),
+        pending_default=pending,
+        max_events=said["max_events"],
+    )
+    sys.exit(Run(plan, TopicSource(at, plan.model)).execute())

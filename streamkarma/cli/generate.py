@@ -75,8 +75,8 @@ def generate(kind: str, events: int, full: bool, blocks: int | None, **options: 
     """
     from itertools import islice
 
+    from streamkarma.connectors.jsonlines.sink import JsonLinesSink
     from streamkarma.errors import UsageError
-    from streamkarma.sinks.jsonlines import JsonLinesSink
     from streamkarma.synthetic import Plan, records
 
     if blocks is not None and kind != "blocks":

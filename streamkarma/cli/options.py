@@ -197,7 +197,6 @@ def outputs(said: dict[str, Any], predictions: str | None = "-") -> dict[str, An
         "strict": said["strict"],
         "report_every": said["report_every"],
         "quiet": said["quiet"],
-        "max_record_bytes": said["max_record_bytes"],
     }
 
 

@@ -52,6 +52,7 @@ def regret(**said: Any) -> None:
     asks each baseline at 256, 512, 1024, … events and at the end what it would have suffered on the
     very same events.
     """
+    from streamkarma.connectors.jsonlines.source import JsonLinesSource
     from streamkarma.runtime.plan import Plan
     from streamkarma.runtime.regretting import Regretting
 
@@ -65,11 +66,10 @@ def regret(**said: Any) -> None:
         raise UsageError("several learners need a file: standard input can be read once only")
     said["learner"] = None
     plan = Plan(
-        input=said["input"],
         fields=shared.field_names(said),
         predictions=None,
         quiet=said["quiet"],
         regret=said["baselines"],
         **shared.compared(said),
     )
-    sys.exit(Regretting(plan, learners, said["json"], said["plot"]).execute())
+    sys.exit(Regretting(plan, JsonLinesSource(said["input"]), learners, said["json"], said["plot"]).execute())

@@ -52,7 +52,7 @@ def learn(**said: Any) -> None:
     """
     if said["resume_input"] and said["model"] is None:
         raise UsageError("--resume-input needs --model, which knows how much of INPUT was taken")
-    _execute(said, resume_input=said["resume_input"], fresh=said["fresh"], **shared.learning(said))
+    _execute(said, fresh=said["fresh"], **shared.learning(said))
 
 
 @click.command(cls=Command)
@@ -78,7 +78,7 @@ def predict(**said: Any) -> None:
 @click.option("--json", is_flag=True, help="As one JSON object.")
 def inspect(model: str, json: bool) -> None:
     """Show what is in a model file."""
-    from streamkarma.runtime.run import describe
+    from streamkarma.runtime.describe import describe
 
     content = describe(model)
     if json:
@@ -99,11 +99,18 @@ def inspect(model: str, json: bool) -> None:
 
 def _execute(said: dict[str, Any], **plan: Any) -> None:
     """Run what was said over lines."""
+    from streamkarma.connectors.jsonlines.source import JsonLinesSource
     from streamkarma.runtime.plan import Plan
     from streamkarma.runtime.run import Run
 
     workers = said["workers"] or min(2, available_cores())
-    sys.exit(Run(Plan(input=said["input"], workers=workers, **shared.outputs(said), **plan)).execute())
+    source = JsonLinesSource(
+        said["input"],
+        resume=said.get("resume_input", False),
+        max_record_bytes=said["max_record_bytes"],
+        prefetch=workers > 1,
+    )
+    sys.exit(Run(Plan(workers=workers, **shared.outputs(said), **plan), source).execute())
 
 
 def available_cores() -> int:

@@ -12,13 +12,14 @@ from typing import Any
 
 import orjson
 
+from streamkarma.connectors.base import DeadLetter
+from streamkarma.connectors.jsonlines.sink import JsonLinesSink, Mark
+from streamkarma.connectors.rows import Rows
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.files import discard_stdout
 from streamkarma.runtime import report
-from streamkarma.runtime.output import Letter, Output
+from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
-from streamkarma.sinks.jsonlines import JsonLinesSink, Mark
-from streamkarma.sinks.rows import Rows
 
 
 class Destinations:
@@ -110,7 +111,7 @@ class Destinations:
             if predictions is not None:
                 self._write(predictions, rows.text())
 
-        def write_letter(letter: Letter) -> None:
+        def write_letter(letter: DeadLetter) -> None:
             if letters is not None:
                 row = report.dead_letter(letter)
                 self._write(letters, orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learner import check_weight
 from streamkarma.estimators.learners import Model
+from streamkarma.events.roles import ID, IGNORED, TARGET, WEIGHT
 from streamkarma.events.values import LONGEST_NAME, as_number, fits, is_missing, is_unicode
 from streamkarma.parameters import RUNNING
 from streamkarma.runtime.plan import Plan
-from streamkarma.sources.lines import ID, IGNORED, TARGET, WEIGHT
 
 #: In place of the name of an attribute: the time is that of this machine's clock.
 NOW = "now"

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded
+from streamkarma.connectors.rows import ABSENT, Column
 from streamkarma.events.labels import Label
 from streamkarma.runtime.fields import Taken
 from streamkarma.runtime.pending import Made
-from streamkarma.sinks.rows import ABSENT, Column
 
 
 class Ready(NamedTuple):

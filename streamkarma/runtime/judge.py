@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded
+from streamkarma.connectors.rows import ABSENT, Column, Named, plain
 from streamkarma.estimators.classification import CoreClassifier
 from streamkarma.estimators.common import Weights
 from streamkarma.estimators.judged import Judged, finite, joined, loss_of, probabilities
@@ -19,7 +20,6 @@ from streamkarma.runtime.comparing import Comparing, Full
 from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
 from streamkarma.runtime.pending import Made
 from streamkarma.runtime.task import Tasked, text_of
-from streamkarma.sinks.rows import ABSENT, Column, Named, plain
 
 
 class Verdict(NamedTuple):

@@ -12,6 +12,9 @@ import numpy as np
 import orjson
 
 from streamkarma._engine import parse
+from streamkarma.connectors.base import DeadLetter
+from streamkarma.connectors.records import Records, said
+from streamkarma.connectors.rows import Column, Rows
 from streamkarma.errors import RecordError
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import Label, labelled
@@ -20,12 +23,10 @@ from streamkarma.runtime.comparing import Comparing
 from streamkarma.runtime.fields import NOW, Fields, Taken, seconds_of
 from streamkarma.runtime.gathered import Gathered, Ready
 from streamkarma.runtime.judge import Judge, Verdict
-from streamkarma.runtime.output import Counters, Letter, Output, Tally
+from streamkarma.runtime.output import Counters, Output, Tally
 from streamkarma.runtime.pending import Event, Made, Pending
 from streamkarma.runtime.reading import Reading
 from streamkarma.runtime.task import Tasked
-from streamkarma.sinks.rows import Column, Rows
-from streamkarma.sources.records import Records, said
 
 #: Most bytes of an id that is kept, as JSON, and most characters of what is said of a bad record.
 LONGEST_ID, _LONGEST_REASON = 1024, 500
@@ -321,7 +322,7 @@ class Loop:
         if self._fail:
             self.failure = reason
         if self._output.dead_letters is not None:
-            self._output.dead_letters(Letter(at, place, told, value))
+            self._output.dead_letters(DeadLetter(at, place, told, value))
 
 
 #: What a row may have.

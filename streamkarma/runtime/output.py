@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from streamkarma.connectors.base import DeadLetter, Sink
+from streamkarma.connectors.rows import Rows
 from streamkarma.runtime.judge import Counted
-from streamkarma.sinks.rows import Rows
-from streamkarma.sources.records import Place
 
 
 class Counters(NamedTuple):
@@ -29,15 +29,6 @@ class Tally(NamedTuple):
     first_rejected: str | None
 
 
-class Letter(NamedTuple):
-    """A record that was set aside: its index among those it came with, place, reason, value."""
-
-    at: int
-    place: Place
-    error: str
-    value: bytes
-
-
 class Output(NamedTuple):
     """Who takes what a loop puts out.
 
@@ -46,8 +37,33 @@ class Output(NamedTuple):
     predictions
         Takes rows, and the index of the record of each among those fed; None for nobody.
     dead_letters
-        Takes each record that was set aside; None for nobody.
+        Takes each record that was rejected; None for nobody.
     """
 
     predictions: Callable[[Rows, Sequence[int]], None] | None = None
-    dead_letters: Callable[[Letter], None] | None = None
+    dead_letters: Callable[[DeadLetter], None] | None = None
+
+
+def both(sink: Sink | None, files: Output, failed: Callable[[], bool]) -> Output:
+    """A connector's sink and files: the sink first, since the reader of a file may have left.
+
+    ``failed`` says whether the record that was rejected last stops the run: then it is read again, and
+    is no dead letter yet of a sink that counts what is read.
+    """
+    if sink is None:
+        return files
+
+    def write_predictions(rows: Rows, at: Sequence[int]) -> None:
+        if sink.takes_predictions:
+            sink.write_predictions(rows, at)
+        if files.predictions is not None:
+            files.predictions(rows, at)
+
+    def write_dead_letter(letter: DeadLetter) -> None:
+        if sink.takes_dead_letters and not failed():
+            sink.write_dead_letter(letter)
+        if files.dead_letters is not None:
+            files.dead_letters(letter)
+
+    wanted = sink.takes_predictions or files.predictions is not None
+    return Output(write_predictions if wanted else None, write_dead_letter)

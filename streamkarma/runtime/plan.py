@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from streamkarma.parameters import RUNNING
-from streamkarma.sources.jsonlines import MAX_RECORD_BYTES
 
 #: For defaults, which all plans share.
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -18,12 +17,8 @@ class Plan(NamedTuple):
 
     Attributes
     ----------
-    input
-        A path, or ``-``; a topic has an ``Attachment`` instead.
     model
         Path of the model, or None to keep none.
-    resume_input
-        Whether ``input`` is the one that the model has taken a part of, to be gone on with.
     learn
         False to score only.
     fields
@@ -46,10 +41,10 @@ class Plan(NamedTuple):
         Events between two lines of progress, 0 for none.
     quiet
         Nothing on stderr but errors.
-    max_record_bytes
-        Longest record.
+    max_events
+        How many events to stop after, or None.
     workers
-        2 to read on another core than the one that learns, else 1.
+        How many threads learn.
     pending
         Most events that wait for labels that come later; 0 if none do.
     pending_seconds
@@ -64,9 +59,7 @@ class Plan(NamedTuple):
         What one baseline may take at a time.
     """
 
-    input: str = "-"
     model: str | None = None
-    resume_input: bool = False
     learn: bool = True
     fields: Mapping[str, Any] = NOTHING
     task: str | None = None
@@ -82,7 +75,7 @@ class Plan(NamedTuple):
     strict: bool = False
     report_every: int = RUNNING["report_every"].default
     quiet: bool = False
-    max_record_bytes: int = MAX_RECORD_BYTES
+    max_events: int | None = None
     workers: int = 1
     pending: int | None = None
     pending_seconds: float | None = None

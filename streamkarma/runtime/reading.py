@@ -7,13 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from streamkarma._engine import LineReader, Lines
+from streamkarma.connectors.records import Records
+from streamkarma.connectors.rows import Json
 from streamkarma.estimators.regression import LARGEST_TARGET
 from streamkarma.events.labels import Label, LabelColumn
+from streamkarma.events.roles import ID
 from streamkarma.runtime.gathered import Ready, shown_labels
 from streamkarma.runtime.task import Tasked
-from streamkarma.sinks.rows import Json
-from streamkarma.sources.lines import ID
-from streamkarma.sources.records import Records
 
 
 class Read(NamedTuple):

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from streamkarma.connectors.base import Source
+from streamkarma.connectors.jsonlines.sink import check_writable
 from streamkarma.errors import OutputError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.files import reason
@@ -16,9 +18,9 @@ from streamkarma.regret.tracker import Tracker
 from streamkarma.runtime.comparing import Comparing
 from streamkarma.runtime.destinations import check_distinct
 from streamkarma.runtime.plan import Plan
+from streamkarma.runtime.progress import open_sink
 from streamkarma.runtime.report import bound_lines, regret_table
-from streamkarma.runtime.run import Run, open_sink
-from streamkarma.sinks.jsonlines import check_writable
+from streamkarma.runtime.run import Run
 
 
 class Regretting:
@@ -28,6 +30,8 @@ class Regretting:
     ----------
     plan
         What to run; its ``regret`` names the baselines.
+    source
+        What to read: for several learners, something that can be read again.
     learners
         Names of the learners, one run each; none for the one that the plan means.
     json, plot
@@ -39,9 +43,11 @@ class Regretting:
         If the plan makes no sense, or a picture of that kind cannot be made.
     """
 
-    def __init__(self, plan: Plan, learners: Sequence[str], json: str | None, plot: str | None) -> None:
-        self._plan, self._json, self._plot = plan, json, plot
-        check_distinct({"INPUT": plan.input, "--json": json, "--plot": plot})
+    def __init__(
+        self, plan: Plan, source: Source, learners: Sequence[str], json: str | None, plot: str | None
+    ) -> None:
+        self._plan, self._input, self._json, self._plot = plan, source.path, json, plot
+        check_distinct({"INPUT": source.path, "--json": json, "--plot": plot})
         check_writable(json)
         check_writable(plot)
         if plot is not None:
@@ -50,7 +56,7 @@ class Regretting:
             check_ending(plot)
         # Its own table says nothing that the report does not.
         names: list[str | None] = [*learners] or [None]
-        runs = [Run(plan._replace(quiet=True, learner=name)) for name in names]
+        runs = [Run(plan._replace(quiet=True, learner=name), source) for name in names]
         self._runs = {learner_of(run.session.tasked.model): run for run in runs}
         for run in self._runs.values():
             tracker = _compared(run).tracker
@@ -99,7 +105,7 @@ class Regretting:
         rows = [row for row in first.tracker.rows.get("projection-full", []) if "bound" in row]
         bound = {"events": [row["events"] for row in rows], "total": [_least(row) for row in rows]}
         return {
-            "input": self._plan.input,
+            "input": self._input,
             "task": first.task,
             "loss": first.loss,
             "events": first.tracker.memory.events,

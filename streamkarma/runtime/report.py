@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import Any
 
 from streamkarma._engine import parse
+from streamkarma.connectors.base import DeadLetter
 from streamkarma.errors import RecordError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.events.flatten import flatten
 from streamkarma.runtime.live import MEAN_WEIGHTS, Standing, heaviest
 from streamkarma.runtime.loop import Loop
-from streamkarma.runtime.output import Letter
 
 #: As many of the first records as are looked into for a hint, until there are so many names, and none longer.
 _FIRST, _LONGEST_NAME = 100, 60
@@ -103,7 +103,7 @@ def _first_names(loop: Loop) -> set[str]:
     return names
 
 
-def dead_letter(letter: Letter) -> dict[str, Any]:
+def dead_letter(letter: DeadLetter) -> dict[str, Any]:
     """A record that was set aside, as JSON."""
     return {**letter.place, "error": letter.error, "record": letter.value.decode(errors="replace")}
 

@@ -3,42 +3,44 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import ParamSpec, TypeVar
 
 from streamkarma._engine import use_threads
+from streamkarma.connectors.base import Block, Reader, RetriableError, Source
+from streamkarma.connectors.jsonlines.sink import check_writable
 from streamkarma.errors import OutputError, RunError, UsageError
-from streamkarma.estimators.learners import learner_of
-from streamkarma.estimators.store import load_with_run
 from streamkarma.lock import ModelLock
-from streamkarma.runtime import report
 from streamkarma.runtime.destinations import Destinations, check_distinct
-from streamkarma.runtime.fields import NOW
-from streamkarma.runtime.live import Live
-from streamkarma.runtime.loop import Loop
+from streamkarma.runtime.output import Tally, both
 from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.session import Session, pending_of, resumed
+from streamkarma.runtime.progress import Progress
+from streamkarma.runtime.session import Session
 from streamkarma.runtime.signals import StopSignal
-from streamkarma.sinks.jsonlines import JsonLinesSink, check_writable
-from streamkarma.sources.ahead import Ahead
-from streamkarma.sources.inputs import Input, check_there
-from streamkarma.sources.jsonlines import BLOCK, Lines, read_lines
-from streamkarma.sources.position import START, position_from, skip
-from streamkarma.sources.records import Records
 
-Block = tuple[Lines, Records]
+Given = ParamSpec("Given")
+Got = TypeVar("Got")
+
+#: After a signal a run on a shared source ends within so long, even if the source has gone: what
+#: is on disk is right at any moment.
+GRACE_SECONDS = 8.0
+#: Failures in a row, without a commit between them, after which there is no use in trying.
+MOST_FAILURES = 6
 
 
 class Run:
-    """A run of a plan over JSON lines.
+    """A run of a plan over a source: the `Context` of its readers.
 
     Parameters
     ----------
     plan
         What to run.
+    source
+        What to read.
 
     Raises
     ------
@@ -46,25 +48,31 @@ class Run:
         If the plan makes no sense, or its model cannot be used.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        check_distinct({"INPUT": plan.input, "--model": plan.model, "--predictions": plan.predictions,
+    def __init__(self, plan: Plan, source: Source) -> None:
+        check_distinct({"INPUT": source.path, "--model": plan.model, "--predictions": plan.predictions,
                         "--dead-letters": plan.dead_letters, "--summary": plan.summary})  # fmt: skip
-        check_there(plan.input)
         check_writable(plan.summary)
-        self._plan = plan
-        self._progress = Progress(plan)
-        self._lock = ModelLock(plan.model) if plan.learn and plan.model is not None else None
+        self._plan, self._source = plan, source
+        self._progress = Progress(plan, source.dead_letter_hint)
+        self._lock = ModelLock(plan.model, source.shared) if plan.learn and plan.model is not None else None
         use_threads(plan.workers)
+        self._path = plan.model
         #: The model and what goes with it.
-        self.session = Session(plan, plan.model, self._progress.say)
-        check_time(self.session)
+        self.session = Session(plan, self._path, self.say)
+        if not source.timestamped:
+            _check_time(self.session)
         self._progress.begin(self.session)
-        self._stop = StopSignal()
+        self._ignored_before = self.session.ignored_before
+        self._stop = StopSignal(GRACE_SECONDS if source.shared else None)
+        self._reader: Reader
+        self._destinations: Destinations | None = None
         self._next_checkpoint = plan.checkpoint_every
-        self._position = START
+        #: What was counted up to the last commit.
+        self._tally: Tally | None = None
+        self._failures = 0
 
     def execute(self) -> int:
-        """Run to the end of the input, a signal, or a reader that has gone.
+        """Run to the end of the source, a signal, or a reader of the output that has gone.
 
         Returns
         -------
@@ -73,22 +81,30 @@ class Run:
         Raises
         ------
         StreamkarmaError
-            If the run cannot go on. What was learned before is saved, unless it is the model or an
-            output that cannot be written: then the model stays as it was saved last.
+            If the run cannot go on. What was committed is kept: what was learned before, unless it is
+            the model or an output that cannot be written; then the model stays as it was saved last.
         """
-        plan, session = self._plan, self.session
+        failure: RunError | None = None
         with ExitStack() as stack:
             if self._lock is not None:
                 stack.callback(self._lock.release)
             stack.enter_context(self._stop.installed())
-            session.wait_until(self._stop.has_come)
-            stack.callback(session.leave)
-            failure = None
-            with suppress(InterruptedError):
-                lines = self._find_place(stack.enter_context(Input(plan.input)))
-                failure = self._learn(stack, lines)
-            session.leave()
-            self._progress.close(session, stack)
+            stack.callback(lambda: self.session.leave())
+            if self._source.shared and self._path is None:
+                self._path = str(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "model.karma")
+            try:
+                self._attempt_until_done(stack)
+                self._compare()
+            except InterruptedError:
+                pass
+            except OutputError:
+                raise
+            except RunError as error:
+                failure = error
+            if failure is None or self._destinations is not None:
+                self.session.leave()
+                self.session.ignored_before = self._ignored_before
+                self._progress.close(self.session, stack, **self._source.summary())
         if failure is not None:
             raise failure
         if self._stop.number is not None:
@@ -96,219 +112,160 @@ class Run:
         self._progress.check_use()
         return 0
 
-    def _learn(self, stack: ExitStack, lines: Iterator[Lines]) -> RunError | None:
-        """Learn the lines and save; returns what was wrong with them, if they ended with that."""
-        session, failure = self.session, None
-        destinations = Destinations(self._plan, stack)
-        session.go_on_with(destinations, self._plan.resume_input, self._progress.say)
-        loop = session.new_loop(destinations.output())
-        try:
-            self._read_all(self._blocks(stack, lines), loop)
-        except OutputError:
-            raise
-        except RunError as error:
-            failure = error
-        self._save()
-        if failure is None:
-            self._progress.over()
-        if session.comparing is not None:
-            if failure is None:
-                session.compare()
-            session.leave()
-            self._save()
-        return failure
+    def _attempt_until_done(self, stack: ExitStack) -> None:
+        """Read the source to its end, and after each failure again from what is safe."""
+        while True:
+            try:
+                self._attempt(stack)
+                return
+            except RetriableError as error:
+                self._failures += 1
+                if self._failures > MOST_FAILURES:
+                    raise RunError(f"{self._failures} attempts in a row failed: {error}") from error
+                self.say(f"{error}; retrying from the last commit")
+                self._pause(0.25 * 2**self._failures)
 
-    def _find_place(self, file: Input) -> Iterator[Lines]:
-        """The lines to learn: all of a file, unless it is to be gone on with; a pipe always goes on."""
-        plan, read = self._plan, file.read
-        if plan.workers == 1:
-            read = self._stop.unless(read, file.waits_for)
-        taken = position_from(self.session.kept.get("input"), str(plan.model)) if plan.learn else None
-        block, first = min(BLOCK, plan.checkpoint_every, plan.report_every or BLOCK), 1
-        if plan.resume_input and self.session.resumed:
-            if taken is None:
-                raise UsageError(f"{plan.model} does not say how much of an input it has taken; leave out "
-                                 "--resume-input to learn all of this one")  # fmt: skip
-            self._position = skip(file, self._stop.unless(file.read), taken, str(plan.model))
-            first = self._position.lines + 1
-        elif taken is not None and not file.is_file:
-            self._position = taken
-        return read_lines(read, plan.max_record_bytes, block, self._position, first)
+    def _attempt(self, stack: ExitStack) -> None:
+        with self._source.open(self, self._failures) as reader:
+            self._reader = reader
+            if self._source.shared:
+                # An older process may have written the model up to this moment, and no longer.
+                self.session.leave()
+                self.session = Session(self._plan, self._path, self.say)
+            session = self.session
+            session.wait_until(self.stopped)
+            reader.resume(session.kept if session.resumed and self._plan.learn else None)
+            self._destinations = self._destinations or Destinations(self._plan, stack)
+            session.go_on_with(self._destinations, self._source.rewinds, self.say)
+            # Files may have lost what is committed: rows are written again, but bad records stop nothing.
+            session.new_loop(self._destinations.output(), fail=False)
+            for block in reader.replay():
+                self._replay(block)
+            loop = session.new_loop(both(reader.sink, self._destinations.output(), self._has_failed))
+            if self._tally is not None:
+                loop.take_up(self._tally)
+            self._next_checkpoint = self.events + self._plan.checkpoint_every
+            self._consume(reader)
 
-    def _read_all(self, next_block: Callable[[], Block | None], loop: Loop) -> None:
+    def _replay(self, block: Block) -> None:
+        block.learned(self.session.loop.feed(block.records))
+
+    def _consume(self, reader: Reader) -> None:
+        """The stream itself."""
         with suppress(InterruptedError):
-            while (block := next_block()) is not None:
-                lines, records = block
-                at = 0
-                while at < len(records):
-                    # Where a line was cut, only the end of the block is known in bytes of the input.
-                    at = loop.feed(records, at, sys.maxsize if lines.overlong else self._room(loop))
-                    self._position = lines.position(at)
-                    if loop.failure is not None:
-                        raise RunError(loop.failure)
-                    if self.session.destinations is not None and self.session.destinations.unread:
-                        return
-                    self._after_block(loop)
+            for block in reader.blocks():
+                if block is None:
+                    reader.maybe_commit()
+                    self._progress.tell(self.session.loop)
+                else:
+                    self._learn(block, reader)
+                if self._is_over():
+                    break
+        reader.commit()
 
-    def _blocks(self, stack: ExitStack, lines: Iterator[Lines]) -> Callable[[], Block | None]:
-        """What gives one block of records after another, and None at the end of the input."""
-        if self._plan.workers == 1:
-            blocks = ((each, each.records()) for each in lines)
-            return lambda: next(blocks, None)
-        ahead = Ahead(((each, each.records()) for each in lines), self._stop.has_come)
-        stack.callback(ahead.close)
-        return ahead.next
+    def _learn(self, block: Block, reader: Reader) -> None:
+        """Predict and learn a block, in parts that end where a checkpoint or a report is due."""
+        loop, at = self.session.loop, 0
+        while at < len(block.records) and not self._is_over():
+            at = loop.feed(block.records, at, self._room() if block.divisible else sys.maxsize)
+            block.learned(at)
+            if loop.failure is None:
+                reader.maybe_commit()
+            self._progress.tell(loop)
 
-    def _room(self, loop: Loop) -> int:
-        """Events until the next checkpoint or report, which come when they were asked for."""
-        events = loop.counters.events
-        return min(self._next_checkpoint - events, self._progress.room(events))
+    def _is_over(self) -> bool:
+        """Whether there is nothing more to do, though the source may have more."""
+        limit = self._plan.max_events
+        unread = self._destinations is not None and self._destinations.unread
+        return self.stopped() or unread or self._has_failed() or (limit is not None and self.events >= limit)
 
-    def _after_block(self, loop: Loop) -> None:
-        if loop.counters.events >= self._next_checkpoint:
-            self._next_checkpoint = loop.counters.events + self._plan.checkpoint_every
-            self._save()
-        self._progress.tell(loop)
+    def _has_failed(self) -> bool:
+        return self.session.loop.failure is not None
 
-    def _save(self) -> None:
-        self.session.save(input=self._position._asdict())
+    def _room(self) -> int:
+        """Events until the next checkpoint or report, which come when they were asked for, or the end."""
+        events, limit = self.events, self._plan.max_events
+        room = min(self._progress.room(events), sys.maxsize if limit is None else limit - events)
+        # A commit that has to wait does not hold up the stream.
+        return room if self.checkpoint_due else min(room, self._next_checkpoint - events)
 
+    def _compare(self) -> None:
+        """Compare with the baselines a last time, unless a bad record was to stop the run."""
+        session = self.session
+        if session.loop.failure is None:
+            self._progress.over()
+            session.compare()
+        session.leave()
+        if session.comparing is not None and not self._source.shared:
+            self.checkpoint()
+        if session.loop.failure is not None:
+            raise RunError(session.loop.failure)
 
-class Progress:
-    """What a person is told of a run: lines while it goes on, a table and a file at its end.
+    def _pause(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self.stopped():
+                raise InterruptedError
+            time.sleep(0.05)
 
-    Parameters
-    ----------
-    plan
-        How much of that is wanted.
-    rejected_kept
-        What is said of the records set aside: where they are, or what would keep them.
-    """
+    # What follows is what readers see.
 
-    def __init__(self, plan: Plan, rejected_kept: str = "--dead-letters keeps them all") -> None:
-        self._plan = plan
-        self._rejected_kept = rejected_kept
-        self._begin = time.perf_counter()
-        self._end: float | None = None
-        self._next_report = plan.report_every
-        self._useless: str | None = None
-        # Rows and a table on one terminal would write over each other.
-        apart = plan.predictions != "-" or not sys.stdout.isatty()
-        self._live = Live.of(sys.stderr) if apart and not plan.quiet else None
+    @property
+    def model_path(self) -> str:
+        """Where the model is kept."""
+        return str(self._path)
 
-    def room(self, events: int) -> int:
-        """How many events more, after so many, until it is time to say something."""
-        return self._next_report - events if self._next_report else sys.maxsize
+    @property
+    def events(self) -> int:
+        """Events counted by this run."""
+        return self.session.loop.counters.events
 
-    def tell(self, loop: Loop) -> None:
-        """Say how far the run is, if it is time to."""
-        now = time.perf_counter()
-        if self._live is not None:
-            if self._live.due(now):
-                self._live.show(report.standing(loop, now - self._begin), now)
-            return
-        events = loop.counters.events
-        if self._plan.report_every and events >= self._next_report:
-            self._next_report = events + self._plan.report_every
-            self.say(report.progress(report.standing(loop, now - self._begin)))
+    @property
+    def last(self) -> int:
+        """The number of the last event, over the model's whole life."""
+        return self.session.loop.last
+
+    @property
+    def interval(self) -> int:
+        """Most events between two checkpoints or reports."""
+        plan = self._plan
+        return min(plan.checkpoint_every, plan.report_every or plan.checkpoint_every)
+
+    @property
+    def checkpoint_due(self) -> bool:
+        """Whether so many events were learned that the model should be written."""
+        return self.events >= self._next_checkpoint
+
+    def checkpoint(self) -> None:
+        """Write the model, with the reader's position."""
+        self.session.save(**self._reader.snapshot())
+        self._next_checkpoint = self.events + self._plan.checkpoint_every
+
+    def committed(self) -> None:
+        """All that was learned so far counts."""
+        self._tally = self.session.loop.tally()
+        self._failures = 0
 
     def say(self, line: str) -> None:
-        """Say something else, without hurting the table."""
-        if self._live is not None:
-            self._live.clear()
-        if not self._plan.quiet:
-            print(line, file=sys.stderr, flush=True)
+        """Tell the user something."""
+        self._progress.say(line)
 
-    def begin(self, session: Session) -> None:
-        """Say what there is to know before the first event."""
-        if session.resuming is not None:
-            self.say(session.resuming)
-        if session.pending is not None and session.fields.time == NOW:
-            self.say("time: the clock of this machine, by which equal runs may differ")
+    def stopped(self) -> bool:
+        """Whether a signal has come."""
+        return self._stop.has_come()
 
-    def over(self) -> None:
-        """The stream has ended; what still comes is not counted in its time."""
-        self._end = time.perf_counter()
-
-    def check_use(self) -> None:
-        """After ``close``: RunError if nothing came of the run, and that is to count as a failure."""
-        if self._plan.strict and self._useless is not None:
-            raise RunError(self._useless)
-
-    def close(self, session: Session, stack: ExitStack, **more: Any) -> None:
-        """Write the summary, and what stands in ``more`` beside it."""
-        loop = session.loop
-        if self._live is not None:
-            self._live.clear()
-            self._live.close()
-        seconds = (self._end or time.perf_counter()) - self._begin
-        summary = report.summarise(loop, session.ignored_before, seconds) | more
-        if sink := open_sink(self._plan.summary, stack):
-            sink.write([summary])
-        self.say(report.table(summary))
-        if loop.first_rejected and not loop.failure and self._plan.dead_letters is None:
-            self.say(f"first rejected: {loop.first_rejected} ({self._rejected_kept})")
-        self._useless = report.useless(loop, session.fields.target)
-        if self._useless is not None and not self._plan.strict:
-            self.say(f"warning: {self._useless}")
+    def interruptible(
+        self, wait: Callable[Given, Got], waits_for: Callable[[], int | None] = lambda: None
+    ) -> Callable[Given, Got]:
+        """``wait``, which raises InterruptedError once a signal has come."""
+        return self._stop.unless(wait, waits_for)
 
 
-def check_time(session: Session) -> None:
-    """See that there is a time to wait by, if waiting is bounded in time.
-
-    Raises
-    ------
-    UsageError
-        If there is none.
-    """
+def _check_time(session: Session) -> None:
+    """See that there is a time to wait by, if waiting is bounded in time."""
     pending = session.pending
     if pending is not None and pending.seconds is not None and session.fields.time is None:
         raise UsageError(
             "--pending-seconds needs --time NAME, the attribute that says when an event happened "
             "(or --time now, by this machine's clock)"
         )
-
-
-def describe(path: str) -> dict[str, Any]:
-    """What is in a model file, as JSON.
-
-    Raises
-    ------
-    ModelFileError
-        If it is not a model.
-    """
-    model, kept, _ = load_with_run(path)
-    learned, _ = model.state()
-    result = {
-        "path": path,
-        "file_bytes": Path(path).stat().st_size,
-        "kind": type(model).__name__,
-        "learner": learner_of(model),
-        "task": resumed(path, model, kept, lambda _: None).name,
-        "events": kept.get("events"),
-        "learned": model.steps,
-        "parameters": model._get_params(),
-        "fields": kept.get("fields"),
-        "model": model.summary(),
-        "attributes": sorted({str(name) for name, _ in learned["entries"]}),
-    }
-    if "kafka" in kept:
-        result["offsets"] = kept["kafka"]
-        result["topic_ids"] = kept.get("topic_ids", {})
-    if (taken := position_from(kept.get("input"), path)) is not None:
-        result["input"] = {"lines": taken.lines, "bytes": taken.bytes}
-    if "pending" in kept:
-        result["pending"] = pending_of(path, model, kept["pending"]).sizes()
-    if "classes" in learned:
-        result["classes"] = learned["classes"]
-    return result
-
-
-def open_sink(path: str | None, stack: ExitStack) -> JsonLinesSink | None:
-    """A file for JSON lines, open until the stack is closed; None for None."""
-    if path is None:
-        return None
-    sink = JsonLinesSink(path)
-    stack.callback(sink.close)
-    sink.restart()
-    return sink

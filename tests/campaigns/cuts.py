@@ -8,10 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from streamkarma.runtime.output import Letter, Output
+from streamkarma.connectors.base import DeadLetter
+from streamkarma.connectors.records import Records
+from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.session import Session
-from streamkarma.sources.records import Records
 from tests.campaigns import repeat
 from tests.campaigns._hostile import hostile_line
 from tests.campaigns._streams import Case, any_case, line
@@ -34,7 +35,7 @@ class Written(NamedTuple):
         """What fills it."""
         return Output(lambda rows, at: self.rows.append(rows.text()), self._keep_letter)
 
-    def _keep_letter(self, letter: Letter) -> None:
+    def _keep_letter(self, letter: DeadLetter) -> None:
         self.letters.append((letter.place["line"], letter.error, letter.value))
 
 

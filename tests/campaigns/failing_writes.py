@@ -20,6 +20,7 @@ from unittest.mock import patch
 import zstandard
 
 from streamkarma import files
+from streamkarma.connectors.jsonlines.source import JsonLinesSource
 from streamkarma.errors import StreamkarmaError
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.run import Run
@@ -155,16 +156,16 @@ def _try_steps(seed: int, most: int, folder: Path) -> int:
     rng = random.Random(seed)
     (folder / "whole").mkdir(parents=True)
     plan = Plan(
-        input=str(_source(rng, folder)),
-        resume_input=True,
         learner=rng.choice(["explicit", "karma"]),
         checkpoint_every=rng.choice([5, 10, 20]),
-        max_record_bytes=400,
         workers=rng.choice([1, 2]),
         quiet=True,
     )
+    source = JsonLinesSource(
+        str(_source(rng, folder)), resume=True, max_record_bytes=400, prefetch=plan.workers > 1
+    )
     with failing(None) as disk:
-        assert Run(_into(plan, folder / "whole")).execute() == 0
+        assert Run(_into(plan, folder / "whole"), source).execute() == 0
     wanted = _content(folder / "whole")
     numbers = rng.sample(range(1, disk.steps + 1), min(most, disk.steps))
     for number in numbers:
@@ -173,8 +174,8 @@ def _try_steps(seed: int, most: int, folder: Path) -> int:
         own.mkdir()
         try:
             for step in steps:
-                _disturbed(_into(plan, own), step)
-            assert Run(_into(plan, own)).execute() == 0
+                _disturbed(_into(plan, own), source, step)
+            assert Run(_into(plan, own), source).execute() == 0
             for name, content in _content(own).items():
                 assert content == wanted[name], f"another file of {name}"
             assert json.loads((own / "summary").read_bytes())["learner"] == plan.learner
@@ -192,12 +193,12 @@ def _steps(rng: random.Random, first: int, most: int) -> list[Step]:
     return steps
 
 
-def _disturbed(plan: Plan, step: Step) -> None:
+def _disturbed(plan: Plan, source: JsonLinesSource, step: Step) -> None:
     """Run until the step that fails."""
     said = ""
     with failing(step), suppress(KilledError):
         try:
-            Run(plan).execute()
+            Run(plan, source).execute()
         except StreamkarmaError as error:
             said = str(error)
     if said:

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma import checkpoint
+from streamkarma.connectors.kafka.journal import positions_from
+from streamkarma.connectors.records import Records
 from streamkarma.errors import ModelFileError, StreamkarmaError
 from streamkarma.replacing import backup_of
-from streamkarma.runtime.journal import positions_from
+from streamkarma.runtime.describe import describe
 from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.run import describe
 from streamkarma.runtime.session import Session
-from streamkarma.sources.records import Records
 
 TRIES = "a real model file of any learner and task, one to three of its fields or arrays changed, sealed anew"
 PROMISE = (

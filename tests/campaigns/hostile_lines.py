@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from streamkarma.connectors.base import DeadLetter
+from streamkarma.connectors.jsonlines.lines import read_lines
+from streamkarma.connectors.records import Records
+from streamkarma.connectors.rows import Rows
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.loop import Loop
-from streamkarma.runtime.output import Counters, Letter, Output
+from streamkarma.runtime.output import Counters, Output
 from streamkarma.runtime.pending import Pending
 from streamkarma.runtime.task import Tasked
-from streamkarma.sinks.rows import Rows
-from streamkarma.sources.jsonlines import read_lines
-from streamkarma.sources.records import Records
 from tests.campaigns import repeat
 from tests.campaigns._hostile import BOM, hostile_line
 from tests.campaigns._streams import Case, any_case, line
@@ -136,7 +137,7 @@ def _learn(setting: Setting, blocks: Iterable[Records], dicts: bool = False) -> 
         rows.append(some.text())
         lines.extend(records.place(i)["line"] for i in at)
 
-    def keep_letter(letter: Letter) -> None:
+    def keep_letter(letter: DeadLetter) -> None:
         letters.append((letter.place["line"], letter.error, letter.value))
 
     case = setting.case

@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
+from streamkarma.connectors.records import Records
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.session import Session
-from streamkarma.sources.records import Records
 
 TRIES = "a block of 50 records with fresh keys, categories, nested names, labels and ids, most of a megabyte"
 PROMISE = (

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from streamkarma.sources.ahead import Ahead
+from streamkarma.connectors.jsonlines.prefetch import Prefetch
 
 
 def never() -> bool:
     return False
 
 
-def rest(ahead: Ahead[int]) -> list[int]:
+def rest(ahead: Prefetch[int]) -> list[int]:
     items = []
     while (item := ahead.next()) is not None:
         items.append(item)
@@ -23,7 +23,7 @@ def rest(ahead: Ahead[int]) -> list[int]:
 
 
 def test_the_order_is_kept() -> None:
-    assert rest(Ahead(iter(range(1000)), never, depth=3)) == list(range(1000))
+    assert rest(Prefetch(iter(range(1000)), never, depth=3)) == list(range(1000))
 
 
 def test_no_more_is_read_than_has_room() -> None:
@@ -37,7 +37,7 @@ def test_no_more_is_read_than_has_room() -> None:
                 third.set()
             yield item
 
-    ahead = Ahead(items(), never, depth=2)
+    ahead = Prefetch(items(), never, depth=2)
     assert ahead.next() == 0
     # Two wait, and one more is in hand for as long as they do.
     assert third.wait(10)
@@ -50,7 +50,7 @@ def test_what_goes_wrong_is_raised_where_it_is_waited_for_and_after_what_came_be
         yield 1
         raise EOFError("damaged")
 
-    ahead = Ahead(items(), never)
+    ahead = Prefetch(items(), never)
     assert ahead.next() == 1
     with pytest.raises(EOFError, match="damaged"):
         ahead.next()
@@ -59,7 +59,7 @@ def test_what_goes_wrong_is_raised_where_it_is_waited_for_and_after_what_came_be
 
 def test_closing_ends_a_reader_that_has_no_room() -> None:
     before = threading.active_count()
-    ahead = Ahead(iter(range(1000)), never, depth=1)
+    ahead = Prefetch(iter(range(1000)), never, depth=1)
     assert ahead.next() == 0
     ahead.close()
     assert threading.active_count() == before
@@ -72,7 +72,7 @@ def test_closing_does_not_wait_for_input_that_never_comes() -> None:
         yield 1
         come.wait()
 
-    ahead = Ahead(items(), never)
+    ahead = Prefetch(items(), never)
     assert ahead.next() == 1
     ahead.close()
     come.set()
@@ -87,5 +87,5 @@ def test_who_waits_for_input_that_never_comes_is_told_to_stop() -> None:
         come.wait()
 
     with pytest.raises(InterruptedError):
-        rest(Ahead(items(), stop.is_set))
+        rest(Prefetch(items(), stop.is_set))
     come.set()

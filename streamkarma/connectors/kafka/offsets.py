@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from kafka import KafkaConsumer, TopicPartition, errors
-from kafka.structs import OffsetAndMetadata
+from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition, errors
 
+from streamkarma.connectors.base import Context, Position
+from streamkarma.connectors.kafka.journal import Journal, positions_from, positions_state
+from streamkarma.connectors.kafka.sink import TopicSink
+from streamkarma.connectors.kafka.tags import Tag
 from streamkarma.errors import ModelFileError
-from streamkarma.runtime.job import Job
-from streamkarma.runtime.journal import Journal, positions_from, positions_state
-from streamkarma.runtime.session import Session
-from streamkarma.runtime.tags import Tag
-from streamkarma.sinks.kafka import TopicSink
+
+if TYPE_CHECKING:
+    from streamkarma.connectors.kafka.source import TopicSource
 
 #: A reader of the output waits at most so long for predictions that are made, in a busy
 #: stream and in a quiet one. A transaction costs the brokers about as much as 500 events.
@@ -26,7 +28,7 @@ CONFIRM_SECONDS = 3.0
 _COMMIT_MS = 3000
 
 
-class Ledger:
+class Offsets:
     """Positions, the journal, and the two steps that make what was learned count.
 
     First the transaction, with predictions, offsets and the journal; then the model file, with
@@ -37,15 +39,10 @@ class Ledger:
 
     Parameters
     ----------
-    job
-        What is worked on.
-    session
-        The model.
-
-    Raises
-    ------
-    ModelFileError
-        If the positions in the model file are none.
+    source
+        What is read.
+    context
+        The run, which writes the model.
 
     Attributes
     ----------
@@ -59,25 +56,41 @@ class Ledger:
         Whose group offsets are committed for; not there before the stream is joined.
     """
 
-    def __init__(self, job: Job, session: Session) -> None:
-        self._job = job
-        self._session = session
-        try:
-            self.positions = positions_from(session.kept.get("kafka", {}))
-            ids = session.kept.get("topic_ids", {})
-            self.topic_ids = {str(topic): str(each) for topic, each in ids.items()}
-        except (AttributeError, TypeError, ValueError) as error:
-            raise ModelFileError(f"{job.path} holds no list of offsets: {error!r}") from error
+    def __init__(self, source: TopicSource, context: Context) -> None:
+        self._source = source
+        self._context = context
+        self.positions: dict[TopicPartition, int] = {}
+        self.topic_ids: dict[str, str] = {}
         self.sink: TopicSink | None = None
         self.consumer: KafkaConsumer
         self._journal = Journal()
         #: Where partitions are, as far as the group was not told and no transaction will tell it.
-        self._untold: dict[TopicPartition, int] = {}
+        self._for_group: dict[TopicPartition, int] = {}
         #: Whether a partition begins elsewhere than the model file says.
-        self._placed = False
+        self._moved = False
         self._uncommitted_since: float | None = None
-        self._next_checkpoint = 0
-        self._checkpointed = self._confirmed = time.monotonic()
+        # The first commit is a checkpoint: there may be no model file yet.
+        self._checkpointed = float("-inf")
+        self._confirmed = time.monotonic()
+
+    def resume(self, kept: Position) -> None:
+        """Take what ``snapshot`` gave.
+
+        Raises
+        ------
+        ModelFileError
+            If it is nothing of that kind.
+        """
+        try:
+            self.positions.update(positions_from(kept.get("kafka", {})))
+            self.topic_ids.update((str(name), str(each)) for name, each in kept.get("topic_ids", {}).items())
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ModelFileError(f"{self._context.model_path} holds no list of offsets: {error!r}") from error
+
+    def snapshot(self) -> Position:
+        """Offsets, and the ids of their topics, for the model file."""
+        ids = {"topic_ids": dict(sorted(self.topic_ids.items()))} if self.topic_ids else {}
+        return {"kafka": positions_state(self.positions), **ids}
 
     @property
     def unsafe(self) -> bool:
@@ -93,8 +106,7 @@ class Ledger:
         """Records of a partition are about to be learned."""
         if self.sink is not None and not self._journal.has_room(partition):
             self.commit(checkpoint=True)
-        if self._uncommitted_since is None:
-            self._uncommitted_since = time.monotonic()
+        self._note_time()
 
     def is_another(self, topic: str, topic_id: str | None) -> bool:
         """Whether this is not the id of the topic that was learned from."""
@@ -103,38 +115,39 @@ class Ledger:
     def is_mine(self, topic: str, committed: OffsetAndMetadata) -> bool:
         """Whether an offset was committed by this instance, and for the topic that it learned from."""
         tag = Tag.read(committed.metadata)
-        return tag.instance == self._job.instance and not self.is_another(topic, tag.topic_id)
+        return tag.instance == self._source.instance and not self.is_another(topic, tag.topic_id)
 
     def forget(self, topic: str) -> None:
         """Drop the offsets of a topic that was deleted; what was learned of it is in the file by now."""
-        for offsets in (self.positions, self._untold):
+        for offsets in (self.positions, self._for_group):
             for partition in [tp for tp in offsets if tp.topic == topic]:
                 del offsets[partition]
         self.topic_ids.pop(topic, None)
-        self._placed = True
+        self._moved = True
 
-    def place(self, partition: TopicPartition, offset: int) -> None:
-        """A partition begins there. It is written with the next ``settle``: a crash skips nothing then."""
+    def start_at(self, partition: TopicPartition, offset: int) -> None:
+        """A partition begins there. It is written with the next commit: a crash skips nothing then."""
         if self.sink is None:
-            self._untold[partition] = offset
-        self._placed |= self.positions.get(partition) != offset
+            self._for_group[partition] = offset
+        self._moved |= self.positions.get(partition) != offset
         self.positions[partition] = offset
 
     def note(self, partition: TopicPartition, first: int, end: int) -> None:
         """Records were learned up to an offset; ``first`` is where they began."""
         self._journal.add(partition, self.positions.get(partition, first), end)
         self.positions[partition] = end
+        self._note_time()
         if self.sink is None:
-            self._untold[partition] = end
+            self._for_group[partition] = end
 
-    def settle(self, quiet: bool) -> None:
+    def maybe_commit(self, quiet: bool) -> None:
         """Commit, and write the model, if it is time to; ``quiet`` if no records wait."""
         now = time.monotonic()
-        if not self._journal and not self._placed:
+        if not self._journal and not self._moved:
             if now - self._confirmed >= CONFIRM_SECONDS:
                 self._confirm()
             return
-        due = self._placed or self._session.loop.counters.events >= self._next_checkpoint
+        due = self._moved or self._context.checkpoint_due
         if due or now - self._checkpointed >= (QUIET_CHECKPOINT_SECONDS if quiet else CHECKPOINT_SECONDS):
             with suppress(errors.RebalanceInProgressError):
                 self.commit(checkpoint=True)
@@ -154,35 +167,32 @@ class Ledger:
             If it does not count.
         """
         if self.sink is not None and self._uncommitted_since is not None and self._journal:
-            member, events = self.consumer.group_metadata(), self._session.loop.last
+            member, events = self.consumer.group_metadata(), self._context.last
             self.sink.commit(self._tagged(self._journal.ends), member, events, self._journal.text())
             self._uncommitted_since = None
             self._confirmed = time.monotonic()
-            self._job.committed(self._session.loop.tally())
+            self._source.committed()
         if not checkpoint:
             return
-        if self._untold:
-            self._commit_for_group(self._untold)
-        if self._journal or self._placed:
+        if self._for_group:
+            self._commit_for_group(self._for_group)
+        if self._journal or self._moved:
             self.save()
 
     def save(self) -> None:
         """Write the model with its positions; the journal begins anew."""
-        loop = self._session.loop
-        ids = {"topic_ids": dict(sorted(self.topic_ids.items()))} if self.topic_ids else {}
-        self._session.save(kafka=positions_state(self.positions), **ids)
+        self._context.checkpoint()
         if self.sink is None:
             self._uncommitted_since = None
-            self._job.committed(loop.tally())
+            self._source.committed()
         self._journal = Journal()
-        self._placed = False
+        self._moved = False
         self._checkpointed = time.monotonic()
-        self._next_checkpoint = loop.counters.events + self._job.plan.checkpoint_every
 
-    def void(self) -> None:
+    def discard(self) -> None:
         """Forget what is not safe or not told: from now on, a partition given up takes nothing along."""
         self._journal = Journal()
-        self._untold = {}
+        self._for_group = {}
         self._uncommitted_since = None
 
     async def before_leaving(self) -> None:
@@ -190,15 +200,19 @@ class Ledger:
         if self.sink is not None:
             self.commit(checkpoint=True)
             return
-        if self._untold:
+        if self._for_group:
             # Whatever comes of it: from now on others may have them, and tell more.
-            untold, self._untold = self._untold, {}
+            ends, self._for_group = self._for_group, {}
             try:
-                await self.consumer.commit_async(self._tagged(untold))
+                await self.consumer.commit_async(self._tagged(ends))
             except errors.KafkaError as error:
-                _mind(error)
-        if self._journal or self._placed:
+                _raise_if_fenced(error)
+        if self._journal or self._moved:
             self.save()
+
+    def _note_time(self) -> None:
+        if self._uncommitted_since is None:
+            self._uncommitted_since = time.monotonic()
 
     def _confirm(self) -> None:
         """Commit what is committed: the answer tells whether another process has taken over.
@@ -214,16 +228,16 @@ class Ledger:
         self._confirmed = time.monotonic()
         try:
             self.consumer.commit(self._tagged(ends), timeout_ms=_COMMIT_MS)
-            self._untold = {}
+            self._for_group = {}
         except errors.KafkaError as error:
-            _mind(error)
+            _raise_if_fenced(error)
 
     def _tagged(self, ends: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetAndMetadata]:
-        tags = {tp.topic: Tag(self._job.instance, self.topic_ids.get(tp.topic)).text() for tp in ends}
+        tags = {tp.topic: Tag(self._source.instance, self.topic_ids.get(tp.topic)).text() for tp in ends}
         return {tp: OffsetAndMetadata(end, tags[tp.topic], -1) for tp, end in ends.items()}
 
 
-def _mind(error: errors.KafkaError) -> None:
+def _raise_if_fenced(error: errors.KafkaError) -> None:
     """Raise an error that says that others go on with the work; brokers may be away, though."""
     if isinstance(error, (errors.CommitFailedError, errors.FencedInstanceIdError)):
         raise error

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from kafka import TopicPartition, errors
 from kafka.structs import OffsetAndMetadata
 
-from streamkarma.runtime.ledger import Ledger
+from streamkarma.connectors.kafka.offsets import Offsets
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 class Group:
-    """A consumer, as far as a ledger asks it for anything."""
+    """A consumer, as far as Offsets asks it for anything."""
 
     def __init__(self) -> None:
         self.told: dict[TopicPartition, int] = {}
@@ -49,59 +49,58 @@ def saved() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def ledger(group: Group, saved: list[dict[str, Any]]) -> Ledger:
-    """A ledger that writes no file."""
-    loop = SimpleNamespace(counters=SimpleNamespace(events=0), tally=lambda: None)
-    session = SimpleNamespace(kept={}, save=lambda **kept: saved.append(kept), loop=loop)
-    plan = SimpleNamespace(checkpoint_every=100)
-    job: Any = SimpleNamespace(instance="i", path="m", plan=plan, committed=lambda tally: None)
-    made = Ledger(job, cast(Any, session))
+def offsets(group: Group, saved: list[dict[str, Any]]) -> Offsets:
+    """Offsets that are written to no file."""
+    context: Any = SimpleNamespace(checkpoint_due=True, last=0)
+    source: Any = SimpleNamespace(instance="i", committed=lambda: None)
+    made = Offsets(source, context)
+    context.checkpoint = lambda: saved.append(made.snapshot())
     made.consumer = group
     return made
 
 
-def test_what_is_in_the_file_when_a_partition_comes_is_told(group: Group, ledger: Ledger) -> None:
-    ledger.place(A, 3)
-    ledger.note(A, 3, 10)
-    ledger.place(B, 5)
+def test_what_is_in_the_file_when_a_partition_comes_is_told(group: Group, offsets: Offsets) -> None:
+    offsets.start_at(A, 3)
+    offsets.note(A, 3, 10)
+    offsets.start_at(B, 5)
     # The file is written for the sake of B, and A's events are in it, too.
-    ledger.settle(quiet=False)
-    assert (group.told, ledger.unsafe) == ({A: 10, B: 5}, False)
+    offsets.maybe_commit(quiet=False)
+    assert (group.told, offsets.unsafe) == ({A: 10, B: 5}, False)
 
 
 def test_where_a_partition_begins_is_written_also_if_that_has_to_wait_for_a_rebalance(
-    group: Group, ledger: Ledger, saved: list[dict[str, Any]]
+    group: Group, offsets: Offsets, saved: list[dict[str, Any]]
 ) -> None:
     group.trouble = errors.RebalanceInProgressError()
-    ledger.place(A, 3)
-    ledger.settle(quiet=True)
+    offsets.start_at(A, 3)
+    offsets.maybe_commit(quiet=True)
     assert saved == []
-    ledger.settle(quiet=True)
+    offsets.maybe_commit(quiet=True)
     assert saved == [{"kafka": {"t": {"0": 3}}}]
     # Once is enough.
-    ledger.place(A, 3)
-    ledger.settle(quiet=True)
+    offsets.start_at(A, 3)
+    offsets.maybe_commit(quiet=True)
     assert len(saved) == 1
 
 
-def test_what_the_brokers_did_not_hear_is_told_again(group: Group, ledger: Ledger) -> None:
-    ledger.note(A, 0, 10)
+def test_what_the_brokers_did_not_hear_is_told_again(group: Group, offsets: Offsets) -> None:
+    offsets.note(A, 0, 10)
     group.trouble = errors.KafkaTimeoutError()
-    ledger.commit(checkpoint=True)
-    assert (group.told, ledger.unsafe) == ({}, False)
-    ledger.commit(checkpoint=True)
+    offsets.commit(checkpoint=True)
+    assert (group.told, offsets.unsafe) == ({}, False)
+    offsets.commit(checkpoint=True)
     assert group.told == {A: 10}
 
 
 @pytest.mark.parametrize("trouble", [None, errors.KafkaTimeoutError()])
 def test_partitions_that_have_left_are_told_of_no_more(
-    group: Group, ledger: Ledger, trouble: errors.KafkaError | None
+    group: Group, offsets: Offsets, trouble: errors.KafkaError | None
 ) -> None:
-    ledger.note(A, 0, 10)
+    offsets.note(A, 0, 10)
     group.trouble = trouble
-    asyncio.run(ledger.before_leaving())
+    asyncio.run(offsets.before_leaving())
     assert group.told == ({} if trouble else {A: 10})
     group.told = {A: 99}  # whoever has it now
-    ledger.note(B, 0, 4)
-    ledger.commit(checkpoint=True)
+    offsets.note(B, 0, 4)
+    offsets.commit(checkpoint=True)
     assert group.told == {A: 99, B: 4}

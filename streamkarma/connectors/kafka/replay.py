@@ -2,98 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from typing import TYPE_CHECKING
 
 from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.consumer.fetcher import ConsumerRecord
 
-from streamkarma.broker.connection import SetbackError
+from streamkarma.connectors.base import Context
+from streamkarma.connectors.kafka._private import TopicConsumer
+from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING
+from streamkarma.connectors.kafka.errors import RetriableKafkaError
+from streamkarma.connectors.kafka.journal import Stretch, stretches
+from streamkarma.connectors.kafka.offsets import Offsets
+from streamkarma.connectors.kafka.start_offsets import id_changed, say_lost
 from streamkarma.errors import RunError
-from streamkarma.runtime.job import Job
-from streamkarma.runtime.journal import Stretch, stretches
-from streamkarma.runtime.ledger import Ledger
-from streamkarma.runtime.placing import id_changed, say_lost
-from streamkarma.sources.kafka import LEAVE_MS, READING, TopicConsumer
+
+if TYPE_CHECKING:
+    from streamkarma.connectors.kafka.source import TopicSource
+
+Replayed = Iterator[tuple[TopicPartition, list[ConsumerRecord]]]
 
 #: How long one poll waits; in between signals are heeded.
 _POLL_MS = 200
 
 
-def catch_up(job: Job, ledger: Ledger, journal_home: tuple[str, TopicPartition],
-             feed: Callable[[TopicPartition, list[ConsumerRecord]], None]) -> None:  # fmt: skip
-    """Learn again, silently, what was answered and is not in the model file.
+def replay(source: TopicSource, context: Context, offsets: Offsets,
+           journal_home: tuple[str, TopicPartition]) -> Replayed:  # fmt: skip
+    """Yield what was answered and is not in the model file, and have that written when it is learned.
 
     Parameters
     ----------
-    job, ledger
-        What is worked on, and how far it has got; brought up to what was answered, and saved.
+    source, context
+        What is read, and the run.
+    offsets
+        How far the model has got; brought up to what was answered.
     journal_home
         Group and partition whose offset carries the journal.
-    feed
-        Takes the records.
 
     Raises
     ------
     RunError
         If somebody else has written to the group of the journal.
-    SetbackError
+    RetriableKafkaError
         If a topic is not there just now.
+    InterruptedError
+        If the user wants to stop.
     """
     group, journal_place = journal_home
     with ExitStack() as stack:
-        reader, member = _reader(job, group, stack), _reader(job, job.at.group, stack)
+        reader, member = _reader(source, group, stack), _reader(source, source.at.group, stack)
         written = reader.committed(journal_place, metadata=True)
-        committed = {tp: member.committed(tp, metadata=True) for tp in ledger.positions}
+        committed = {tp: member.committed(tp, metadata=True) for tp in offsets.positions}
         mine = {
             tp: int(each.offset)
             for tp, each in committed.items()
-            if each is not None and ledger.is_mine(tp.topic, each)
+            if each is not None and offsets.is_mine(tp.topic, each)
         }
         try:
-            todo, ordered = owed(ledger.positions, written.metadata if written else "", mine)
+            todo, ordered = owed(offsets.positions, written.metadata if written else "", mine)
         except ValueError as error:
             raise RunError(f"the group {group} was written to by somebody else: {error}") from error
-        todo = _still_there(todo, reader, job, ledger)
+        todo = _still_there(todo, reader, source, offsets)
         if not todo:
             return
         if not ordered:
             records = sum(end - begin for _, begin, end in todo)
-            job.say(
-                f"{job.path} is older than the predictions that were sent: {records} records are "
+            source.say(
+                f"{context.model_path} is older than the predictions that were sent: {records} records are "
                 "learned again, not in the order in which they were learned first"
             )
-        replay(reader, todo, feed, partial(say_lost, job), job.stopped)
-    ledger.positions |= {stretch.partition: stretch.end for stretch in todo}
-    ledger.save()
+        yield from read_stretches(reader, todo, partial(say_lost, source), source.stopped)
+    offsets.positions |= {stretch.partition: stretch.end for stretch in todo}
+    offsets.save()
 
 
-def _reader(job: Job, group: str, stack: ExitStack) -> TopicConsumer:
+def _reader(source: TopicSource, group: str, stack: ExitStack) -> TopicConsumer:
     """A consumer with the offsets of a group, which it does not join."""
-    settings = {**job.settings.consumer(), **READING}
+    settings = {**source.settings.consumer(), **READING}
     settings.pop("group_instance_id", None)
-    reader = job.connect(TopicConsumer, **settings, group_id=group)
+    reader = source.connect(TopicConsumer, **settings, group_id=group)
     stack.callback(reader.close, autocommit=False, timeout_ms=LEAVE_MS)
     return reader
 
 
-def _still_there(todo: list[Stretch], reader: TopicConsumer, job: Job, ledger: Ledger) -> list[Stretch]:
+def _still_there(
+    todo: list[Stretch], reader: TopicConsumer, source: TopicSource, offsets: Offsets
+) -> list[Stretch]:
     """What can be learned again: the records of a topic that was deleted have gone with it."""
     there = reader.topics() if todo else set()
     for topic in sorted({stretch.partition.topic for stretch in todo}):
-        if topic not in there and (job.topics.pattern is None or not there):
-            raise SetbackError(f"there is no topic {topic}")
-        if topic in there and not ledger.is_another(topic, reader.topic_id(topic)):
+        if topic not in there and (source.topics.pattern is None or not there):
+            raise RetriableKafkaError(f"there is no topic {topic}")
+        if topic in there and not offsets.is_another(topic, reader.topic_id(topic)):
             continue
         lost = [stretch for stretch in todo if stretch.partition.topic == topic]
         todo = [stretch for stretch in todo if stretch not in lost]
         for (_, number), begin, end in lost:
             name = f"{topic}/{number}"
-            job.lost[name] = job.lost.get(name, 0) + end - begin
+            source.lost[name] = source.lost.get(name, 0) + end - begin
         what = id_changed(topic) if topic in there else f"topic {topic} is gone"
-        job.say(f"{what}: {sum(end - begin for _, begin, end in lost)} records that were answered, and are "
-                "not in the model, cannot be learned again")  # fmt: skip
+        records = sum(end - begin for _, begin, end in lost)
+        source.say(
+            f"{what}: {records} records that were answered, and are not in the model, cannot be learned again"
+        )
     return todo
 
 
@@ -131,14 +144,13 @@ def owed(
     return [*late, *runs], not late
 
 
-def replay(
+def read_stretches(
     reader: KafkaConsumer,
     todo: Sequence[Stretch],
-    feed: Callable[[TopicPartition, list[ConsumerRecord]], None],
     lost: Callable[[TopicPartition, int, int], None],
     stopped: Callable[[], bool],
-) -> None:
-    """Read stretches in their order.
+) -> Replayed:
+    """Yield the records of stretches in their order.
 
     Parameters
     ----------
@@ -146,8 +158,6 @@ def replay(
         A consumer that has joined no group.
     todo
         What to read.
-    feed
-        Takes the records.
     lost
         Told of offsets, from one up to another, that the topic no longer has.
     stopped
@@ -184,6 +194,6 @@ def replay(
             records = [record for record in kept[partition] if record.offset < end]
             kept[partition] = kept[partition][len(records) :]
             if records:
-                feed(partition, records)
+                yield partition, records
             if kept[partition]:
                 break

@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from streamkarma.connectors.jsonlines.inputs import READ_SIZE, Input
 from streamkarma.errors import ModelFileError, RunError
-from streamkarma.sources.inputs import READ_SIZE, Input
 
 Text = bytes | memoryview
 

@@ -1,4 +1,4 @@
-"""Connecting to Kafka's brokers, and what their errors mean to a user."""
+"""Connecting to Kafka's brokers, and what their log says when that fails."""
 
 from __future__ import annotations
 
@@ -10,25 +10,9 @@ from typing import TypeVar
 
 from kafka import errors
 
-from streamkarma.broker.settings import Settings
-from streamkarma.errors import FencedError, RunError
-
-#: Errors after which somebody else does this process's work.
-_FENCED = (errors.ProducerFencedError, errors.FencedInstanceIdError, errors.InvalidProducerEpochError)
-#: Errors that come again however often one tries.
-_HOPELESS = (
-    errors.CorruptRecordError,
-    errors.IncompatibleBrokerVersion,
-    errors.InvalidGroupIdError,
-    errors.InvalidTopicError,
-    errors.InvalidSessionTimeoutError,
-    errors.InconsistentGroupProtocolError,
-    errors.InvalidTransactionTimeoutError,
-    errors.KafkaConfigurationError,
-    errors.SaslAuthenticationFailedError,
-    errors.UnsupportedCodecError,
-    errors.UnsupportedVersionError,
-)
+from streamkarma.connectors.kafka.errors import reason_of
+from streamkarma.connectors.kafka.settings import Settings
+from streamkarma.errors import RunError
 
 Client = TypeVar("Client")
 
@@ -39,23 +23,27 @@ _CLOSED_OFTEN = 2
 _CREDENTIALS = "user, password, sasl_mechanism and certificates"
 
 
-class Trouble(logging.Handler):
-    """Keeps what kafka-python complains about, so that one line of it can be shown.
+class LogCapture(logging.Handler):
+    """Keeps the last warning of kafka-python about a connection, so that one line of it can be shown.
 
     Its log is silenced otherwise: it repeats every failed attempt in several lines.
     """
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self._log = logging.getLogger("kafka")
-        self._before = self._log.propagate
-        #: The last complaint about a connection, and when; None while there was none.
+        #: The last warning about a connection, and when; None while there was none.
         self.connection: str | None = None
         self.at = 0.0
         #: Whether a broker said that who connects is not who they claim to be.
         self.refused = False
         #: How often in a row a broker that had told its version closed the connection without a word.
         self.closed = 0
+
+    def install(self) -> None:
+        """Take the log over, for the rest of the process: some of the clients' threads outlive them."""
+        log = logging.getLogger("kafka")
+        log.addHandler(self)
+        log.propagate = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take a line of the log."""
@@ -84,15 +72,6 @@ class Trouble(logging.Handler):
             told = "socket disconnected" in text and "broker_version=unknown" not in text
             self.closed = self.closed + 1 if told else 0
 
-    def __enter__(self) -> Trouble:
-        self._log.addHandler(self)
-        self._log.propagate = False
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._log.removeHandler(self)
-        self._log.propagate = self._before
-
 
 def _plain(line: str) -> str:
     """The reason in a line of kafka-python's log, without the names of its classes."""
@@ -100,7 +79,7 @@ def _plain(line: str) -> str:
     return reason.partition(" failed: ")[2] or reason.removeprefix("Connection lost: ")
 
 
-def connect(make: Callable[[int], Client], settings: Settings, trouble: Trouble, patience: float,
+def connect(make: Callable[[int], Client], settings: Settings, log: LogCapture, patience: float,
             say: Callable[[str], None], stopped: Callable[[], bool]) -> Client:  # fmt: skip
     """Make a client, trying again with growing pauses while the brokers do not answer.
 
@@ -108,8 +87,8 @@ def connect(make: Callable[[int], Client], settings: Settings, trouble: Trouble,
     ----------
     make
         Makes the client within so many milliseconds, or raises KafkaTimeoutError.
-    settings, trouble
-        Whom it connects to, and what was complained about.
+    settings, log
+        Whom it connects to, and what kafka-python logged.
     patience
         Seconds after which to give up.
     say
@@ -126,7 +105,7 @@ def connect(make: Callable[[int], Client], settings: Settings, trouble: Trouble,
     """
     where = ", ".join(settings.brokers)
     deadline, attempt, said = time.monotonic() + patience, _FIRST_SECONDS, False
-    trouble.closed = 0
+    log.closed = 0
     while True:
         left = max(deadline - time.monotonic(), 0.1)
         try:
@@ -135,15 +114,15 @@ def connect(make: Callable[[int], Client], settings: Settings, trouble: Trouble,
             # A file for TLS that is not there, settings that contradict each other.
             raise RunError(f"cannot connect to {where}: {error}") from error
         except errors.KafkaError as error:
-            reason = trouble.connection or reason_of(error)
-        if trouble.refused:
+            reason = log.connection or reason_of(error)
+        if log.refused:
             raise RunError(f"{where} refused to let us in: {reason}; check {_CREDENTIALS}")
         # A broker answers a wrong password and hangs up at once; kafka-python may see only the latter.
         # Once they were there, they may as well be about to stop.
-        if trouble.closed >= _CLOSED_OFTEN and settings.has_login and patience < float("inf"):
+        if log.closed >= _CLOSED_OFTEN and settings.has_login and patience < float("inf"):
             raise RunError(f"{where} refused to let us in: hung up at the login; check {_CREDENTIALS}")
         if time.monotonic() + attempt / 2 > deadline:
-            if trouble.closed >= _CLOSED_OFTEN:
+            if log.closed >= _CLOSED_OFTEN:
                 reason += "; if they ask for a password or TLS, set -X security_protocol"
             raise RunError(f"no broker at {where} within {patience:g} s: {reason}")
         if not said:
@@ -155,31 +134,3 @@ def connect(make: Callable[[int], Client], settings: Settings, trouble: Trouble,
                 raise InterruptedError
             time.sleep(0.05)
         attempt = min(2 * attempt, _LONGEST_SECONDS)
-
-
-class SetbackError(Exception):
-    """What was done since the last commit is void; begin again from there."""
-
-
-def understood(error: errors.KafkaError) -> RunError | SetbackError:
-    """What an error of Kafka's means for a run: its end, or a new beginning."""
-    reason = reason_of(error)
-    if isinstance(error, _FENCED):
-        return FencedError(
-            "another process has taken over this model, or this place in the group; nothing was written "
-            f"since ({reason}). Processes of one group need models, or group_instance_ids, of their own"
-        )
-    if isinstance(error, errors.AuthorizationError):
-        return RunError(f"the brokers do not allow it: {reason}")
-    if isinstance(error, errors.OffsetMetadataTooLargeError):
-        return RunError("the brokers' offset.metadata.max.bytes is too small; 4096, Kafka's default, will do")
-    if isinstance(error, _HOPELESS):
-        return RunError(f"the brokers or the topic cannot be worked with: {reason}")
-    return SetbackError(reason)
-
-
-def reason_of(error: BaseException) -> str:
-    """What a Kafka error says, in one line and without its number."""
-    text = " ".join(str(error).split())
-    name = type(error).__name__
-    return text.partition(f"{name}: ")[2] or text.replace(f"{name}:", "").strip() or name

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.connectors.jsonlines.inputs import READ_SIZE
+from streamkarma.connectors.jsonlines.position import START, Position
+from streamkarma.connectors.records import Records, count_lines
 from streamkarma.parameters import RUNNING
-from streamkarma.sources.inputs import READ_SIZE
-from streamkarma.sources.position import START, Position
-from streamkarma.sources.records import Records, count_lines
 
 #: Most lines in a row, so that with short ones, too, a checkpoint or a signal is never far.
 BLOCK = 8192

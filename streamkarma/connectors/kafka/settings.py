@@ -12,7 +12,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from streamkarma.broker.security import check_security, has_login
+from streamkarma.connectors.kafka.security import check_security, has_login
 from streamkarma.errors import UsageError
 
 #: An environment variable of this prefix sets the Kafka setting of the same name, in capitals:

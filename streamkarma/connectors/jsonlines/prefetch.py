@@ -22,7 +22,7 @@ _PATIENCE_SECONDS = 0.2
 _WAKE_SECONDS = 0.1
 
 
-class Ahead(Generic[Item]):
+class Prefetch(Generic[Item]):
     """Items of an iterator that runs in a thread of its own, in order.
 
     Parameters
@@ -36,7 +36,7 @@ class Ahead(Generic[Item]):
 
     Examples
     --------
-    >>> ahead = Ahead(iter([1, 2]), stopped=lambda: False)
+    >>> ahead = Prefetch(iter([1, 2]), stopped=lambda: False)
     >>> ahead.next(), ahead.next(), ahead.next()
     (1, 2, None)
     >>> ahead.close()

@@ -4,61 +4,39 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from kafka import KafkaProducer, TopicPartition
+from kafka import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
-from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
-from streamkarma.sinks.rows import Rows
+from streamkarma.connectors.base import DeadLetter
+from streamkarma.connectors.kafka._private import OVERHEAD, BulkProducer
+from streamkarma.connectors.kafka.settings import Settings
+from streamkarma.connectors.rows import Rows
 
 #: As much of a dead letter as is sent where the whole does not fit.
 SHOWN_BYTES = 1000
-#: Room for what a batch adds to a record, below the broker's own limit (message.max.bytes).
-_OVERHEAD = 10_000
 
 
-class BulkProducer(KafkaProducer):  # type: ignore[misc]  # kafka-python has no types
-    """A KafkaProducer that takes many records at once, in a third of the time.
+#: How long a broker may take to answer, and how much longer what is sent to it may be on its way.
+#: When a broker is killed, kafka-python may lose sight of a batch until it is overdue, by default
+#: after 120 s. Giving up sooner is safe, for a transaction that fails is aborted and done again.
+_REQUEST_MS, _DELIVERY_MARGIN_MS = 8000, 2000
+_LINGER_MS = 5
 
-    It does what ``send`` does, but once for all of them where it is the same for all, and makes
-    no future for each: in a transaction they succeed or fail together. For that it uses what
-    the class keeps to itself, which is why kafka-python's next minor version has to be looked
-    at before it is allowed.
-    """
 
-    def send_many(self, topic: str, values: Sequence[bytes], keys: Sequence[bytes | None]) -> None:
-        """Send records to a topic within a transaction; those without a key to one partition."""
-        if not values:
-            return
-        self.partitions_for(topic)
-        longest = max(map(len, values)) + max((len(key) for key in keys if key is not None), default=0)
-        self._ensure_valid_record_size(longest + _OVERHEAD)
-        any_partition = self._partition(topic, None, None, None, None, None)
-        shares: dict[int, list[tuple[bytes | None, bytes]]] = {}
-        for key, value in zip(keys, values, strict=True):
-            number = any_partition if key is None else self._partition(topic, None, key, value, key, value)
-            shares.setdefault(number, []).append((key, value))
-        for number, share in shares.items():
-            partition = TopicPartition(topic, number)
-            self._transaction_manager.maybe_add_partition_to_transaction(partition)
-            self._append_all(partition, share)
-        self._sender.wakeup()
-
-    def _append_all(self, partition: TopicPartition, share: list[tuple[bytes | None, bytes]]) -> None:
-        """Append records to the batch that is being filled, and begin others as they are needed."""
-        accumulator = self._accumulator
-        now = int(1000 * time.time())
-        rest = iter(share)
-        waiting = next(rest, None)
-        while waiting is not None:
-            accumulator.append(partition, now, *waiting, [])
-            waiting = next(rest, None)
-            with accumulator._tp_lock(partition):
-                filling = accumulator._batches[partition]
-                # What was begun just now may be on its way already.
-                append = filling[-1].records.append if filling else None
-                while waiting is not None and append is not None and append(now, *waiting, []) is not None:
-                    waiting = next(rest, None)
+def producer_settings(settings: Settings) -> dict[str, Any]:
+    """Arguments for a producer of many small transactions, unless the user has set others."""
+    request_ms = settings.get("request_timeout_ms") or _REQUEST_MS
+    linger_ms = settings.get("linger_ms") or _LINGER_MS
+    return settings.producer(
+        linger_ms=linger_ms,
+        batch_size=256 << 10,
+        max_block_ms=20_000,
+        request_timeout_ms=request_ms,
+        # kafka-python asks for at least the sum of the two.
+        delivery_timeout_ms=request_ms + linger_ms + _DELIVERY_MARGIN_MS,
+    )
 
 
 class TopicSink:
@@ -92,22 +70,23 @@ class TopicSink:
         #: Dead letters are cut to SHOWN_BYTES, as a broker has refused them whole.
         self.cut = False
 
-    def predictions(self, rows: Rows, at: Sequence[int]) -> None:
+    def write_predictions(self, rows: Rows, at: Sequence[int]) -> None:
         """Send rows, each under the key of the record it answers."""
         self._begin()
         records = self.records
         keys = [records[i].key for i in at]
         self._producer.send_many(str(self._output_topic), rows.lines(), keys)
 
-    def dead_letter(self, record: ConsumerRecord, reason: str) -> None:
-        """Send a record that was set aside as it was, with the place and the reason as further headers."""
+    def write_dead_letter(self, letter: DeadLetter) -> None:
+        """Send a rejected record as it was, with the place and the reason as further headers."""
         self._begin()
+        record = self.records[letter.at]
         # kafka-python reads headers without a value, but cannot write them.
         value, headers = record.value, [(name, each or b"") for name, each in record.headers]
         place = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
-        own = [(name, text.encode()) for name, text in {**place, "reason": reason}.items()]
+        own = [(name, text.encode()) for name, text in {**place, "reason": letter.error}.items()]
         carried = sum(len(name.encode()) + len(each) for name, each in headers)
-        most = self._producer.config["max_request_size"] - _OVERHEAD - len(record.key or b"")
+        most = self._producer.config["max_request_size"] - OVERHEAD - len(record.key or b"")
         if value is not None and len(value) + carried > (SHOWN_BYTES if self.cut else most):
             kept = value[:SHOWN_BYTES]
             cut = f"{len(kept)} of {len(value)} bytes"
@@ -134,6 +113,16 @@ class TopicSink:
         if self._opened is not None:
             self._producer.abort_transaction()
             self._opened = None
+
+    @property
+    def takes_predictions(self) -> bool:
+        """Whether there is a topic for them."""
+        return self._output_topic is not None
+
+    @property
+    def takes_dead_letters(self) -> bool:
+        """Whether there is a topic for them."""
+        return self._dead_letter_topic is not None
 
     @property
     def overdue(self) -> bool:

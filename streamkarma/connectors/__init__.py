@@ -1,0 +1,1 @@
+"""Where events come from and predictions go: a folder for each system, behind the interface of ``base``."""

@@ -1,0 +1,1 @@
+"""JSON lines: files, packed or not, and pipes."""

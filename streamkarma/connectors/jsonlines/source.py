@@ -1,0 +1,141 @@
+"""JSON lines as a source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from streamkarma.connectors.base import Block, Context, Position, Reader, Source
+from streamkarma.connectors.jsonlines.inputs import Input, check_there
+from streamkarma.connectors.jsonlines.lines import BLOCK, MAX_RECORD_BYTES, Lines, read_lines
+from streamkarma.connectors.jsonlines.position import START, position_from, skip
+from streamkarma.connectors.jsonlines.prefetch import Prefetch
+from streamkarma.connectors.records import Records
+from streamkarma.errors import OutputError, RunError, UsageError
+
+
+class JsonLinesSource(Source):
+    """A file, packed or not, or standard input.
+
+    Parameters
+    ----------
+    path
+        A path, or ``-``.
+    resume
+        Whether this is the input that the model has taken a part of, to be resumed behind it.
+    max_record_bytes
+        Longest line.
+    prefetch
+        Whether to read in a thread of its own.
+
+    Raises
+    ------
+    RunError
+        If it is not there, or cannot be read.
+    """
+
+    def __init__(
+        self,
+        path: str = "-",
+        *,
+        resume: bool = False,
+        max_record_bytes: int = MAX_RECORD_BYTES,
+        prefetch: bool = False,
+    ) -> None:
+        check_there(path)
+        self.path: str = path
+        self.rewinds = resume
+        self.max_record_bytes = max_record_bytes
+        self.prefetch = prefetch
+
+    @contextmanager
+    def open(self, context: Context, failures: int) -> Iterator[Reader]:
+        """Open the file."""
+        with ExitStack() as stack:
+            reader = LineReader(self, stack.enter_context(Input(self.path)), context, stack)
+            try:
+                yield reader
+            except OutputError:
+                raise
+            except RunError:
+                reader.keep()
+                raise
+
+
+class LineReader(Reader):
+    """Reads the lines of an open input.
+
+    Parameters
+    ----------
+    source
+        How to read.
+    file
+        The input, at its beginning.
+    context
+        The run.
+    stack
+        Ends the thread that reads.
+    """
+
+    def __init__(self, source: JsonLinesSource, file: Input, context: Context, stack: ExitStack) -> None:
+        self._source, self._file, self._context, self._stack = source, file, context, stack
+        self._position = START
+        self._first = 1
+        self._begun = False
+
+    def resume(self, kept: Position | None) -> None:
+        """Begin behind what was taken, if this is to be resumed; a pipe always goes on."""
+        if kept is None:
+            return
+        file, model = self._file, self._context.model_path
+        taken = position_from(kept.get("input"), model)
+        if self._source.rewinds:
+            if taken is None:
+                raise UsageError(f"{model} does not say how much of an input it has taken; leave out "
+                                 "--resume-input to learn all of this one")  # fmt: skip
+            self._position = skip(file, self._context.interruptible(file.read), taken, model)
+            self._first = self._position.lines + 1
+        elif taken is not None and not file.is_file:
+            self._position = taken
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the lines to the end of the input."""
+        context, prefetch = self._context, self._source.prefetch
+        self._begun = True
+        read = self._file.read if prefetch else context.interruptible(self._file.read, self._file.waits_for)
+        lines = read_lines(
+            read, self._source.max_record_bytes, min(BLOCK, context.interval), self._position, self._first
+        )
+        if not prefetch:
+            for each in lines:
+                yield self._block(each, each.records())
+            return
+        ahead = Prefetch(((each, each.records()) for each in lines), context.stopped)
+        self._stack.callback(ahead.close)
+        while (item := ahead.next()) is not None:
+            yield self._block(*item)
+
+    def maybe_commit(self) -> None:
+        """Write the model if it is time to."""
+        if self._context.checkpoint_due:
+            self.commit()
+
+    def commit(self) -> None:
+        """Write the model."""
+        self._context.checkpoint()
+
+    def keep(self) -> None:
+        """Keep what was learned before something went wrong."""
+        if self._begun:
+            self.commit()
+
+    def snapshot(self) -> Position:
+        """How much of the input was learned."""
+        return {"input": self._position._asdict()}
+
+    def _block(self, lines: Lines, records: Records) -> Block:
+        def learned(count: int) -> None:
+            self._position = lines.position(count)
+
+        # Where a line was cut, only the end of the block is known in bytes of the input.
+        return Block(records, learned, divisible=not lines.overlong)

@@ -1,0 +1,1 @@
+"""Kafka: all that knows of brokers, topics and offsets."""

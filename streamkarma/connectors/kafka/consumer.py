@@ -1,0 +1,70 @@
+"""How topics are read, and which partitions are this process's."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from kafka import AsyncConsumerRebalanceListener, KafkaConsumer, TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
+
+Polled = dict[TopicPartition, list[ConsumerRecord]]
+
+#: Whose order of records can be relied on: committed ones only; and nothing moves by itself.
+READING = {"isolation_level": "read_committed", "enable_auto_commit": False, "auto_offset_reset": "none"}
+#: How long leaving the group may take, once everything is safe.
+LEAVE_MS = 3000
+
+
+class Assignment(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # kafka-python has no types
+    """Follows which partitions are this process's.
+
+    Its methods are called on the consumer's own thread while the main thread waits in
+    ``poll``, so nothing else happens meanwhile.
+
+    Parameters
+    ----------
+    consumer
+        Whose partitions they are.
+    before_leaving
+        Called before partitions are given up: the moment to write down what was learned.
+
+    Attributes
+    ----------
+    unpositioned
+        Partitions that are paused until their start offset is known.
+    lost
+        Whether partitions were taken away without a chance to write anything down.
+    failure
+        What ``before_leaving`` raised.
+    """
+
+    def __init__(self, consumer: KafkaConsumer, before_leaving: Callable[[], Awaitable[None]]) -> None:
+        self._consumer = consumer
+        self._before_leaving = before_leaving
+        self.unpositioned: set[TopicPartition] = set()
+        self.lost = False
+        self.failure: BaseException | None = None
+
+    async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        """Partitions are to be given up."""
+        if not revoked:
+            return
+        try:
+            await self._before_leaving()
+        except BaseException as error:
+            self.failure = error
+            raise
+        finally:
+            self.unpositioned -= revoked
+
+    async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        """Partitions have come; where they begin is asked for when ``poll`` has returned."""
+        for partition in assigned:
+            self._consumer.seek(partition, 0)
+            self._consumer.pause(partition)
+        self.unpositioned |= assigned
+
+    async def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
+        """The group has gone on without this process."""
+        self.lost = bool(lost)
+        self.unpositioned -= lost

@@ -1,0 +1,53 @@
+"""What Kafka's errors mean for a run."""
+
+from __future__ import annotations
+
+from kafka import errors
+
+from streamkarma.connectors.base import RetriableError
+from streamkarma.errors import FencedError, RunError
+
+#: Errors after which somebody else does this process's work.
+_FENCED = (errors.ProducerFencedError, errors.FencedInstanceIdError, errors.InvalidProducerEpochError)
+#: Errors that come again however often one tries.
+_FATAL = (
+    errors.CorruptRecordError,
+    errors.IncompatibleBrokerVersion,
+    errors.InvalidGroupIdError,
+    errors.InvalidTopicError,
+    errors.InvalidSessionTimeoutError,
+    errors.InconsistentGroupProtocolError,
+    errors.InvalidTransactionTimeoutError,
+    errors.KafkaConfigurationError,
+    errors.SaslAuthenticationFailedError,
+    errors.UnsupportedCodecError,
+    errors.UnsupportedVersionError,
+)
+
+
+class RetriableKafkaError(RetriableError):
+    """A broker, a topic or the group is not what it was; what it was is resumed from the last commit."""
+
+
+def translate_error(error: errors.KafkaError) -> RunError | RetriableKafkaError:
+    """What an error of Kafka's means for a run: its end, or another attempt."""
+    reason = reason_of(error)
+    if isinstance(error, _FENCED):
+        return FencedError(
+            "another process has taken over this model, or this place in the group; nothing was written "
+            f"since ({reason}). Processes of one group need models, or group_instance_ids, of their own"
+        )
+    if isinstance(error, errors.AuthorizationError):
+        return RunError(f"the brokers do not allow it: {reason}")
+    if isinstance(error, errors.OffsetMetadataTooLargeError):
+        return RunError("the brokers' offset.metadata.max.bytes is too small; 4096, Kafka's default, will do")
+    if isinstance(error, _FATAL):
+        return RunError(f"the brokers or the topic cannot be worked with: {reason}")
+    return RetriableKafkaError(reason)
+
+
+def reason_of(error: BaseException) -> str:
+    """What a Kafka error says, in one line and without its number."""
+    text = " ".join(str(error).split())
+    name = type(error).__name__
+    return text.partition(f"{name}: ")[2] or text.replace(f"{name}:", "").strip() or name

@@ -1,0 +1,298 @@
+"""A member of the consumer group: reads, answers and commits until the end, or the next failure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kafka import KafkaAdminClient, TopicPartition, errors
+from kafka.admin import MemberToRemove
+from kafka.consumer.fetcher import ConsumerRecord
+from kafka.structs import MemberState
+
+from streamkarma.connectors.base import Block, Context, Position, Reader
+from streamkarma.connectors.kafka._private import BulkProducer, TopicConsumer
+from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING, Assignment, Polled
+from streamkarma.connectors.kafka.errors import RetriableKafkaError, translate_error
+from streamkarma.connectors.kafka.journal import sibling
+from streamkarma.connectors.kafka.offsets import QUIET_SECONDS, Offsets
+from streamkarma.connectors.kafka.records import records_of
+from streamkarma.connectors.kafka.replay import replay
+from streamkarma.connectors.kafka.sink import TopicSink, producer_settings
+from streamkarma.connectors.kafka.start_offsets import start
+from streamkarma.connectors.records import Records
+from streamkarma.errors import FencedError, RunError
+
+if TYPE_CHECKING:
+    from streamkarma.connectors.kafka.source import TopicSource
+
+#: A poll without records returns after so long, and a signal waits for no longer; and while
+#: partitions are still to come, which are positioned after a poll.
+_POLL_SECONDS, _JOINING_SECONDS = 0.25, 0.05
+#: A process that has had no partitions for so long will not get any: there are enough others.
+_IDLE_SECONDS = 5.0
+#: Records of one poll, and as many of them as are learned before signals are heeded again. What
+#: a poll costs beside its records shows in the throughput.
+_POLL_RECORDS, _PART = 5000, 2000
+
+
+class TopicReader(Reader):
+    """Reads topics as a member of the group, and commits.
+
+    Parameters
+    ----------
+    source
+        What to read, and what was done of it by readers before.
+    context
+        The run.
+    """
+
+    def __init__(self, source: TopicSource, context: Context) -> None:
+        self._source = source
+        self._context = context
+        self._offsets = Offsets(source, context)
+        self._topic_sink: TopicSink | None = None
+        self._stack = ExitStack()
+        self._consumer: TopicConsumer
+        self._assignment: Assignment
+        self._idle_since: float | None = None
+        #: Whether the last poll gave nothing.
+        self._is_quiet = True
+
+    @contextmanager
+    def working(self, cut_dead_letters: bool) -> Iterator[None]:
+        """Be ready to send within the block; what is not committed at its end does not count."""
+        try:
+            with self._stack:
+                if self._source.writes:
+                    self._open_sink(cut_dead_letters)
+                yield
+            self._resign()
+        except errors.KafkaError as error:
+            raise self._translate(error) from error
+        except FencedError:
+            raise
+        except RunError:
+            if self._topic_sink is not None:
+                with suppress(errors.KafkaError):
+                    self._topic_sink.abort()
+            raise
+        finally:
+            self._offsets.discard()
+
+    def resume(self, kept: Position | None) -> None:
+        """Take the model's offsets."""
+        self._offsets.resume(kept or {})
+        self._source.resumed(self._offsets.positions)
+
+    def replay(self) -> Iterator[Block]:
+        """Yield what was answered, and is not in the model file."""
+        if not self._source.writes:
+            return
+        journal_home = self._journal_home()
+        for partition, records in replay(self._source, self._context, self._offsets, journal_home):
+            filled = [record for record in records if record.value is not None]
+            if filled:
+                before = self._context.events
+                yield Block(self._records_of(partition, filled), lambda count: None, divisible=False)
+                self._source.replayed += self._context.events - before
+
+    def blocks(self) -> Iterator[Block | None]:
+        """Yield the stream itself."""
+        self._join()
+        watch = self._source.watch()
+        while not self._reached_end():
+            polled = self._poll()
+            for partition, records in polled.items():
+                yield from self._parts(partition, records)
+            watch(bool(polled))
+            if self._assignment.unpositioned:
+                unpositioned, self._assignment.unpositioned = self._assignment.unpositioned, set()
+                start(unpositioned, self._offsets, self._source)
+            self._is_quiet = not polled
+            yield None
+
+    def maybe_commit(self) -> None:
+        """Commit, and have the model written, if it is time to."""
+        self._offsets.maybe_commit(self._is_quiet)
+
+    def commit(self) -> None:
+        """Commit all that was learned; partitions that change hands first are waited for."""
+        while True:
+            try:
+                self._offsets.commit(checkpoint=True)
+                return
+            except errors.RebalanceInProgressError:
+                self._consumer.pause(*self._consumer.assignment())
+                self._poll()
+
+    def snapshot(self) -> Position:
+        """Offsets, and the ids of their topics."""
+        return self._offsets.snapshot()
+
+    def _translate(self, error: errors.KafkaError) -> Exception:
+        """What an error means; a transaction that took too long is void, but nobody else's."""
+        sink = self._topic_sink
+        timed_out = isinstance(error, errors.ProducerFencedError) and sink is not None and sink.overdue
+        return RetriableKafkaError("a transaction took too long") if timed_out else translate_error(error)
+
+    def _open_sink(self, cut_dead_letters: bool) -> None:
+        """Get ready to send; from here on an older process of the same instance is fenced."""
+        source, at = self._source, self._source.at
+        producer = source.connect(
+            BulkProducer,
+            **producer_settings(source.settings),
+            transactional_id=f"streamkarma.{at.group}.{source.instance}",
+        )
+        self._stack.callback(producer.close, timeout=0)
+        producer.init_transactions()
+        sink = TopicSink(producer, at.output_topic, at.dead_letter_topic, *self._journal_home())
+        sink.cut = cut_dead_letters
+        self.sink = self._topic_sink = self._offsets.sink = sink
+
+    def _journal_home(self) -> tuple[str, TopicPartition]:
+        """Group and partition whose offset carries the journal.
+
+        It is a group of its own, for the offsets of the group itself change hands when
+        partitions do, and what one process has learned is not for another to overwrite.
+        """
+        at = self._source.at
+        topic = at.output_topic or str(at.dead_letter_topic)
+        return sibling(at.group, self._source.instance), TopicPartition(topic, 0)
+
+    def _join(self) -> None:
+        """Become a member of the group."""
+        source = self._source
+        static = source.instance if source.keeps_model else None
+        reading = source.settings.consumer(
+            allow_auto_create_topics=False, group_instance_id=static, max_poll_records=_POLL_RECORDS
+        )
+        self._consumer = source.connect(TopicConsumer, **{**reading, **READING}, group_id=source.at.group)
+        self._stack.callback(self._leave)
+        self._offsets.consumer = self._consumer
+        self._assignment = Assignment(self._consumer, self._offsets.before_leaving)
+        topics = source.topics
+        if topics.pattern is not None:
+            self._consumer.subscribe(pattern=topics.expression(), listener=self._assignment)
+        else:
+            names = [*topics.names, *(() if topics.labels is None else (topics.labels,))]
+            self._consumer.subscribe(topics=names, listener=self._assignment)
+            for name in names:
+                # Whoever leads the group assigns the partitions it knows, and only these.
+                self._consumer.partitions_for_topic(name)
+
+    def _leave(self) -> None:
+        with suppress(errors.KafkaError):
+            self._consumer.close(autocommit=False, timeout_ms=LEAVE_MS)
+
+    def _resign(self) -> None:
+        """Leave the group for good, so that its other processes need not wait for this one.
+
+        A member with a name is kept a place, which is right for a crash, and wrong for an end;
+        but if the name was given by the user, so was the wish to keep the place.
+        """
+        source = self._source
+        if not source.keeps_model or source.settings.get("group_instance_id") is not None:
+            return
+        with suppress(errors.KafkaError):
+            admin = KafkaAdminClient(**source.settings.admin(bootstrap_timeout_ms=2000))
+            try:
+                admin.remove_group_members(
+                    source.at.group, [MemberToRemove(group_instance_id=source.instance)]
+                )
+            finally:
+                admin.close()
+
+    def _poll(self) -> Polled:
+        """Records, if there are any; in here partitions come and go."""
+        seconds = QUIET_SECONDS if self._offsets.waiting else _POLL_SECONDS
+        if not self._consumer.assignment():
+            seconds = _JOINING_SECONDS
+        polled: Polled = {}
+        try:
+            # In steps: where a fetch comes in at the wrong moment, kafka-python sleeps although
+            # there are records, but not for longer than it was told to wait.
+            for milliseconds in (0, 5, int(1000 * seconds)):
+                polled = self._consumer.poll(timeout_ms=milliseconds)
+                if polled or self._assignment.unpositioned:
+                    break
+                self._consumer.keep_joining()
+        except errors.OffsetOutOfRangeError as error:
+            gone = [tp for tp in error.args[0] if tp in self._consumer.assignment()]
+            self._consumer.pause(*gone)
+            self._assignment.unpositioned |= set(gone)
+        except errors.KafkaError:
+            if self._assignment.failure is not None:
+                raise self._assignment.failure from None
+            raise
+        if self._assignment.lost:
+            self._assignment.lost = False
+            if self._offsets.unsafe:
+                raise RetriableKafkaError("the group has moved on without this process")
+            self._offsets.discard()
+        return self._of_known_topics(polled)
+
+    def _of_known_topics(self, polled: Polled) -> Polled:
+        """What was polled, without topics that were recreated: they are positioned first."""
+        for topic in {tp.topic for tp in polled}:
+            if self._offsets.is_another(topic, self._consumer.topic_id(topic)):
+                recreated = {tp for tp in self._consumer.assignment() if tp.topic == topic}
+                self._consumer.pause(*recreated)
+                self._assignment.unpositioned |= recreated
+                polled = {tp: records for tp, records in polled.items() if tp.topic != topic}
+        return polled
+
+    def _parts(self, partition: TopicPartition, records: list[ConsumerRecord]) -> Iterator[Block]:
+        """The records of a partition in blocks, without tombstones, up to where the run ends."""
+        if self._source.ends is not None:
+            end = self._source.ends.get(partition, 0)
+            records = [record for record in records if record.offset < end]
+        self._is_quiet = False
+        for begin in range(0, len(records), _PART):
+            part = records[begin : begin + _PART]
+            filled = [record for record in part if record.value is not None]
+            self._offsets.begin(partition)
+            if filled:
+                learned = partial(self._learned, partition, part, filled)
+                yield Block(self._records_of(partition, filled), learned)
+            else:
+                self._note(partition, part, int(part[-1].offset) + 1)
+
+    def _records_of(self, partition: TopicPartition, filled: list[ConsumerRecord]) -> Records:
+        if self._topic_sink is not None:
+            self._topic_sink.records = filled
+        at = self._source.at
+        return records_of(filled, at.metadata, partition.topic == at.label_topic, at.max_record_bytes)
+
+    def _learned(
+        self, partition: TopicPartition, part: list[ConsumerRecord], filled: list[ConsumerRecord], count: int
+    ) -> None:
+        """The first records of a block were learned, and the tombstones before the next one passed."""
+        end = filled[count].offset if count < len(filled) else part[-1].offset + 1
+        self._note(partition, part, int(end))
+
+    def _note(self, partition: TopicPartition, part: list[ConsumerRecord], end: int) -> None:
+        begin = max(self._offsets.positions.get(partition, 0), part[0].offset)
+        if end > begin:
+            self._source.tombstones += sum(each.value is None and begin <= each.offset < end for each in part)
+            self._offsets.note(partition, part[0].offset, end)
+
+    def _reached_end(self) -> bool:
+        """Whether all that is this process's has been read to where it ended at the start."""
+        ends = self._source.ends
+        if ends is None:
+            return False
+        mine = self._consumer.assignment()
+        if self._consumer.group_metadata().state != MemberState.STABLE or self._assignment.unpositioned:
+            return False
+        if mine:
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = time.monotonic()
+        if self._idle_since is not None:
+            return time.monotonic() - self._idle_since > _IDLE_SECONDS
+        position = partial(self._consumer.position, timeout_ms=1000)
+        return all((position(tp) or 0) >= ends.get(tp, 0) for tp in mine)

@@ -1,0 +1,95 @@
+"""Consumed records, as a run takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+from kafka.consumer.fetcher import ConsumerRecord
+
+from streamkarma.connectors.records import Place, Records
+from streamkarma.errors import RecordError
+
+
+class Metadata(NamedTuple):
+    """What comes beside a record's value, and is to be an attribute.
+
+    Attributes
+    ----------
+    key, timestamp
+        Names of the attributes; None for none. The timestamp is in seconds since 1970.
+    headers
+        Header to name of the attribute.
+    """
+
+    key: str | None = None
+    timestamp: str | None = None
+    headers: Mapping[str, str] = {}  # read only, as the type says
+
+    def of(self, record: ConsumerRecord) -> dict[str, Any]:
+        """The attributes of a record.
+
+        Raises
+        ------
+        RecordError
+            If a key or a header is no text.
+        """
+        found: dict[str, Any] = {}
+        if self.key is not None and record.key is not None:
+            found[self.key] = _read("key", record.key)
+        if self.timestamp is not None:
+            found[self.timestamp] = record.timestamp / 1000.0
+        for name, value in record.headers:
+            if name in self.headers and value is not None:
+                found[self.headers[name]] = _read(f"header {name!r}", value)
+        return found
+
+    def __bool__(self) -> bool:
+        return self.key is not None or self.timestamp is not None or bool(self.headers)
+
+
+def _read(what: str, value: bytes) -> Any:
+    """A number where the bytes are one as JSON has it, else text."""
+    try:
+        text = value.decode()
+        number = orjson.loads(value)
+    except UnicodeDecodeError:
+        raise RecordError(f"the {what} is not UTF-8") from None
+    except orjson.JSONDecodeError:
+        return text
+    return number if isinstance(number, (int, float)) and not isinstance(number, bool) else text
+
+
+def records_of(polled: Sequence[ConsumerRecord], beside: Metadata, labels_only: bool, limit: int) -> Records:
+    """Consumed records, all with a value, as the loop takes them."""
+    values = [record.value for record in polled]
+    refused: dict[int, str] = {}
+    if not all(values) or max(map(len, values)) > limit or any(map(bytes.isspace, values)):
+        for i, value in enumerate(values):
+            if not value or value.isspace():
+                refused[i] = "empty"
+            elif len(value) > limit:
+                refused[i] = "longer than the limit; see --max-record-bytes"
+    attributes: list[dict[str, Any]] | None = None
+    if beside:
+        attributes = []
+        for i, record in enumerate(polled):
+            try:
+                attributes.append(beside.of(record))
+            except RecordError as error:
+                attributes.append({})
+                refused.setdefault(i, str(error))
+
+    def place(i: int) -> Place:
+        return {"topic": polled[i].topic, "partition": polled[i].partition, "offset": polled[i].offset}
+
+    return Records(
+        values,
+        len(values),
+        place,
+        refused,
+        attributes,
+        labels_only,
+        lambda i: float(polled[i].timestamp / 1000.0),
+    )

@@ -1,0 +1,227 @@
+"""Topics as a source, and what lasts from one attempt to read them to the next."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kafka import TopicPartition
+
+from streamkarma.connectors.base import Context, Reader, Source
+from streamkarma.connectors.jsonlines.lines import MAX_RECORD_BYTES
+from streamkarma.connectors.kafka.connection import Client, LogCapture, connect
+from streamkarma.connectors.kafka.journal import positions_state
+from streamkarma.connectors.kafka.reader import TopicReader
+from streamkarma.connectors.kafka.records import Metadata
+from streamkarma.connectors.kafka.settings import Settings
+from streamkarma.connectors.kafka.topic_check import check_topics
+from streamkarma.connectors.kafka.topics import Topics
+from streamkarma.errors import UsageError
+
+#: A connection that was lost is worth a word if nothing has come for so long.
+_SILENCE_SECONDS = 5.0
+#: Once the brokers were there, they are waited for until a signal comes.
+_FOREVER = float("inf")
+#: On a pipe the predictions may be all that is wanted; a service is started again some day.
+_NO_MODEL = (
+    "no --model: what is learned is lost at the end, and the next start resumes at the group's offsets"
+)
+
+
+class Attachment(NamedTuple):
+    """The topics of a run, and how they are read.
+
+    Attributes
+    ----------
+    topics
+        Names, or one pattern.
+    brokers
+        ``host:port``, several with commas.
+    group
+        The consumer group.
+    start
+        ``earliest`` or ``latest``: where a partition begins of which nothing is known.
+    output_topic, dead_letter_topic, label_topic
+        Where predictions and bad records go, and where late labels come from; or None.
+    until_end
+        Whether to stop at the offsets that stood when it started.
+    settings
+        ``name=value`` of kafka-python's configuration.
+    connect_timeout
+        Seconds to try to reach the brokers at the start.
+    metadata
+        What beside the value is an attribute.
+    max_record_bytes
+        Longest record.
+    """
+
+    topics: Sequence[str]
+    brokers: str
+    group: str
+    start: str = "earliest"
+    output_topic: str | None = None
+    dead_letter_topic: str | None = None
+    label_topic: str | None = None
+    until_end: bool = False
+    settings: Sequence[str] = ()
+    connect_timeout: float = 30.0
+    metadata: Metadata = Metadata()
+    max_record_bytes: int = MAX_RECORD_BYTES
+
+
+class TopicSource(Source):
+    """Topics, read by a member of a consumer group.
+
+    Parameters
+    ----------
+    at
+        Which topics.
+    model
+        Path of the model, or None if none is kept.
+
+    Raises
+    ------
+    UsageError
+        If the topics or the settings make no sense.
+
+    Attributes
+    ----------
+    instance
+        A name for the process that keeps this model, the same whenever it is started again.
+    ends
+        With ``until_end``: the offsets to stop at.
+    replayed
+        Events that were learned again after a crash.
+    lost
+        Records a topic no longer had, by ``topic/partition``.
+    recreated
+        Topics whose id has changed: deleted and recreated.
+    tombstones
+        Records without a value, which are neither learned nor rejected.
+    """
+
+    shared = True
+    timestamped = True
+
+    def __init__(self, at: Attachment, model: str | None) -> None:
+        if not at.group.strip():
+            raise UsageError("--group cannot be empty")
+        self.at = at
+        self.keeps_model = model is not None
+        self.topics = Topics.of(at.topics, at.label_topic, [at.output_topic, at.dead_letter_topic])
+        self.settings = Settings(at.brokers, at.settings, os.environ)
+        self.instance = _instance(model, self.settings.get("group_instance_id"))
+        if at.dead_letter_topic is None:
+            self.dead_letter_hint = "--dead-letter-topic keeps them all"
+        else:
+            self.dead_letter_hint = f"all of them are in topic {at.dead_letter_topic}"
+        self.ends: dict[TopicPartition, int] | None = None
+        self.replayed = 0
+        self.lost: dict[str, int] = {}
+        self.recreated: set[str] = set()
+        self.tombstones = self._tombstones_committed = 0
+        self._positions: dict[TopicPartition, int] = {}
+        self._log = LogCapture()
+        self._patience = at.connect_timeout
+        self._checked = False
+        self._context: Context
+
+    @contextmanager
+    def open(self, context: Context, failures: int) -> Iterator[Reader]:
+        """Connect, and take over from an older process that works for the same model."""
+        self._context = context
+        # What was counted since the last commit is counted again.
+        self.tombstones = self._tombstones_committed
+        if not self._checked:
+            self._log.install()
+            if not self.keeps_model:
+                self.say(_NO_MODEL)
+            self.ends = check_topics(self)
+            self._checked, self._patience = True, _FOREVER
+        reader = TopicReader(self, context)
+        # A broker may have refused a dead letter for its size; the first failure has other causes.
+        with reader.working(cut_dead_letters=failures > 1):
+            yield reader
+
+    def summary(self) -> dict[str, Any]:
+        """Where it has got to, and what was out of the ordinary."""
+        kafka = {
+            "group": self.at.group,
+            "positions": positions_state(self._positions),
+            "replayed": self.replayed,
+            "lost": self.lost,
+            "recreated": sorted(self.recreated),
+            "tombstones": self.tombstones,
+        }
+        return {"kafka": kafka}
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything is sent to a topic."""
+        return bool(self.topics.avoid)
+
+    def say(self, line: str) -> None:
+        """Tell the user something."""
+        self._context.say(line)
+
+    def stopped(self) -> bool:
+        """Whether the user wants to stop."""
+        return self._context.stopped()
+
+    def committed(self) -> None:
+        """A commit has come about."""
+        self._tombstones_committed = self.tombstones
+        self._context.committed()
+
+    def resumed(self, positions: dict[TopicPartition, int]) -> None:
+        """Another reader has begun, which keeps these positions up to date."""
+        self._positions = positions
+
+    def connect(self, kind: Callable[..., Client], **arguments: Any) -> Client:
+        """Make a client of kafka-python; at first the brokers are given some time, later any."""
+
+        def make(milliseconds: int) -> Client:
+            return kind(**{**arguments, "bootstrap_timeout_ms": milliseconds})
+
+        return connect(make, self.settings, self._log, self._patience, self.say, self.stopped)
+
+    def watch(self) -> Callable[[bool], None]:
+        """What is told whether records came, and says once that the brokers have gone, or are back."""
+        heard_at, missed = time.monotonic(), False
+
+        def note(heard: bool) -> None:
+            nonlocal heard_at, missed
+            now = time.monotonic()
+            if heard:
+                if missed:
+                    self.say("the brokers are back")
+                heard_at, missed = now, False
+            elif not missed and now - heard_at > _SILENCE_SECONDS and now - self._log.at < 1.0:
+                brokers = ", ".join(self.settings.brokers)
+                self.say(f"no word from {brokers} ({self._log.connection}); waiting")
+                missed = True
+
+        return note
+
+
+def _instance(model: str | None, static: str | None) -> str:
+    """By which the same model is known again: its place in the group, or else its path.
+
+    It is not kept in the model file, so that the same events make the same bytes. It names
+    the producer's transactions and the member of the group, so that after a crash there is
+    nothing to wait for, and of two processes that have the same one the older is fenced.
+    """
+    if static is not None:
+        return static
+    if model is None:
+        return uuid.uuid4().hex
+    path = Path(model).resolve()
+    stem = re.sub(r"[^a-zA-Z0-9._-]", "_", path.stem)[:100]
+    return f"{stem}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}"

@@ -1,0 +1,108 @@
+"""Where a partition begins that has just come to this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kafka import TopicPartition
+
+from streamkarma.connectors.kafka.offsets import Offsets
+from streamkarma.connectors.kafka.tags import Tag
+
+if TYPE_CHECKING:
+    from streamkarma.connectors.kafka.source import TopicSource
+
+
+def start(unpositioned: Iterable[TopicPartition], offsets: Offsets, source: TopicSource) -> None:
+    """Have partitions, which are paused, begin at their start offsets.
+
+    That is the model's position; or the group's offset, if the model has none or another
+    process has worked on the partition since; or else where ``--from`` says. Offsets of a topic
+    that was deleted and recreated do not count.
+    """
+    consumer = offsets.consumer
+    mine = consumer.assignment()
+    partitions = sorted(tp for tp in unpositioned if tp in mine)
+    if not partitions:
+        return
+    _identify({tp.topic for tp in partitions}, offsets, source)
+    beginnings, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
+    default = beginnings if source.at.start == "earliest" else ends
+    for tp in partitions:
+        wanted = _wanted(tp, offsets, source)
+        offset = default[tp] if wanted is None else wanted
+        name = f"topic {tp.topic}, partition {tp.partition}"
+        if offset > ends[tp]:
+            source.say(
+                f"{name}: offset {offset} is past its end, {ends[tp]}; was the topic recreated? "
+                f"Reading starts at {default[tp]}, as --from {source.at.start} says"
+            )
+            offset = default[tp]
+        elif offset < beginnings[tp]:
+            say_lost(source, tp, offset, default[tp])
+            offset = default[tp]
+        offsets.start_at(tp, offset)
+        consumer.seek(tp, offset)
+        consumer.resume(tp)
+
+
+def _identify(topics: set[str], offsets: Offsets, source: TopicSource) -> None:
+    """Note the topics' ids, and drop the offsets of those whose id has changed."""
+    # This always asks the brokers, and so brings the consumer's ids up to date.
+    offsets.consumer.topics()
+    for topic in sorted(topics):
+        topic_id = offsets.consumer.topic_id(topic)
+        if offsets.is_another(topic, topic_id):
+            if offsets.unsafe:
+                offsets.commit(checkpoint=True)
+            say_recreated(source, topic)
+            offsets.forget(topic)
+        if topic_id is not None:
+            offsets.topic_ids[topic] = topic_id
+
+
+def say_recreated(source: TopicSource, topic: str) -> None:
+    """Tell the user that the offsets of a topic mean nothing any more."""
+    source.recreated.add(topic)
+    where = "its beginning" if source.at.start == "earliest" else "its end"
+    source.say(
+        f"{id_changed(topic)}: its stored offsets are dropped, and it is read from {where} "
+        f"(--from {source.at.start})"
+    )
+
+
+def id_changed(topic: str) -> str:
+    """In words, that a topic has another id."""
+    return f"the id of topic {topic} has changed (it was recreated, or this is another cluster)"
+
+
+def say_lost(source: TopicSource, tp: TopicPartition, begin: int, end: int) -> None:
+    """Tell the user of records that a topic no longer has, or that are passed over."""
+    name = f"{tp.topic}/{tp.partition}"
+    source.lost[name] = source.lost.get(name, 0) + end - begin
+    source.say(
+        f"topic {tp.topic}, partition {tp.partition}: offsets {begin} to {end - 1} are lost; "
+        f"they had expired before they were read; reading resumes at {end}"
+    )
+
+
+def _wanted(tp: TopicPartition, offsets: Offsets, source: TopicSource) -> int | None:
+    """Where the model or the group would have it begin."""
+    committed = offsets.consumer.committed(tp, metadata=True)
+    mine = offsets.positions.get(tp)
+    if committed is None:
+        return mine
+    tag = Tag.read(committed.metadata)
+    if offsets.is_another(tp.topic, tag.topic_id):
+        return mine
+    by_another = tag.instance not in (None, source.instance)
+    if mine is None:
+        return int(committed.offset)
+    if not by_another or committed.offset <= mine:
+        return mine
+    source.say(
+        f"topic {tp.topic}, partition {tp.partition}: resumes at {committed.offset}, where "
+        f"{tag.instance} left it, and not at {mine}"
+    )
+    return int(committed.offset)

@@ -1,0 +1,60 @@
+"""See, before anything is read, whether the brokers and the topics are there, and where these end."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from kafka import KafkaConsumer, TopicPartition, errors
+
+from streamkarma.connectors.kafka.errors import translate_error
+from streamkarma.errors import RunError
+
+if TYPE_CHECKING:
+    from streamkarma.connectors.kafka.source import TopicSource
+
+
+def check_topics(source: TopicSource) -> dict[TopicPartition, int] | None:
+    """Look for the topics of a source.
+
+    Returns
+    -------
+    The offsets to stop at, if it is to be read to its end.
+
+    Raises
+    ------
+    RunError
+        If a topic is not there, or the brokers are not.
+    InterruptedError
+        If the user wanted to stop before they answered.
+    """
+    arguments = source.settings.consumer(isolation_level="read_committed", allow_auto_create_topics=False)
+    arguments.pop("group_instance_id", None)
+    consumer = source.connect(KafkaConsumer, **arguments)
+    topics = source.topics
+    try:
+        there = consumer.topics()
+        labels = () if topics.labels is None else (topics.labels,)
+        for name in (*topics.names, *labels, *sorted(topics.avoid)):
+            if name not in there:
+                near = difflib.get_close_matches(name, sorted(there), 1, 0.8)
+                hint = f"; did you mean {near[0]}?" if near else "; create it, or check --brokers"
+                raise RunError(f"there is no topic {name}{hint}")
+        matching = topics.matching(there)
+        if not matching:
+            source.say(f"no topic matches {topics.pattern} yet; waiting for one")
+        if not source.at.until_end:
+            return None
+        partitions = [
+            TopicPartition(name, number)
+            for name in (*matching, *labels)
+            for number in consumer.partitions_for_topic(name)
+        ]
+        if not partitions:
+            raise RunError(f"no topic matches {topics.pattern}: there is no end to read to")
+        ends: dict[TopicPartition, int] = consumer.end_offsets(partitions)
+        return ends
+    except errors.KafkaError as error:
+        raise RunError(str(translate_error(error))) from error
+    finally:
+        consumer.close(autocommit=False, timeout_ms=1000)

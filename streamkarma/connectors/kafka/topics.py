@@ -1,0 +1,67 @@
+"""Which topics are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from streamkarma.errors import UsageError
+
+
+class Topics(NamedTuple):
+    """What to read.
+
+    Attributes
+    ----------
+    names
+        Topics by name; empty with a pattern.
+    pattern
+        A regular expression for whole names, or None.
+    labels
+        The topic of labels that come later, or None.
+    avoid
+        Topics that are written to, which a pattern never means.
+    """
+
+    names: tuple[str, ...]
+    pattern: str | None
+    labels: str | None
+    avoid: frozenset[str]
+
+    @classmethod
+    def of(cls, given: Sequence[str], labels: str | None, written: Sequence[str | None]) -> Topics:
+        """Tell names from patterns: a name has letters, digits, dots, dashes and underscores.
+
+        Raises
+        ------
+        UsageError
+            If a name is empty, if there is more than one pattern, or what is read is written to as well.
+        """
+        if "" in (*given, labels, *written):
+            raise UsageError("the name of a topic cannot be empty")
+        patterns = [name for name in given if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name)]
+        avoid = frozenset(name for name in written if name is not None)
+        if patterns and len(given) > 1:
+            raise UsageError(f"a pattern stands alone: join {patterns[0]!r} and the others with |")
+        for name in patterns:
+            try:
+                re.compile(name)
+            except re.error as error:
+                raise UsageError(f"{name!r} is neither a topic's name nor a pattern: {error}") from error
+        if both := avoid & {*given, labels}:
+            raise UsageError(f"the topic {min(both)} cannot be read and written in one")
+        names = () if patterns else tuple(dict.fromkeys(given))
+        return cls(names, patterns[0] if patterns else None, labels, avoid)
+
+    def matching(self, there: set[str]) -> set[str]:
+        """Those of the topics there are that are meant."""
+        if self.pattern is None:
+            return there.intersection(self.names)
+        return {name for name in there if re.match(self.expression(), name)} - {self.labels}
+
+    def expression(self) -> str:
+        """The pattern, with the topic of labels and without those that are written to."""
+        avoid = "|".join(map(re.escape, sorted(self.avoid))) or "$^"
+        meant = f"(?:{self.pattern})" + (f"|{re.escape(self.labels)}" if self.labels else "")
+        return f"^(?!(?:{avoid})$)(?:{meant})$"

@@ -1,0 +1,46 @@
+"""What is in a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from streamkarma.connectors.jsonlines.position import position_from
+from streamkarma.estimators.learners import learner_of
+from streamkarma.estimators.store import load_with_run
+from streamkarma.runtime.session import pending_of, resumed
+
+
+def describe(path: str) -> dict[str, Any]:
+    """What is in a model file, as JSON.
+
+    Raises
+    ------
+    ModelFileError
+        If it is not a model.
+    """
+    model, kept, _ = load_with_run(path)
+    learned, _ = model.state()
+    result = {
+        "path": path,
+        "file_bytes": Path(path).stat().st_size,
+        "kind": type(model).__name__,
+        "learner": learner_of(model),
+        "task": resumed(path, model, kept, lambda _: None).name,
+        "events": kept.get("events"),
+        "learned": model.steps,
+        "parameters": model._get_params(),
+        "fields": kept.get("fields"),
+        "model": model.summary(),
+        "attributes": sorted({str(name) for name, _ in learned["entries"]}),
+    }
+    if "kafka" in kept:
+        result["offsets"] = kept["kafka"]
+        result["topic_ids"] = kept.get("topic_ids", {})
+    if (taken := position_from(kept.get("input"), path)) is not None:
+        result["input"] = {"lines": taken.lines, "bytes": taken.bytes}
+    if "pending" in kept:
+        result["pending"] = pending_of(path, model, kept["pending"]).sizes()
+    if "classes" in learned:
+        result["classes"] = learned["classes"]
+    return result

@@ -1,1 +1,0 @@
-"""Where records come from: each source yields them with their position."""
