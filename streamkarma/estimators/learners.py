@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from inspect import signature
 from typing import Any
 
 from streamkarma.errors import UsageError
@@ -60,7 +61,8 @@ def made(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
     UsageError
         For an option that this learner does not have.
     """
+    kind = LEARNERS[learner][regression]
     for name in options:
-        if name not in parameters_of(learner):
+        if name not in signature(kind).parameters:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning with --learner {learner}")
-    return LEARNERS[learner][regression](**options)
+    return kind(**options)
