@@ -8,9 +8,6 @@ use pulp::NullaryFnOnce;
 
 use super::table::{TILE, Tile};
 
-/// More than rounding could do to a bound.
-const SLACK: f64 = 1e-9;
-
 /// Count what a set of attributes shares with each slot, and take the gains of that.
 pub struct Meet<'a> {
     pub mask: &'a [Vec<Tile<u8>>],
@@ -102,15 +99,11 @@ impl NullaryFnOnce for Product<'_> {
     }
 }
 
-/// Bound what each pattern keeps of a vector from above, and return what the best keeps at least.
+/// Bound what each pattern keeps of a vector from above, and return the greatest bound.
 pub struct Bound<'a> {
     pub mask: &'a [Vec<Tile<u8>>],
     /// Rows of the mask, and their shares of the vector's square, rounded up.
     pub shares: &'a [(usize, u16)],
-    /// The square that makes a share of 1.
-    pub unit: f64,
-    /// How much too large a sum of shares may be.
-    pub rounded: u16,
     pub sums: &'a mut [Tile<u16>],
     pub gains: &'a [Tile<f64>],
     pub inverse: &'a [f64],
@@ -125,17 +118,37 @@ impl NullaryFnOnce for Bound<'_> {
         for (block, sums) in self.mask.iter().zip(&mut *self.sums) {
             sums.0 = sums_of(block, self.shares);
         }
-        let mut surest = [0.0; TILE];
+        let mut greatest = [0.0; TILE];
         let tiles = self.gains.iter().zip(self.inverse.as_chunks::<TILE>().0).zip(self.bounds);
         for (sums, ((gains, inverse), bounds)) in self.sums.iter().zip(tiles) {
-            let factors = factors_of(gains.0, *inverse, self.unit);
-            bounds.0 = shared_of(sums.0, 0, factors);
-            let sure = shared_of(sums.0, self.rounded, factors);
+            bounds.0 = bounds_of(gains.0, *inverse, sums.0);
             for i in 0..TILE {
-                surest[i] = if sure[i] > surest[i] { sure[i] } else { surest[i] };
+                greatest[i] = if bounds.0[i] > greatest[i] { bounds.0[i] } else { greatest[i] };
             }
         }
-        surest.iter().fold(0.0, |surest, &sure| if sure > surest { sure } else { surest }) * (1.0 - SLACK)
+        greatest.iter().fold(0.0, |greatest, &bound| if bound > greatest { bound } else { greatest })
+    }
+}
+
+/// List the slots whose bounds are no less than a number, in order.
+pub struct AtLeast<'a> {
+    pub bounds: &'a [Tile<f64>],
+    pub least: f64,
+    pub found: &'a mut Vec<usize>,
+}
+
+impl NullaryFnOnce for AtLeast<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.found.clear();
+        for (tile, bounds) in self.bounds.iter().enumerate() {
+            if bounds.0.iter().fold(false, |any, &bound| any | (bound >= self.least)) {
+                let slots = (tile * TILE..).zip(&bounds.0).filter(|&(_, &bound)| bound >= self.least);
+                self.found.extend(slots.map(|(slot, _)| slot));
+            }
+        }
     }
 }
 
@@ -186,23 +199,14 @@ fn increased(mut overlaps: [f64; TILE], counts: [u8; TILE]) -> [f64; TILE] {
     overlaps
 }
 
-/// `G(|o ∩ q|)² / G(|q|)`, in that unit.
+/// `G(|o ∩ q|)² / G(|q|)` times sums of shares.
 #[inline(always)]
-fn factors_of(gains: [f64; TILE], inverse: [f64; TILE], unit: f64) -> [f64; TILE] {
-    let mut factors = [0.0; TILE];
+fn bounds_of(gains: [f64; TILE], inverse: [f64; TILE], sums: [u16; TILE]) -> [f64; TILE] {
+    let mut bounds = [0.0; TILE];
     for i in 0..TILE {
-        factors[i] = gains[i] * gains[i] * inverse[i] * unit;
+        bounds[i] = gains[i] * gains[i] * inverse[i] * f64::from(sums[i]);
     }
-    factors
-}
-
-/// Factors times sums of shares, less what may have been added by rounding.
-#[inline(always)]
-fn shared_of(sums: [u16; TILE], less: u16, mut factors: [f64; TILE]) -> [f64; TILE] {
-    for i in 0..TILE {
-        factors[i] *= f64::from(sums[i].saturating_sub(less));
-    }
-    factors
+    bounds
 }
 
 /// `kernel::growth` of a tile at once.

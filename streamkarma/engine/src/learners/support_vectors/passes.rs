@@ -4,11 +4,14 @@
 
 use pulp::Arch;
 
-use super::loops::{Bound, Least, Meet, Product, Same};
+use super::loops::{AtLeast, Bound, Least, Meet, Product, Same};
 use super::table::{TILE, Table, Tile};
+use crate::kernel::growth;
 
 /// The whole of a vector in the units that shares of it are counted in.
 const WHOLE: f64 = 65_000.0;
+/// More than rounding could do to a bound.
+const SLACK: f64 = 1e-9;
 
 /// Scratch for the passes.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +28,12 @@ pub struct Passes {
     /// `|o ∩ q_i|` for a set of attributes o, and G of that.
     overlaps: Vec<Tile<f64>>,
     gains: Vec<Tile<f64>>,
+    /// G of the whole set o.
+    largest: f64,
     /// No less than what a pattern keeps of a vector.
     bounds: Vec<Tile<f64>>,
+    /// Slots that were looked for.
+    found: Vec<usize>,
 }
 
 impl Passes {
@@ -34,6 +41,7 @@ impl Passes {
     pub fn meet(&mut self, mask: &Table<u8>, attributes: &[u32], gamma: u32) {
         self.rows.clear();
         self.rows.extend(attributes.iter().filter_map(|&attribute| mask.row(attribute)));
+        self.largest = growth(self.rows.len() as f64, gamma);
         self.counts.resize(mask.blocks().len(), Tile([0; TILE]));
         self.overlaps.resize(mask.blocks().len(), Tile([0.0; TILE]));
         self.gains.resize(mask.blocks().len(), Tile([0.0; TILE]));
@@ -71,31 +79,29 @@ impl Passes {
     /// of whole tiles, 0 for a slot that is not to be found.
     pub fn closest(&mut self, mask: &Table<u8>, squares: &[(u32, f64)], inverse: &[f64]) -> Option<usize> {
         let enough = self.bound(mask, squares, inverse);
-        let (mut most, mut found) = (0.0, None);
-        for (tile, bounds) in self.bounds.iter().enumerate() {
-            if !bounds.0.iter().fold(false, |any, &bound| any | (bound >= enough)) {
-                continue;
-            }
-            for (i, &bound) in bounds.0.iter().enumerate() {
-                let slot = tile * TILE + i;
-                if bound < enough {
-                    continue;
-                }
-                let has = |row: usize| f64::from(mask.blocks()[tile][row].0[i]);
-                let shared = self.items.iter().map(|&(row, square)| has(row) * square).sum::<f64>();
-                let kept = self.gain(slot) * self.gain(slot) * inverse[slot] * shared;
-                if kept > most {
-                    (most, found) = (kept, Some(slot));
-                }
+        self.arch.dispatch(AtLeast { bounds: &self.bounds, least: enough, found: &mut self.found });
+        let (mut most, mut best) = (0.0, None);
+        for &slot in &self.found {
+            let kept = self.kept(mask, slot, inverse);
+            if kept > most {
+                (most, best) = (kept, Some(slot));
             }
         }
-        found
+        best
     }
 
-    /// Bound what each pattern keeps from above, and return what the best keeps at least.
+    /// What a pattern keeps of the vector whose squares are in `items`.
+    fn kept(&self, mask: &Table<u8>, slot: usize, inverse: &[f64]) -> f64 {
+        let block = &mask.blocks()[slot / TILE];
+        let has = |row: usize| f64::from(block[row].0[slot % TILE]);
+        let shared = self.items.iter().map(|&(row, square)| has(row) * square).sum::<f64>();
+        self.gain(slot) * self.gain(slot) * inverse[slot] * shared
+    }
+
+    /// Bound what each pattern keeps from above, in shares, and return what the best keeps at least.
     ///
     /// A share of the square is counted in sixteen bits, rounded up by one at most for each item; a sum
-    /// beyond sixteen bits is more than the whole anyway.
+    /// beyond sixteen bits is more than the whole anyway. It is multiplied by at most G of what was met.
     fn bound(&mut self, mask: &Table<u8>, squares: &[(u32, f64)], inverse: &[f64]) -> f64 {
         let total: f64 = squares.iter().map(|&(_, square)| square).sum();
         let unit = WHOLE / total;
@@ -108,16 +114,15 @@ impl Passes {
         self.shares.extend(shares);
         self.sums.resize(mask.blocks().len(), Tile([0; TILE]));
         self.bounds.resize(mask.blocks().len(), Tile([0.0; TILE]));
-        self.arch.dispatch(Bound {
+        let greatest = self.arch.dispatch(Bound {
             mask: mask.blocks(),
             shares: &self.shares,
-            unit: total / WHOLE,
-            rounded: squares.len().min(usize::from(u16::MAX)) as u16,
             sums: &mut self.sums,
             gains: &self.gains,
             inverse,
             bounds: &mut self.bounds,
-        })
+        });
+        (greatest - self.largest * self.items.len() as f64) * (1.0 - SLACK)
     }
 
     /// Where the least number stands first; 0 if there is none.

@@ -43,6 +43,8 @@ pub struct Vectors {
     pub inverse: Vec<f64>,
     /// The squared norm of φ(u_i, q_i), all classes, before the global scale.
     pub squares: Vec<f64>,
+    /// The slot of least norm, the first of several; None if it has to be looked for.
+    pub weakest: Option<usize>,
     /// The step in which a slot was filled.
     pub created_at: Vec<f64>,
     /// The attribute that a coordinate belongs to.
@@ -66,6 +68,7 @@ impl Vectors {
             listed: Vec::new(),
             inverse: Vec::new(),
             squares: Vec::new(),
+            weakest: None,
             created_at: Vec::new(),
             owners: Vec::new(),
             scale: 1.0,
@@ -113,6 +116,7 @@ impl Vectors {
             }
             self.squares[slot] /= 2.0;
         }
+        self.weakest = None;
     }
 
     /// `v ← factor v`, by the global scale alone.
@@ -139,6 +143,8 @@ impl Vectors {
             }
             self.squares[slot] *= self.scale * self.scale;
         }
+        // Rounding may have made equal what was not.
+        self.weakest = None;
         (self.scale, self.scale_sum) = (1.0, 0.0);
     }
 
@@ -203,6 +209,10 @@ impl Vectors {
             }
         }
         self.squares[slot] = square / self.inverse[slot];
+        self.weakest = self.weakest.filter(|&weakest| weakest != slot).map(|weakest| {
+            let is_less = (self.squares[slot], slot) < (self.squares[weakest], weakest);
+            if is_less { slot } else { weakest }
+        });
     }
 
     /// Empty a slot, which stays in use, to be filled again.
