@@ -6,15 +6,15 @@
 
 use pulp::NullaryFnOnce;
 
-use super::table::{TILE, Tile};
+use super::table::{TILE, Tile, WIDE};
 
 /// Count what a set of attributes shares with each slot, and take the gains of that.
 pub struct Meet<'a> {
-    pub mask: &'a [Vec<Tile<u8>>],
+    pub mask: &'a [Vec<Tile<u8, WIDE>>],
     /// The rows of the attributes.
     pub rows: &'a [usize],
     pub gamma: u32,
-    pub counts: &'a mut [Tile<u8>],
+    pub counts: &'a mut [Tile<u8, WIDE>],
     pub overlaps: &'a mut [Tile<f64>],
     pub gains: &'a mut [Tile<f64>],
 }
@@ -24,7 +24,6 @@ impl NullaryFnOnce for Meet<'_> {
 
     #[inline(always)]
     fn call(self) {
-        self.overlaps.fill(Tile([0.0; TILE]));
         // In rounds of as many as a byte can count. To count all tiles first keeps the compiler from counting
         // as few at once as there are floating-point numbers in a register.
         for begin in (0..self.rows.len().max(1)).step_by(255) {
@@ -33,8 +32,9 @@ impl NullaryFnOnce for Meet<'_> {
                 counts.0 = counts_of(block, some);
             }
             let tiles = self.overlaps.iter_mut().zip(&mut *self.gains);
-            for (counts, (overlaps, gains)) in self.counts.iter().zip(tiles) {
-                overlaps.0 = increased(overlaps.0, counts.0);
+            for (tile, (overlaps, gains)) in tiles.enumerate() {
+                let before = if begin == 0 { [0.0; TILE] } else { overlaps.0 };
+                overlaps.0 = increased(before, part(self.counts, tile));
                 gains.0 = growths(overlaps.0, self.gamma);
             }
         }
@@ -101,10 +101,10 @@ impl NullaryFnOnce for Product<'_> {
 
 /// Bound what each pattern keeps of a vector from above, and return the greatest bound.
 pub struct Bound<'a> {
-    pub mask: &'a [Vec<Tile<u8>>],
+    pub mask: &'a [Vec<Tile<u8, WIDE>>],
     /// Rows of the mask, and their shares of the vector's square, rounded up.
     pub shares: &'a [(usize, u16)],
-    pub sums: &'a mut [Tile<u16>],
+    pub sums: &'a mut [Tile<u16, WIDE>],
     pub gains: &'a [Tile<f64>],
     pub inverse: &'a [f64],
     pub bounds: &'a mut [Tile<f64>],
@@ -120,8 +120,8 @@ impl NullaryFnOnce for Bound<'_> {
         }
         let mut greatest = [0.0; TILE];
         let tiles = self.gains.iter().zip(self.inverse.as_chunks::<TILE>().0).zip(self.bounds);
-        for (sums, ((gains, inverse), bounds)) in self.sums.iter().zip(tiles) {
-            bounds.0 = bounds_of(gains.0, *inverse, sums.0);
+        for (tile, ((gains, inverse), bounds)) in tiles.enumerate() {
+            bounds.0 = bounds_of(gains.0, *inverse, part(self.sums, tile));
             for i in 0..TILE {
                 greatest[i] = if bounds.0[i] > greatest[i] { bounds.0[i] } else { greatest[i] };
             }
@@ -177,13 +177,20 @@ impl NullaryFnOnce for Least<'_> {
     }
 }
 
+/// The numbers of a narrow tile, where the tiles are wide.
+#[inline(always)]
+fn part<T>(wide: &[Tile<T, WIDE>], tile: usize) -> &[T; TILE] {
+    const PARTS: usize = WIDE / TILE;
+    &wide[tile / PARTS].0.as_chunks().0[tile % PARTS]
+}
+
 /// How many of some rows each slot of a block has, up to 255.
 #[inline(always)]
-fn counts_of(block: &[Tile<u8>], rows: &[usize]) -> [u8; TILE] {
-    let mut counts = [0; TILE];
+fn counts_of(block: &[Tile<u8, WIDE>], rows: &[usize]) -> [u8; WIDE] {
+    let mut counts = [0; WIDE];
     for &row in rows {
         let has = &block[row].0;
-        for i in 0..TILE {
+        for i in 0..WIDE {
             counts[i] += has[i];
         }
     }
@@ -192,7 +199,7 @@ fn counts_of(block: &[Tile<u8>], rows: &[usize]) -> [u8; TILE] {
 
 /// What slots had, and as much more.
 #[inline(always)]
-fn increased(mut overlaps: [f64; TILE], counts: [u8; TILE]) -> [f64; TILE] {
+fn increased(mut overlaps: [f64; TILE], counts: &[u8; TILE]) -> [f64; TILE] {
     for i in 0..TILE {
         overlaps[i] += f64::from(counts[i]);
     }
@@ -201,7 +208,7 @@ fn increased(mut overlaps: [f64; TILE], counts: [u8; TILE]) -> [f64; TILE] {
 
 /// `G(|o ∩ q|)² / G(|q|)` times sums of shares.
 #[inline(always)]
-fn bounds_of(gains: [f64; TILE], inverse: [f64; TILE], sums: [u16; TILE]) -> [f64; TILE] {
+fn bounds_of(gains: [f64; TILE], inverse: [f64; TILE], sums: &[u16; TILE]) -> [f64; TILE] {
     let mut bounds = [0.0; TILE];
     for i in 0..TILE {
         bounds[i] = gains[i] * gains[i] * inverse[i] * f64::from(sums[i]);
@@ -236,11 +243,11 @@ fn products_of(block: &[Tile<f64>], items: &[(usize, f64)]) -> [f64; TILE] {
 
 /// The sum of the shares that each slot of a block has.
 #[inline(always)]
-fn sums_of(block: &[Tile<u8>], shares: &[(usize, u16)]) -> [u16; TILE] {
-    let mut sums = [0u16; TILE];
+fn sums_of(block: &[Tile<u8, WIDE>], shares: &[(usize, u16)]) -> [u16; WIDE] {
+    let mut sums = [0u16; WIDE];
     for &(row, share) in shares {
         let has = &block[row].0;
-        for i in 0..TILE {
+        for i in 0..WIDE {
             sums[i] = sums[i].saturating_add(share * u16::from(has[i]));
         }
     }

@@ -5,7 +5,7 @@
 use pulp::Arch;
 
 use super::loops::{AtLeast, Bound, Least, Meet, Product, Same};
-use super::table::{TILE, Table, Tile};
+use super::table::{TILE, Table, Tile, WIDE};
 use crate::kernel::growth;
 
 /// The whole of a vector in the units that shares of it are counted in.
@@ -23,8 +23,8 @@ pub struct Passes {
     items: Vec<(usize, f64)>,
     shares: Vec<(usize, u16)>,
     /// By slot: counts of attributes, sums of shares.
-    counts: Vec<Tile<u8>>,
-    sums: Vec<Tile<u16>>,
+    counts: Vec<Tile<u8, WIDE>>,
+    sums: Vec<Tile<u16, WIDE>>,
     /// `|o ∩ q_i|` for a set of attributes o, and G of that.
     overlaps: Vec<Tile<f64>>,
     gains: Vec<Tile<f64>>,
@@ -38,13 +38,14 @@ pub struct Passes {
 
 impl Passes {
     /// Count what a set of attributes shares with each slot, and take the gains of that.
-    pub fn meet(&mut self, mask: &Table<u8>, attributes: &[u32], gamma: u32) {
+    pub fn meet(&mut self, mask: &Table<u8, WIDE>, attributes: &[u32], gamma: u32) {
+        let tiles = mask.blocks().len() * (WIDE / TILE);
         self.rows.clear();
         self.rows.extend(attributes.iter().filter_map(|&attribute| mask.row(attribute)));
         self.largest = growth(self.rows.len() as f64, gamma);
-        self.counts.resize(mask.blocks().len(), Tile([0; TILE]));
-        self.overlaps.resize(mask.blocks().len(), Tile([0.0; TILE]));
-        self.gains.resize(mask.blocks().len(), Tile([0.0; TILE]));
+        self.counts.resize(mask.blocks().len(), Tile([0; WIDE]));
+        self.overlaps.resize(tiles, Tile([0.0; TILE]));
+        self.gains.resize(tiles, Tile([0.0; TILE]));
         self.arch.dispatch(Meet {
             mask: mask.blocks(),
             rows: &self.rows,
@@ -77,7 +78,12 @@ impl Passes {
     /// That of φ(x, o) onto {φ(u, q)} has the squared norm `G(|o ∩ q|)² / G(|q|) Σ x_k²` over `o ∩ q`
     /// (design, Fact 2). `squares` are the x_k² by attribute, for o that was met; `inverse` has the `1 / G(|q|)`
     /// of whole tiles, 0 for a slot that is not to be found.
-    pub fn closest(&mut self, mask: &Table<u8>, squares: &[(u32, f64)], inverse: &[f64]) -> Option<usize> {
+    pub fn closest(
+        &mut self,
+        mask: &Table<u8, WIDE>,
+        squares: &[(u32, f64)],
+        inverse: &[f64],
+    ) -> Option<usize> {
         let enough = self.bound(mask, squares, inverse);
         self.arch.dispatch(AtLeast { bounds: &self.bounds, least: enough, found: &mut self.found });
         let (mut most, mut best) = (0.0, None);
@@ -91,9 +97,9 @@ impl Passes {
     }
 
     /// What a pattern keeps of the vector whose squares are in `items`.
-    fn kept(&self, mask: &Table<u8>, slot: usize, inverse: &[f64]) -> f64 {
-        let block = &mask.blocks()[slot / TILE];
-        let has = |row: usize| f64::from(block[row].0[slot % TILE]);
+    fn kept(&self, mask: &Table<u8, WIDE>, slot: usize, inverse: &[f64]) -> f64 {
+        let block = &mask.blocks()[slot / WIDE];
+        let has = |row: usize| f64::from(block[row].0[slot % WIDE]);
         let shared = self.items.iter().map(|&(row, square)| has(row) * square).sum::<f64>();
         self.gain(slot) * self.gain(slot) * inverse[slot] * shared
     }
@@ -102,7 +108,7 @@ impl Passes {
     ///
     /// A share of the square is counted in sixteen bits, rounded up by one at most for each item; a sum
     /// beyond sixteen bits is more than the whole anyway. It is multiplied by at most G of what was met.
-    fn bound(&mut self, mask: &Table<u8>, squares: &[(u32, f64)], inverse: &[f64]) -> f64 {
+    fn bound(&mut self, mask: &Table<u8, WIDE>, squares: &[(u32, f64)], inverse: &[f64]) -> f64 {
         let total: f64 = squares.iter().map(|&(_, square)| square).sum();
         let unit = WHOLE / total;
         let known = squares.iter().filter_map(|&(attribute, square)| Some((mask.row(attribute)?, square)));
@@ -112,8 +118,8 @@ impl Passes {
         let shares =
             self.items.iter().map(|&(row, square)| (row, ((square * unit) as u16).saturating_add(1)));
         self.shares.extend(shares);
-        self.sums.resize(mask.blocks().len(), Tile([0; TILE]));
-        self.bounds.resize(mask.blocks().len(), Tile([0.0; TILE]));
+        self.sums.resize(mask.blocks().len(), Tile([0; WIDE]));
+        self.bounds.resize(self.gains.len(), Tile([0.0; TILE]));
         let greatest = self.arch.dispatch(Bound {
             mask: mask.blocks(),
             shares: &self.shares,

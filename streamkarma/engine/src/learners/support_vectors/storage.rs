@@ -4,7 +4,7 @@
 //! linear in u as long as q stays (design, Fact 1), so α_i is kept folded into u_i: its size is the norm of
 //! φ(u_i, q_i), and examples with the same observed set add up in one slot without any loss.
 
-use super::table::{TILE, Table};
+use super::table::{Table, WIDE};
 use crate::block::Event;
 
 /// The global scale is multiplied into the vectors below this: long before it underflows, and early
@@ -34,7 +34,7 @@ pub struct Vectors {
     /// As `values`, with averaging: the sum of all iterates so far is `scale_sum * values - offsets`.
     pub offsets: Option<Table<f64>>,
     /// 1 where an attribute belongs to a slot's observed set.
-    pub mask: Table<u8>,
+    pub mask: Table<u8, WIDE>,
     /// Each slot's observed set q_i.
     pub observed: Vec<Vec<u32>>,
     /// The coordinates that a slot has values on.
@@ -84,8 +84,8 @@ impl Vectors {
 
     /// Make room for so many slots.
     pub fn reserve(&mut self, slots: usize) {
-        if slots > self.inverse.len() {
-            self.grow(self.values.classes(), slots.next_multiple_of(TILE));
+        if slots > self.values.slots() {
+            self.grow(self.values.classes(), slots);
         }
     }
 
@@ -95,13 +95,13 @@ impl Vectors {
             offsets.grow(classes, slots);
         }
         self.mask.grow(1, slots);
-        self.inverse.resize(slots, 0.0);
+        self.inverse.resize(self.mask.slots(), 0.0);
     }
 
     /// Go to more classes; from w of two classes to -w/2 and w/2.
     pub fn widen(&mut self, classes: usize) {
         let single = self.values.classes() == 1;
-        self.grow(classes, self.inverse.len());
+        self.grow(classes, self.values.slots());
         if !single {
             return;
         }
