@@ -15,7 +15,6 @@ pub struct Meet<'a> {
     pub rows: &'a [usize],
     pub gamma: u32,
     pub counts: &'a mut [Tile<u8, WIDE>],
-    pub overlaps: &'a mut [Tile<f64>],
     pub gains: &'a mut [Tile<f64>],
 }
 
@@ -27,51 +26,16 @@ impl NullaryFnOnce for Meet<'_> {
         // In rounds of as many as a byte can count. To count all tiles first keeps the compiler from counting
         // as few at once as there are floating-point numbers in a register.
         for begin in (0..self.rows.len().max(1)).step_by(255) {
-            let some = &self.rows[begin..self.rows.len().min(begin + 255)];
+            let end = self.rows.len().min(begin + 255);
             for (block, counts) in self.mask.iter().zip(&mut *self.counts) {
-                counts.0 = counts_of(block, some);
+                counts.0 = counts_of(block, &self.rows[begin..end]);
             }
-            let tiles = self.overlaps.iter_mut().zip(&mut *self.gains);
-            for (tile, (overlaps, gains)) in tiles.enumerate() {
-                let before = if begin == 0 { [0.0; TILE] } else { overlaps.0 };
-                overlaps.0 = increased(before, part(self.counts, tile));
-                gains.0 = growths(overlaps.0, self.gamma);
-            }
-        }
-    }
-}
-
-/// Find the slot whose observed set is the one that was met.
-pub struct Same<'a> {
-    pub overlaps: &'a [Tile<f64>],
-    pub inverse: &'a [f64],
-    pub observed: &'a [Vec<u32>],
-    pub size: usize,
-    /// `1 / G(size)`.
-    pub wanted: f64,
-}
-
-impl NullaryFnOnce for Same<'_> {
-    type Output = Option<usize>;
-
-    #[inline(always)]
-    fn call(self) -> Option<usize> {
-        let size = self.size as f64;
-        let tiles = self.overlaps.iter().zip(self.inverse.as_chunks::<TILE>().0);
-        for (tile, (overlaps, inverse)) in tiles.enumerate() {
-            let pairs = overlaps.0.iter().zip(inverse);
-            let is_same = |(&overlap, &inverse)| (overlap == size) & (inverse == self.wanted);
-            // All of a tile is looked at, which takes less time than to stop early.
-            let any = pairs.fold(false, |any, pair| any | is_same(pair));
-            if any {
-                let mut sets = self.observed.iter().skip(tile * TILE).zip(&overlaps.0);
-                let found = sets.position(|(set, &overlap)| overlap == size && set.len() == self.size);
-                if let Some(i) = found {
-                    return Some(tile * TILE + i);
-                }
+            for (tile, gains) in self.gains.iter_mut().enumerate() {
+                let before = if begin == 0 { [0.0; TILE] } else { gains.0 };
+                let overlaps = increased(before, part(self.counts, tile));
+                gains.0 = if end < self.rows.len() { overlaps } else { growths(overlaps, self.gamma) };
             }
         }
-        None
     }
 }
 

@@ -4,7 +4,7 @@
 
 use pulp::Arch;
 
-use super::loops::{AtLeast, Bound, Least, Meet, Product, Same};
+use super::loops::{AtLeast, Bound, Least, Meet, Product};
 use super::table::{TILE, Table, Tile, WIDE};
 use crate::kernel::growth;
 
@@ -25,8 +25,7 @@ pub struct Passes {
     /// By slot: counts of attributes, sums of shares.
     counts: Vec<Tile<u8, WIDE>>,
     sums: Vec<Tile<u16, WIDE>>,
-    /// `|o ∩ q_i|` for a set of attributes o, and G of that.
-    overlaps: Vec<Tile<f64>>,
+    /// `G(|o ∩ q_i|)` for a set of attributes o.
     gains: Vec<Tile<f64>>,
     /// G of the whole set o.
     largest: f64,
@@ -44,14 +43,12 @@ impl Passes {
         self.rows.extend(attributes.iter().filter_map(|&attribute| mask.row(attribute)));
         self.largest = growth(self.rows.len() as f64, gamma);
         self.counts.resize(mask.blocks().len(), Tile([0; WIDE]));
-        self.overlaps.resize(tiles, Tile([0.0; TILE]));
         self.gains.resize(tiles, Tile([0.0; TILE]));
         self.arch.dispatch(Meet {
             mask: mask.blocks(),
             rows: &self.rows,
             gamma,
             counts: &mut self.counts,
-            overlaps: &mut self.overlaps,
             gains: &mut self.gains,
         });
     }
@@ -59,11 +56,6 @@ impl Passes {
     /// G of what a slot shares with the set that was met.
     pub fn gain(&self, slot: usize) -> f64 {
         self.gains[slot / TILE].0[slot % TILE]
-    }
-
-    /// The slot whose observed set is the one that was met, of so many attributes and that `1 / G`.
-    pub fn same(&self, observed: &[Vec<u32>], inverse: &[f64], size: usize, wanted: f64) -> Option<usize> {
-        self.arch.dispatch(Same { overlaps: &self.overlaps, inverse, observed, size, wanted })
     }
 
     /// `Σ_i gain_i <x, u_i>` for one class; `x` by coordinate.

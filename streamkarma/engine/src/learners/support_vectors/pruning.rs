@@ -2,7 +2,6 @@
 
 use super::SupportVectors;
 use crate::block::Event;
-use crate::kernel::growth;
 
 /// What gives way in a full model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +41,7 @@ impl SupportVectors {
         };
         if oldest || square > v.squares[weakest] {
             self.empty(weakest);
-            self.vectors.fill(weakest, event, 1.0 / growth(event.len() as f64, self.rule.gamma), self.steps);
+            self.vectors.fill(weakest, event, self.rule.gamma, self.steps);
             self.fates.replaced += 1;
             return Some(weakest);
         }

@@ -3,7 +3,6 @@
 use super::SupportVectors;
 use super::storage::{Fates, Vectors};
 use super::table::TILE;
-use crate::kernel::growth;
 use crate::state::{Refused, State, ensure};
 
 const CONTRADICTION: &str = "the support vectors contradict each other";
@@ -151,10 +150,7 @@ impl<'a> Found<'a> {
 
     fn put_into(self, vectors: &mut Vectors, passed: &[f64], gamma: u32) {
         for (slot, observed) in self.observed.iter().enumerate() {
-            vectors.inverse[slot] = 1.0 / growth(observed.len() as f64, gamma);
-            for &attribute in observed {
-                *vectors.mask.at(attribute, 0, slot) = 1;
-            }
+            vectors.observe(slot, observed, gamma);
         }
         let highest = self.coordinates.iter().max();
         vectors.owners = vec![0; highest.map_or(0, |&k| k as usize + 1)];

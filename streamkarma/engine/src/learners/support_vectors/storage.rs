@@ -4,8 +4,11 @@
 //! linear in u as long as q stays (design, Fact 1), so α_i is kept folded into u_i: its size is the norm of
 //! φ(u_i, q_i), and examples with the same observed set add up in one slot without any loss.
 
+use std::collections::HashMap;
+
 use super::table::{Table, WIDE};
 use crate::block::Event;
+use crate::kernel::growth;
 
 /// The global scale is multiplied into the vectors below this: long before it underflows, and early
 /// enough that the running average loses no digits to cancellation.
@@ -37,6 +40,8 @@ pub struct Vectors {
     pub mask: Table<u8, WIDE>,
     /// Each slot's observed set q_i.
     pub observed: Vec<Vec<u32>>,
+    /// Which slot has an observed set.
+    pub slots: HashMap<Vec<u32>, usize>,
     /// The coordinates that a slot has values on.
     pub listed: Vec<Vec<u32>>,
     /// `1 / G(|q_i|)`, 0 past the slots in use: the squared norm of φ(u, q) is that of u divided by it.
@@ -65,6 +70,7 @@ impl Vectors {
             offsets: average.then(|| Table::new(classes)),
             mask: Table::new(1),
             observed: Vec::new(),
+            slots: HashMap::new(),
             listed: Vec::new(),
             inverse: Vec::new(),
             squares: Vec::new(),
@@ -150,8 +156,8 @@ impl Vectors {
 
     /// Give a slot, the first free one or one that was emptied, an event's observed set.
     ///
-    /// There must be room. `inverse` is `1 / G` of the size of the set.
-    pub fn fill(&mut self, slot: usize, event: &Event, inverse: f64, step: u64) {
+    /// There must be room.
+    pub fn fill(&mut self, slot: usize, event: &Event, gamma: u32, step: u64) {
         if slot == self.used() {
             self.observed.push(Vec::new());
             self.listed.push(Vec::new());
@@ -159,11 +165,17 @@ impl Vectors {
             self.created_at.push(0.0);
         }
         self.observed[slot].extend_from_slice(event.attributes);
-        self.inverse[slot] = inverse;
         self.created_at[slot] = step as f64;
-        for &attribute in event.attributes {
+        self.observe(slot, event.attributes, gamma);
+    }
+
+    /// Let a slot without an observed set have this one.
+    pub fn observe(&mut self, slot: usize, attributes: &[u32], gamma: u32) {
+        self.inverse[slot] = 1.0 / growth(attributes.len() as f64, gamma);
+        for &attribute in attributes {
             *self.mask.at(attribute, 0, slot) = 1;
         }
+        self.slots.insert(attributes.to_vec(), slot);
     }
 
     /// `u_slot += steps_c x` for every class c, on the attributes that the slot has.
@@ -228,6 +240,7 @@ impl Vectors {
         for &attribute in &self.observed[slot] {
             *self.mask.at(attribute, 0, slot) = 0;
         }
+        self.slots.remove(&self.observed[slot]);
         self.listed[slot].clear();
         self.observed[slot].clear();
     }
@@ -235,7 +248,7 @@ impl Vectors {
     /// Bytes of the vectors; each list counts as long as the longest could be without growing.
     pub fn bytes(&self) -> usize {
         let offsets = self.offsets.as_ref().map_or(0, Table::len);
-        let lists = 2 * self.used() * self.longest.next_power_of_two() + self.owners.len();
+        let lists = 3 * self.used() * self.longest.next_power_of_two() + self.owners.len();
         8 * (self.values.len() + offsets + 3 * self.used()) + self.mask.len() + 4 * lists
     }
 }
