@@ -86,8 +86,8 @@ impl NullaryFnOnce for Bound<'_> {
         let tiles = self.gains.iter().zip(self.inverse.as_chunks::<TILE>().0).zip(self.bounds);
         for (tile, ((gains, inverse), bounds)) in tiles.enumerate() {
             bounds.0 = bounds_of(gains.0, *inverse, part(self.sums, tile));
-            for i in 0..TILE {
-                greatest[i] = if bounds.0[i] > greatest[i] { bounds.0[i] } else { greatest[i] };
+            for (greatest, &bound) in greatest.iter_mut().zip(&bounds.0) {
+                *greatest = if bound > *greatest { bound } else { *greatest };
             }
         }
         greatest.iter().fold(0.0, |greatest, &bound| if bound > greatest { bound } else { greatest })
