@@ -5,6 +5,7 @@
 //! φ(u_i, q_i), and examples with the same observed set add up in one slot without any loss.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::table::{Table, WIDE};
 use crate::block::Event;
@@ -39,9 +40,9 @@ pub struct Vectors {
     /// 1 where an attribute belongs to a slot's observed set.
     pub mask: Table<u8, WIDE>,
     /// Each slot's observed set q_i.
-    pub observed: Vec<Vec<u32>>,
+    pub observed: Vec<Arc<[u32]>>,
     /// Which slot has an observed set.
-    pub slots: HashMap<Vec<u32>, usize>,
+    pub slots: HashMap<Arc<[u32]>, usize>,
     /// The coordinates that a slot has values on.
     pub listed: Vec<Vec<u32>>,
     /// `1 / G(|q_i|)`, 0 past the slots in use: the squared norm of φ(u, q) is that of u divided by it.
@@ -162,12 +163,11 @@ impl Vectors {
     /// There must be room.
     pub fn fill(&mut self, slot: usize, event: &Event, gamma: u32, step: u64) {
         if slot == self.used() {
-            self.observed.push(Vec::new());
+            self.observed.push(Arc::default());
             self.listed.push(Vec::new());
             self.squares.push(0.0);
             self.created_at.push(0.0);
         }
-        self.observed[slot].extend_from_slice(event.attributes);
         self.created_at[slot] = step as f64;
         self.observe(slot, event.attributes, gamma);
     }
@@ -178,7 +178,8 @@ impl Vectors {
         for &attribute in attributes {
             *self.mask.at(attribute, 0, slot) = 1;
         }
-        self.slots.insert(attributes.to_vec(), slot);
+        self.observed[slot] = attributes.into();
+        self.slots.insert(self.observed[slot].clone(), slot);
     }
 
     /// `u_slot += steps_c x` for every class c, on the attributes that the slot has.
@@ -247,18 +248,18 @@ impl Vectors {
                 }
             }
         }
-        for &attribute in &self.observed[slot] {
+        let observed = std::mem::take(&mut self.observed[slot]);
+        for &attribute in observed.iter() {
             *self.mask.at(attribute, 0, slot) = 0;
         }
-        self.slots.remove(&self.observed[slot]);
+        self.slots.remove(&observed);
         self.listed[slot].clear();
-        self.observed[slot].clear();
     }
 
     /// Bytes of the vectors; each list counts as long as the longest could be without growing.
     pub fn bytes(&self) -> usize {
         let offsets = self.offsets.as_ref().map_or(0, Table::len);
-        let lists = 3 * self.used() * self.longest.next_power_of_two() + self.owners.len();
+        let lists = 2 * self.used() * self.longest.next_power_of_two() + self.owners.len();
         8 * (self.values.len() + offsets + 3 * self.used()) + self.mask.len() + 4 * lists
     }
 }
