@@ -152,9 +152,12 @@ impl FeatureMap {
 /// Of a value's features, which begin at `first`, those with its own attribute give way to what is last,
 /// from the end on: sets with a higher attribute, then with a lower one or alone.
 fn take_out(order: usize, item: usize, items: usize, first: usize, features: &mut Features) {
+    let Features { index, phi } = features;
+    let mut end = index.len();
     let mut drop = |at: usize| {
-        features.index.swap_remove(first + at);
-        features.phi.swap_remove(first + at);
+        end -= 1;
+        index[first + at] = index[end];
+        phi[first + at] = phi[end];
     };
     if order == 2 {
         drop(item);
@@ -162,6 +165,8 @@ fn take_out(order: usize, item: usize, items: usize, first: usize, features: &mu
         (item + 1..items).rev().for_each(|upper| drop(1 + upper * (upper - 1) / 2 + item));
         (0..item).rev().for_each(|lower| drop(1 + item * (item - 1) / 2 + lower));
     }
+    index.truncate(end);
+    phi.truncate(end);
 }
 
 /// 1 / sqrt(k(x, x)); 0 for an event that has no norm.

@@ -17,6 +17,8 @@ mod state;
 mod tests;
 mod updates;
 
+use pulp::Arch;
+
 use crate::learner::Lesson;
 use crate::loss::Loss;
 use crate::math::{log, pow};
@@ -82,6 +84,8 @@ pub struct LinearModel {
     cells: Vec<Cell>,
     slopes: Vec<f64>,
     scratch: [Vec<f64>; 2],
+    /// Does as many divisions at once as the processor can.
+    arch: Arch,
 }
 
 impl LinearModel {
@@ -99,6 +103,7 @@ impl LinearModel {
             cells: vec![untouched(step.update); classes * places],
             slopes: vec![0.0; classes],
             scratch: [Vec::new(), Vec::new()],
+            arch: Arch::default(),
         }
     }
 

@@ -29,6 +29,8 @@
 //! - [V] Vaits, Crammer: Re-adapting the Regularization of Weights for Non-stationary Regression, ALT 2011.
 //! - [D] Duchi, Hazan, Singer: Adaptive Subgradient Methods, JMLR 2011.
 
+use pulp::NullaryFnOnce;
+
 use super::{Cell, LARGEST, LARGEST_GROWTH, LinearModel, SMALLEST_SCALE, Update};
 use crate::loss::Loss;
 use crate::math::dot;
@@ -107,7 +109,9 @@ impl LinearModel {
             }
             moved.clear();
             moved.extend(index.iter().map(|&place| row[place as usize].moment));
-            divide_by_root(self.factor, self.step.eta, slope, phi, added, moved);
+            added.resize(phi.len(), 0.0);
+            let (growth, eta) = (self.factor, self.step.eta);
+            self.arch.dispatch(DivideByRoot { growth, eta, slope, phi, added, moved });
             for ((&place, added), moved) in index.iter().zip(added.iter()).zip(moved.iter()) {
                 let cell = &mut row[place as usize];
                 cell.moment += added;
@@ -169,12 +173,25 @@ fn shrink(noise: f64, phi: &[f64], parts: &[f64], kept: &mut Vec<f64>) {
 }
 
 /// From G in `moved`: what is added to it, and the steps. Apart from the table, as in [`shrink`].
-fn divide_by_root(growth: f64, eta: f64, slope: f64, phi: &[f64], added: &mut Vec<f64>, moved: &mut [f64]) {
-    let inverse = 1.0 / growth;
-    added.resize(phi.len(), 0.0);
-    for ((moved, added), x) in moved.iter_mut().zip(added.iter_mut()).zip(phi) {
-        let gradient = (slope * x).clamp(-LARGEST, LARGEST);
-        *added = growth * gradient * gradient;
-        *moved = growth * eta * gradient / (START + inverse * (*moved + *added)).sqrt();
+struct DivideByRoot<'a> {
+    growth: f64,
+    eta: f64,
+    slope: f64,
+    phi: &'a [f64],
+    added: &'a mut [f64],
+    moved: &'a mut [f64],
+}
+
+impl NullaryFnOnce for DivideByRoot<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let inverse = 1.0 / self.growth;
+        for ((moved, added), x) in self.moved.iter_mut().zip(self.added).zip(self.phi) {
+            let gradient = (self.slope * x).clamp(-LARGEST, LARGEST);
+            *added = self.growth * gradient * gradient;
+            *moved = self.growth * self.eta * gradient / (START + inverse * (*moved + *added)).sqrt();
+        }
     }
 }

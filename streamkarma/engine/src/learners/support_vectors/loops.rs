@@ -6,19 +6,15 @@
 
 use pulp::NullaryFnOnce;
 
-use super::table::{TILE, Tile};
-
-/// More than rounding could do to a bound.
-const SLACK: f64 = 1e-9;
+use super::table::{TILE, Tile, WIDE};
 
 /// Count what a set of attributes shares with each slot, and take the gains of that.
 pub struct Meet<'a> {
-    pub mask: &'a [Vec<Tile<u8>>],
+    pub mask: &'a [Vec<Tile<u8, WIDE>>],
     /// The rows of the attributes.
     pub rows: &'a [usize],
     pub gamma: u32,
-    pub counts: &'a mut [Tile<u8>],
-    pub overlaps: &'a mut [Tile<f64>],
+    pub counts: &'a mut [Tile<u8, WIDE>],
     pub gains: &'a mut [Tile<f64>],
 }
 
@@ -27,54 +23,19 @@ impl NullaryFnOnce for Meet<'_> {
 
     #[inline(always)]
     fn call(self) {
-        self.overlaps.fill(Tile([0.0; TILE]));
         // In rounds of as many as a byte can count. To count all tiles first keeps the compiler from counting
         // as few at once as there are floating-point numbers in a register.
         for begin in (0..self.rows.len().max(1)).step_by(255) {
-            let some = &self.rows[begin..self.rows.len().min(begin + 255)];
+            let end = self.rows.len().min(begin + 255);
             for (block, counts) in self.mask.iter().zip(&mut *self.counts) {
-                counts.0 = counts_of(block, some);
+                counts.0 = counts_of(block, &self.rows[begin..end]);
             }
-            let tiles = self.overlaps.iter_mut().zip(&mut *self.gains);
-            for (counts, (overlaps, gains)) in self.counts.iter().zip(tiles) {
-                overlaps.0 = increased(overlaps.0, counts.0);
-                gains.0 = growths(overlaps.0, self.gamma);
-            }
-        }
-    }
-}
-
-/// Find the slot whose observed set is the one that was met.
-pub struct Same<'a> {
-    pub overlaps: &'a [Tile<f64>],
-    pub inverse: &'a [f64],
-    pub observed: &'a [Vec<u32>],
-    pub size: usize,
-    /// `1 / G(size)`.
-    pub wanted: f64,
-}
-
-impl NullaryFnOnce for Same<'_> {
-    type Output = Option<usize>;
-
-    #[inline(always)]
-    fn call(self) -> Option<usize> {
-        let size = self.size as f64;
-        let tiles = self.overlaps.iter().zip(self.inverse.as_chunks::<TILE>().0);
-        for (tile, (overlaps, inverse)) in tiles.enumerate() {
-            let pairs = overlaps.0.iter().zip(inverse);
-            let is_same = |(&overlap, &inverse)| (overlap == size) & (inverse == self.wanted);
-            // All of a tile is looked at, which takes less time than to stop early.
-            let any = pairs.fold(false, |any, pair| any | is_same(pair));
-            if any {
-                let mut sets = self.observed.iter().skip(tile * TILE).zip(&overlaps.0);
-                let found = sets.position(|(set, &overlap)| overlap == size && set.len() == self.size);
-                if let Some(i) = found {
-                    return Some(tile * TILE + i);
-                }
+            for (tile, gains) in self.gains.iter_mut().enumerate() {
+                let before = if begin == 0 { [0.0; TILE] } else { gains.0 };
+                let overlaps = increased(before, part(self.counts, tile));
+                gains.0 = if end < self.rows.len() { overlaps } else { growths(overlaps, self.gamma) };
             }
         }
-        None
     }
 }
 
@@ -102,16 +63,12 @@ impl NullaryFnOnce for Product<'_> {
     }
 }
 
-/// Bound what each pattern keeps of a vector from above, and return what the best keeps at least.
+/// Bound what each pattern keeps of a vector from above, and return the greatest bound.
 pub struct Bound<'a> {
-    pub mask: &'a [Vec<Tile<u8>>],
+    pub mask: &'a [Vec<Tile<u8, WIDE>>],
     /// Rows of the mask, and their shares of the vector's square, rounded up.
     pub shares: &'a [(usize, u16)],
-    /// The square that makes a share of 1.
-    pub unit: f64,
-    /// How much too large a sum of shares may be.
-    pub rounded: u16,
-    pub sums: &'a mut [Tile<u16>],
+    pub sums: &'a mut [Tile<u16, WIDE>],
     pub gains: &'a [Tile<f64>],
     pub inverse: &'a [f64],
     pub bounds: &'a mut [Tile<f64>],
@@ -125,17 +82,37 @@ impl NullaryFnOnce for Bound<'_> {
         for (block, sums) in self.mask.iter().zip(&mut *self.sums) {
             sums.0 = sums_of(block, self.shares);
         }
-        let mut surest = [0.0; TILE];
+        let mut greatest = [0.0; TILE];
         let tiles = self.gains.iter().zip(self.inverse.as_chunks::<TILE>().0).zip(self.bounds);
-        for (sums, ((gains, inverse), bounds)) in self.sums.iter().zip(tiles) {
-            let factors = factors_of(gains.0, *inverse, self.unit);
-            bounds.0 = shared_of(sums.0, 0, factors);
-            let sure = shared_of(sums.0, self.rounded, factors);
-            for i in 0..TILE {
-                surest[i] = if sure[i] > surest[i] { sure[i] } else { surest[i] };
+        for (tile, ((gains, inverse), bounds)) in tiles.enumerate() {
+            bounds.0 = bounds_of(gains.0, *inverse, part(self.sums, tile));
+            for (greatest, &bound) in greatest.iter_mut().zip(&bounds.0) {
+                *greatest = if bound > *greatest { bound } else { *greatest };
             }
         }
-        surest.iter().fold(0.0, |surest, &sure| if sure > surest { sure } else { surest }) * (1.0 - SLACK)
+        greatest.iter().fold(0.0, |greatest, &bound| if bound > greatest { bound } else { greatest })
+    }
+}
+
+/// List the slots whose bounds are no less than a number, in order.
+pub struct AtLeast<'a> {
+    pub bounds: &'a [Tile<f64>],
+    pub least: f64,
+    pub found: &'a mut Vec<usize>,
+}
+
+impl NullaryFnOnce for AtLeast<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.found.clear();
+        for (tile, bounds) in self.bounds.iter().enumerate() {
+            if bounds.0.iter().fold(false, |any, &bound| any | (bound >= self.least)) {
+                let slots = (tile * TILE..).zip(&bounds.0).filter(|&(_, &bound)| bound >= self.least);
+                self.found.extend(slots.map(|(slot, _)| slot));
+            }
+        }
     }
 }
 
@@ -164,13 +141,20 @@ impl NullaryFnOnce for Least<'_> {
     }
 }
 
+/// The numbers of a narrow tile, where the tiles are wide.
+#[inline(always)]
+fn part<T>(wide: &[Tile<T, WIDE>], tile: usize) -> &[T; TILE] {
+    const PARTS: usize = WIDE / TILE;
+    &wide[tile / PARTS].0.as_chunks().0[tile % PARTS]
+}
+
 /// How many of some rows each slot of a block has, up to 255.
 #[inline(always)]
-fn counts_of(block: &[Tile<u8>], rows: &[usize]) -> [u8; TILE] {
-    let mut counts = [0; TILE];
+fn counts_of(block: &[Tile<u8, WIDE>], rows: &[usize]) -> [u8; WIDE] {
+    let mut counts = [0; WIDE];
     for &row in rows {
         let has = &block[row].0;
-        for i in 0..TILE {
+        for i in 0..WIDE {
             counts[i] += has[i];
         }
     }
@@ -179,30 +163,21 @@ fn counts_of(block: &[Tile<u8>], rows: &[usize]) -> [u8; TILE] {
 
 /// What slots had, and as much more.
 #[inline(always)]
-fn increased(mut overlaps: [f64; TILE], counts: [u8; TILE]) -> [f64; TILE] {
+fn increased(mut overlaps: [f64; TILE], counts: &[u8; TILE]) -> [f64; TILE] {
     for i in 0..TILE {
         overlaps[i] += f64::from(counts[i]);
     }
     overlaps
 }
 
-/// `G(|o ∩ q|)² / G(|q|)`, in that unit.
+/// `G(|o ∩ q|)² / G(|q|)` times sums of shares.
 #[inline(always)]
-fn factors_of(gains: [f64; TILE], inverse: [f64; TILE], unit: f64) -> [f64; TILE] {
-    let mut factors = [0.0; TILE];
+fn bounds_of(gains: [f64; TILE], inverse: [f64; TILE], sums: &[u16; TILE]) -> [f64; TILE] {
+    let mut bounds = [0.0; TILE];
     for i in 0..TILE {
-        factors[i] = gains[i] * gains[i] * inverse[i] * unit;
+        bounds[i] = gains[i] * gains[i] * inverse[i] * f64::from(sums[i]);
     }
-    factors
-}
-
-/// Factors times sums of shares, less what may have been added by rounding.
-#[inline(always)]
-fn shared_of(sums: [u16; TILE], less: u16, mut factors: [f64; TILE]) -> [f64; TILE] {
-    for i in 0..TILE {
-        factors[i] *= f64::from(sums[i].saturating_sub(less));
-    }
-    factors
+    bounds
 }
 
 /// `kernel::growth` of a tile at once.
@@ -232,11 +207,11 @@ fn products_of(block: &[Tile<f64>], items: &[(usize, f64)]) -> [f64; TILE] {
 
 /// The sum of the shares that each slot of a block has.
 #[inline(always)]
-fn sums_of(block: &[Tile<u8>], shares: &[(usize, u16)]) -> [u16; TILE] {
-    let mut sums = [0u16; TILE];
+fn sums_of(block: &[Tile<u8, WIDE>], shares: &[(usize, u16)]) -> [u16; WIDE] {
+    let mut sums = [0u16; WIDE];
     for &(row, share) in shares {
         let has = &block[row].0;
-        for i in 0..TILE {
+        for i in 0..WIDE {
             sums[i] = sums[i].saturating_add(share * u16::from(has[i]));
         }
     }

@@ -155,8 +155,7 @@ impl SupportVectors {
 
     /// The slot that an event of that squared norm is to be added to; None if it is to be dropped.
     fn slot_for(&mut self, event: &Event, norm: f64) -> Option<usize> {
-        let (v, inverse) = (&self.vectors, 1.0 / growth(event.len() as f64, self.rule.gamma));
-        if let Some(slot) = self.passes.same(&v.observed, &v.inverse, event.len(), inverse) {
+        if let Some(&slot) = self.vectors.slots.get(event.attributes) {
             self.fates.merged_exactly += 1;
             return Some(slot);
         }
@@ -165,7 +164,7 @@ impl SupportVectors {
             return self.prune(event, norm);
         }
         self.vectors.reserve(slot + 1);
-        self.vectors.fill(slot, event, inverse, self.steps);
+        self.vectors.fill(slot, event, self.rule.gamma, self.steps);
         self.fates.added += 1;
         Some(slot)
     }

@@ -4,11 +4,14 @@
 
 use pulp::Arch;
 
-use super::loops::{Bound, Least, Meet, Product, Same};
-use super::table::{TILE, Table, Tile};
+use super::loops::{AtLeast, Bound, Least, Meet, Product};
+use super::table::{TILE, Table, Tile, WIDE};
+use crate::kernel::growth;
 
 /// The whole of a vector in the units that shares of it are counted in.
 const WHOLE: f64 = 65_000.0;
+/// More than rounding could do to a bound.
+const SLACK: f64 = 1e-9;
 
 /// Scratch for the passes.
 #[derive(Clone, Debug, Default)]
@@ -20,29 +23,32 @@ pub struct Passes {
     items: Vec<(usize, f64)>,
     shares: Vec<(usize, u16)>,
     /// By slot: counts of attributes, sums of shares.
-    counts: Vec<Tile<u8>>,
-    sums: Vec<Tile<u16>>,
-    /// `|o ∩ q_i|` for a set of attributes o, and G of that.
-    overlaps: Vec<Tile<f64>>,
+    counts: Vec<Tile<u8, WIDE>>,
+    sums: Vec<Tile<u16, WIDE>>,
+    /// `G(|o ∩ q_i|)` for a set of attributes o.
     gains: Vec<Tile<f64>>,
+    /// G of the whole set o.
+    largest: f64,
     /// No less than what a pattern keeps of a vector.
     bounds: Vec<Tile<f64>>,
+    /// Slots that were looked for.
+    found: Vec<usize>,
 }
 
 impl Passes {
     /// Count what a set of attributes shares with each slot, and take the gains of that.
-    pub fn meet(&mut self, mask: &Table<u8>, attributes: &[u32], gamma: u32) {
+    pub fn meet(&mut self, mask: &Table<u8, WIDE>, attributes: &[u32], gamma: u32) {
+        let tiles = mask.blocks().len() * (WIDE / TILE);
         self.rows.clear();
         self.rows.extend(attributes.iter().filter_map(|&attribute| mask.row(attribute)));
-        self.counts.resize(mask.blocks().len(), Tile([0; TILE]));
-        self.overlaps.resize(mask.blocks().len(), Tile([0.0; TILE]));
-        self.gains.resize(mask.blocks().len(), Tile([0.0; TILE]));
+        self.largest = growth(self.rows.len() as f64, gamma);
+        self.counts.resize(mask.blocks().len(), Tile([0; WIDE]));
+        self.gains.resize(tiles, Tile([0.0; TILE]));
         self.arch.dispatch(Meet {
             mask: mask.blocks(),
             rows: &self.rows,
             gamma,
             counts: &mut self.counts,
-            overlaps: &mut self.overlaps,
             gains: &mut self.gains,
         });
     }
@@ -50,11 +56,6 @@ impl Passes {
     /// G of what a slot shares with the set that was met.
     pub fn gain(&self, slot: usize) -> f64 {
         self.gains[slot / TILE].0[slot % TILE]
-    }
-
-    /// The slot whose observed set is the one that was met, of so many attributes and that `1 / G`.
-    pub fn same(&self, observed: &[Vec<u32>], inverse: &[f64], size: usize, wanted: f64) -> Option<usize> {
-        self.arch.dispatch(Same { overlaps: &self.overlaps, inverse, observed, size, wanted })
     }
 
     /// `Σ_i gain_i <x, u_i>` for one class; `x` by coordinate.
@@ -69,34 +70,37 @@ impl Passes {
     /// That of φ(x, o) onto {φ(u, q)} has the squared norm `G(|o ∩ q|)² / G(|q|) Σ x_k²` over `o ∩ q`
     /// (design, Fact 2). `squares` are the x_k² by attribute, for o that was met; `inverse` has the `1 / G(|q|)`
     /// of whole tiles, 0 for a slot that is not to be found.
-    pub fn closest(&mut self, mask: &Table<u8>, squares: &[(u32, f64)], inverse: &[f64]) -> Option<usize> {
+    pub fn closest(
+        &mut self,
+        mask: &Table<u8, WIDE>,
+        squares: &[(u32, f64)],
+        inverse: &[f64],
+    ) -> Option<usize> {
         let enough = self.bound(mask, squares, inverse);
-        let (mut most, mut found) = (0.0, None);
-        for (tile, bounds) in self.bounds.iter().enumerate() {
-            if !bounds.0.iter().fold(false, |any, &bound| any | (bound >= enough)) {
-                continue;
-            }
-            for (i, &bound) in bounds.0.iter().enumerate() {
-                let slot = tile * TILE + i;
-                if bound < enough {
-                    continue;
-                }
-                let has = |row: usize| f64::from(mask.blocks()[tile][row].0[i]);
-                let shared = self.items.iter().map(|&(row, square)| has(row) * square).sum::<f64>();
-                let kept = self.gain(slot) * self.gain(slot) * inverse[slot] * shared;
-                if kept > most {
-                    (most, found) = (kept, Some(slot));
-                }
+        self.arch.dispatch(AtLeast { bounds: &self.bounds, least: enough, found: &mut self.found });
+        let (mut most, mut best) = (0.0, None);
+        for &slot in &self.found {
+            let kept = self.kept(mask, slot, inverse);
+            if kept > most {
+                (most, best) = (kept, Some(slot));
             }
         }
-        found
+        best
     }
 
-    /// Bound what each pattern keeps from above, and return what the best keeps at least.
+    /// What a pattern keeps of the vector whose squares are in `items`.
+    fn kept(&self, mask: &Table<u8, WIDE>, slot: usize, inverse: &[f64]) -> f64 {
+        let block = &mask.blocks()[slot / WIDE];
+        let has = |row: usize| f64::from(block[row].0[slot % WIDE]);
+        let shared = self.items.iter().map(|&(row, square)| has(row) * square).sum::<f64>();
+        self.gain(slot) * self.gain(slot) * inverse[slot] * shared
+    }
+
+    /// Bound what each pattern keeps from above, in shares, and return what the best keeps at least.
     ///
     /// A share of the square is counted in sixteen bits, rounded up by one at most for each item; a sum
-    /// beyond sixteen bits is more than the whole anyway.
-    fn bound(&mut self, mask: &Table<u8>, squares: &[(u32, f64)], inverse: &[f64]) -> f64 {
+    /// beyond sixteen bits is more than the whole anyway. It is multiplied by at most G of what was met.
+    fn bound(&mut self, mask: &Table<u8, WIDE>, squares: &[(u32, f64)], inverse: &[f64]) -> f64 {
         let total: f64 = squares.iter().map(|&(_, square)| square).sum();
         let unit = WHOLE / total;
         let known = squares.iter().filter_map(|&(attribute, square)| Some((mask.row(attribute)?, square)));
@@ -106,18 +110,17 @@ impl Passes {
         let shares =
             self.items.iter().map(|&(row, square)| (row, ((square * unit) as u16).saturating_add(1)));
         self.shares.extend(shares);
-        self.sums.resize(mask.blocks().len(), Tile([0; TILE]));
-        self.bounds.resize(mask.blocks().len(), Tile([0.0; TILE]));
-        self.arch.dispatch(Bound {
+        self.sums.resize(mask.blocks().len(), Tile([0; WIDE]));
+        self.bounds.resize(self.gains.len(), Tile([0.0; TILE]));
+        let greatest = self.arch.dispatch(Bound {
             mask: mask.blocks(),
             shares: &self.shares,
-            unit: total / WHOLE,
-            rounded: squares.len().min(usize::from(u16::MAX)) as u16,
             sums: &mut self.sums,
             gains: &self.gains,
             inverse,
             bounds: &mut self.bounds,
-        })
+        });
+        (greatest - self.largest * self.items.len() as f64) * (1.0 - SLACK)
     }
 
     /// Where the least number stands first; 0 if there is none.

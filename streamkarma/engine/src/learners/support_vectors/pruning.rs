@@ -2,7 +2,6 @@
 
 use super::SupportVectors;
 use crate::block::Event;
-use crate::kernel::growth;
 
 /// What gives way in a full model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +32,16 @@ impl SupportVectors {
     /// `square` is the squared norm of the event's vector, which is `slopes_c φ(x)`. If it is folded into
     /// another pattern, what the projection multiplies it by goes into the slopes.
     pub(super) fn prune(&mut self, event: &Event, square: f64) -> Option<usize> {
-        let v = &self.vectors;
+        let (v, passes) = (&mut self.vectors, &self.passes);
         let oldest = self.rule.pruning == Pruning::Oldest;
-        let weakest = self.passes.least(if oldest { &v.created_at } else { &v.squares });
+        let weakest = if oldest {
+            passes.least(&v.created_at)
+        } else {
+            *v.weakest.get_or_insert_with(|| passes.least(&v.squares))
+        };
         if oldest || square > v.squares[weakest] {
             self.empty(weakest);
-            self.vectors.fill(weakest, event, 1.0 / growth(event.len() as f64, self.rule.gamma), self.steps);
+            self.vectors.fill(weakest, event, self.rule.gamma, self.steps);
             self.fates.replaced += 1;
             return Some(weakest);
         }

@@ -1,9 +1,11 @@
 //! Support vectors as arrays, slot after slot, and back.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use super::SupportVectors;
 use super::storage::{Fates, Vectors};
 use super::table::TILE;
-use crate::kernel::growth;
 use crate::state::{Refused, State, ensure};
 
 const CONTRADICTION: &str = "the support vectors contradict each other";
@@ -22,8 +24,8 @@ pub fn of(learner: &SupportVectors) -> State {
         .flat_map(|(slot, listed)| listed.iter().map(move |&k| (slot, k)))
         .collect();
     let cells = || listed.iter().flat_map(|&(slot, k)| (0..classes).map(move |c| (slot, k, c)));
-    let lengths = |lists: &[Vec<u32>]| lists.iter().map(|list| list.len() as i32).collect::<Vec<_>>();
-    let entries: Vec<i32> = v.observed.iter().flatten().map(|&attribute| attribute as i32).collect();
+    let entries: Vec<i32> =
+        v.observed.iter().flat_map(|set| set.iter()).map(|&attribute| attribute as i32).collect();
     let fates = learner.fates;
     let counts = [
         used as u64,
@@ -55,6 +57,10 @@ pub fn of(learner: &SupportVectors) -> State {
     state.put_f64s("clock", vec![v.scale, v.scale_sum], &[2]);
     state.put_i64s("counts", counts.iter().map(|&count| count as i64).collect(), &[8]);
     state
+}
+
+fn lengths<L: Deref<Target = [u32]>>(lists: &[L]) -> Vec<i32> {
+    lists.iter().map(|list| list.len() as i32).collect()
 }
 
 /// The steps of a state, below 2^53.
@@ -150,11 +156,9 @@ impl<'a> Found<'a> {
     }
 
     fn put_into(self, vectors: &mut Vectors, passed: &[f64], gamma: u32) {
+        vectors.observed = vec![Arc::default(); self.observed.len()];
         for (slot, observed) in self.observed.iter().enumerate() {
-            vectors.inverse[slot] = 1.0 / growth(observed.len() as f64, gamma);
-            for &attribute in observed {
-                *vectors.mask.at(attribute, 0, slot) = 1;
-            }
+            vectors.observe(slot, observed, gamma);
         }
         let highest = self.coordinates.iter().max();
         vectors.owners = vec![0; highest.map_or(0, |&k| k as usize + 1)];
@@ -169,7 +173,7 @@ impl<'a> Found<'a> {
                 }
             }
         }
-        (vectors.observed, vectors.listed) = (self.observed, self.listed);
+        vectors.listed = self.listed;
     }
 }
 

@@ -4,8 +4,12 @@
 //! linear in u as long as q stays (design, Fact 1), so α_i is kept folded into u_i: its size is the norm of
 //! φ(u_i, q_i), and examples with the same observed set add up in one slot without any loss.
 
-use super::table::{TILE, Table};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::table::{Table, WIDE};
 use crate::block::Event;
+use crate::kernel::growth;
 
 /// The global scale is multiplied into the vectors below this: long before it underflows, and early
 /// enough that the running average loses no digits to cancellation.
@@ -34,19 +38,25 @@ pub struct Vectors {
     /// As `values`, with averaging: the sum of all iterates so far is `scale_sum * values - offsets`.
     pub offsets: Option<Table<f64>>,
     /// 1 where an attribute belongs to a slot's observed set.
-    pub mask: Table<u8>,
+    pub mask: Table<u8, WIDE>,
     /// Each slot's observed set q_i.
-    pub observed: Vec<Vec<u32>>,
+    pub observed: Vec<Arc<[u32]>>,
+    /// Which slot has an observed set.
+    pub slots: HashMap<Arc<[u32]>, usize>,
     /// The coordinates that a slot has values on.
     pub listed: Vec<Vec<u32>>,
     /// `1 / G(|q_i|)`, 0 past the slots in use: the squared norm of φ(u, q) is that of u divided by it.
     pub inverse: Vec<f64>,
     /// The squared norm of φ(u_i, q_i), all classes, before the global scale.
     pub squares: Vec<f64>,
+    /// The slot of least norm, the first of several; None if it has to be looked for.
+    pub weakest: Option<usize>,
     /// The step in which a slot was filled.
     pub created_at: Vec<f64>,
     /// The attribute that a coordinate belongs to.
     pub owners: Vec<u32>,
+    /// Scratch: which items of an event a slot has.
+    pub shared: Vec<usize>,
     /// The global scale s.
     pub scale: f64,
     /// The sum of the scales of all iterates so far.
@@ -63,11 +73,14 @@ impl Vectors {
             offsets: average.then(|| Table::new(classes)),
             mask: Table::new(1),
             observed: Vec::new(),
+            slots: HashMap::new(),
             listed: Vec::new(),
             inverse: Vec::new(),
             squares: Vec::new(),
+            weakest: None,
             created_at: Vec::new(),
             owners: Vec::new(),
+            shared: Vec::new(),
             scale: 1.0,
             scale_sum: 0.0,
             longest: 0,
@@ -81,8 +94,8 @@ impl Vectors {
 
     /// Make room for so many slots.
     pub fn reserve(&mut self, slots: usize) {
-        if slots > self.inverse.len() {
-            self.grow(self.values.classes(), slots.next_multiple_of(TILE));
+        if slots > self.values.slots() {
+            self.grow(self.values.classes(), slots);
         }
     }
 
@@ -92,13 +105,13 @@ impl Vectors {
             offsets.grow(classes, slots);
         }
         self.mask.grow(1, slots);
-        self.inverse.resize(slots, 0.0);
+        self.inverse.resize(self.mask.slots(), 0.0);
     }
 
     /// Go to more classes; from w of two classes to -w/2 and w/2.
     pub fn widen(&mut self, classes: usize) {
         let single = self.values.classes() == 1;
-        self.grow(classes, self.inverse.len());
+        self.grow(classes, self.values.slots());
         if !single {
             return;
         }
@@ -113,6 +126,7 @@ impl Vectors {
             }
             self.squares[slot] /= 2.0;
         }
+        self.weakest = None;
     }
 
     /// `v ← factor v`, by the global scale alone.
@@ -139,33 +153,47 @@ impl Vectors {
             }
             self.squares[slot] *= self.scale * self.scale;
         }
+        // Rounding may have made equal what was not.
+        self.weakest = None;
         (self.scale, self.scale_sum) = (1.0, 0.0);
     }
 
     /// Give a slot, the first free one or one that was emptied, an event's observed set.
     ///
-    /// There must be room. `inverse` is `1 / G` of the size of the set.
-    pub fn fill(&mut self, slot: usize, event: &Event, inverse: f64, step: u64) {
+    /// There must be room.
+    pub fn fill(&mut self, slot: usize, event: &Event, gamma: u32, step: u64) {
         if slot == self.used() {
-            self.observed.push(Vec::new());
+            self.observed.push(Arc::default());
             self.listed.push(Vec::new());
             self.squares.push(0.0);
             self.created_at.push(0.0);
         }
-        self.observed[slot].extend_from_slice(event.attributes);
-        self.inverse[slot] = inverse;
         self.created_at[slot] = step as f64;
-        for &attribute in event.attributes {
+        self.observe(slot, event.attributes, gamma);
+    }
+
+    /// Let a slot without an observed set have this one.
+    pub fn observe(&mut self, slot: usize, attributes: &[u32], gamma: u32) {
+        self.inverse[slot] = 1.0 / growth(attributes.len() as f64, gamma);
+        for &attribute in attributes {
             *self.mask.at(attribute, 0, slot) = 1;
         }
+        self.observed[slot] = attributes.into();
+        self.slots.insert(self.observed[slot].clone(), slot);
     }
 
     /// `u_slot += steps_c x` for every class c, on the attributes that the slot has.
     pub fn add(&mut self, slot: usize, event: &Event, x: &[f64], steps: &[f64]) {
-        for (j, (&attribute, &k)) in event.attributes.iter().zip(event.coordinates).enumerate() {
-            if self.mask.get(attribute, 0, slot) == 0 {
-                continue;
-            }
+        // Listed without a branch, which nobody could predict: about half of an event is shared.
+        let mut shared = std::mem::take(&mut self.shared);
+        shared.resize(event.len(), 0);
+        let mut count = 0;
+        for (j, &attribute) in event.attributes.iter().enumerate() {
+            shared[count] = j;
+            count += usize::from(self.mask.get(attribute, 0, slot));
+        }
+        for &j in &shared[..count] {
+            let (attribute, k) = (event.attributes[j], event.coordinates[j]);
             if self.values.get(k, 0, slot) == 0.0 {
                 self.list(slot, k, attribute, j);
             }
@@ -176,6 +204,7 @@ impl Vectors {
                 }
             }
         }
+        self.shared = shared;
         self.measure(slot);
     }
 
@@ -203,6 +232,10 @@ impl Vectors {
             }
         }
         self.squares[slot] = square / self.inverse[slot];
+        self.weakest = self.weakest.filter(|&weakest| weakest != slot).map(|weakest| {
+            let is_less = (self.squares[slot], slot) < (self.squares[weakest], weakest);
+            if is_less { slot } else { weakest }
+        });
     }
 
     /// Empty a slot, which stays in use, to be filled again.
@@ -215,11 +248,12 @@ impl Vectors {
                 }
             }
         }
-        for &attribute in &self.observed[slot] {
+        let observed = std::mem::take(&mut self.observed[slot]);
+        for &attribute in observed.iter() {
             *self.mask.at(attribute, 0, slot) = 0;
         }
+        self.slots.remove(&observed);
         self.listed[slot].clear();
-        self.observed[slot].clear();
     }
 
     /// Bytes of the vectors; each list counts as long as the longest could be without growing.

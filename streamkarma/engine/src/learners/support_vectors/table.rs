@@ -3,10 +3,13 @@
 /// Slots come in multiples of this: loops over a tile of them are unrolled and vectorised.
 pub const TILE: usize = 32;
 
+/// The like for numbers of one or two bytes, of which a processor takes more at once.
+pub const WIDE: usize = 4 * TILE;
+
 /// The numbers of as many slots, where a processor loads them fastest.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub struct Tile<T>(pub [T; TILE]);
+pub struct Tile<T, const N: usize = TILE>(pub [T; N]);
 
 /// Marks an index without a row.
 const NONE: u32 = u32::MAX;
@@ -16,16 +19,16 @@ const NONE: u32 = u32::MAX;
 /// All rows of a tile of slots lie together, so that a pass over tiles stays in few pages of memory, and new
 /// slots need nothing to be moved.
 #[derive(Clone, Debug)]
-pub struct Table<T> {
+pub struct Table<T, const N: usize = TILE> {
     /// For each tile of slots, that of each row and class.
-    blocks: Vec<Vec<Tile<T>>>,
+    blocks: Vec<Vec<Tile<T, N>>>,
     /// Which row an index has.
     places: Vec<u32>,
     rows: usize,
     classes: usize,
 }
 
-impl<T: Copy + Default> Table<T> {
+impl<T: Copy + Default, const N: usize> Table<T, N> {
     /// Without rows and slots.
     pub fn new(classes: usize) -> Self {
         Self { blocks: Vec::new(), places: Vec::new(), rows: 0, classes }
@@ -36,9 +39,14 @@ impl<T: Copy + Default> Table<T> {
         self.classes
     }
 
+    /// How many slots there is room for.
+    pub fn slots(&self) -> usize {
+        self.blocks.len() * N
+    }
+
     /// How many numbers there is room for.
     pub fn len(&self) -> usize {
-        self.rows * self.classes * self.blocks.len() * TILE
+        self.rows * self.classes * self.slots()
     }
 
     /// Where in each of the [`Self::blocks`] an index has its tile of class 0, which those of the others
@@ -49,19 +57,19 @@ impl<T: Copy + Default> Table<T> {
     }
 
     /// The tiles of all rows and classes, one tile of slots after another.
-    pub fn blocks(&self) -> &[Vec<Tile<T>>] {
+    pub fn blocks(&self) -> &[Vec<Tile<T, N>>] {
         &self.blocks
     }
 
     /// One number; 0 where there is no such row.
     pub fn get(&self, index: u32, class: usize, slot: usize) -> T {
-        self.row(index).map_or_else(T::default, |row| self.blocks[slot / TILE][row + class].0[slot % TILE])
+        self.row(index).map_or_else(T::default, |row| self.blocks[slot / N][row + class].0[slot % N])
     }
 
     /// One number, to be changed; its row is made if there is none.
     pub fn at(&mut self, index: u32, class: usize, slot: usize) -> &mut T {
         let row = self.row(index).unwrap_or_else(|| self.new_row(index));
-        &mut self.blocks[slot / TILE][row + class].0[slot % TILE]
+        &mut self.blocks[slot / N][row + class].0[slot % N]
     }
 
     fn new_row(&mut self, index: u32) -> usize {
@@ -72,14 +80,14 @@ impl<T: Copy + Default> Table<T> {
         self.places[index] = self.rows as u32;
         self.rows += 1;
         for block in &mut self.blocks {
-            block.resize(self.rows * self.classes, Tile([T::default(); TILE]));
+            block.resize(self.rows * self.classes, Tile([T::default(); N]));
         }
         (self.rows - 1) * self.classes
     }
 
     /// Make room for as many classes and slots, not fewer than there are; what is new is 0.
     pub fn grow(&mut self, classes: usize, slots: usize) {
-        let empty = vec![Tile([T::default(); TILE]); self.rows * classes];
+        let empty = vec![Tile([T::default(); N]); self.rows * classes];
         if classes > self.classes {
             for block in &mut self.blocks {
                 let mut wider = empty.clone();
@@ -90,6 +98,6 @@ impl<T: Copy + Default> Table<T> {
             }
             self.classes = classes;
         }
-        self.blocks.resize(slots.div_ceil(TILE), empty);
+        self.blocks.resize(slots.div_ceil(N), empty);
     }
 }
