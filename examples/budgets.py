@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from streamkarma import KARMAClassifier
-from streamkarma.synthetic import Plan, records
+from streamkarma.synthetic import StreamSpec, records
 
 MODELS: dict[str, dict[str, Any]] = {
     "unlimited": {"budget": None},
@@ -28,7 +28,7 @@ MODELS: dict[str, dict[str, Any]] = {
 def progressive_error(model: KARMAClassifier, seed: int, events: int) -> float:
     """Share of events predicted wrongly, each before it was learned."""
     errors = 0
-    for x in records(Plan(attributes=20, rank=5, observed=0.5, seed=seed), events):
+    for x in records(StreamSpec(attributes=20, rank=5, observed=0.5, seed=seed), events):
         y = x.pop("y")
         errors += model.predict_one(x) != y
         model.learn_one(x, y)

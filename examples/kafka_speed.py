@@ -27,7 +27,7 @@ import orjson
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 
-from streamkarma.synthetic import Plan, records
+from streamkarma.synthetic import StreamSpec, records
 
 
 def fill(brokers: str, topic: str, events: int, copy: Path) -> float:
@@ -37,7 +37,7 @@ def fill(brokers: str, topic: str, events: int, copy: Path) -> float:
     admin.close()
     producer = KafkaProducer(bootstrap_servers=brokers, linger_ms=50, batch_size=200_000)
     with copy.open("wb") as file:
-        for record in records(Plan(attributes=20, rank=5, observed=0.5, seed=1), events):
+        for record in records(StreamSpec(attributes=20, rank=5, observed=0.5, seed=1), events):
             named = {f"reading_of_sensor_{k[1:]:0>2}" if k != "y" else k: v for k, v in record.items()}
             value = orjson.dumps(named)
             file.write(value + b"\n")

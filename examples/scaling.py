@@ -29,7 +29,7 @@ import click
 import numpy as np
 import orjson
 
-from streamkarma.synthetic import Plan, records
+from streamkarma.synthetic import StreamSpec, records
 
 LEARNERS = {"explicit": ["--learner", "explicit", "--gamma", "2"], "karma": ["--budget", "512"]}
 BUDGETS = (128, 256, 512, 1024, 2048)
@@ -51,7 +51,7 @@ class Cost(NamedTuple):
 
 def usual(observed: int = 10, attributes: int = 20) -> Iterator[dict[str, Any]]:
     """Vectors of rank 5, each attribute there or not by itself."""
-    return records(Plan(attributes=attributes, rank=5, observed=observed / attributes), 1 << 62)
+    return records(StreamSpec(attributes=attributes, rank=5, observed=observed / attributes), 1 << 62)
 
 
 def wide(attributes: int) -> Iterator[dict[str, Any]]:

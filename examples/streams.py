@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.synthetic import Plan, records
+from streamkarma.synthetic import StreamSpec, records
 
 Event = dict[str, Any]
 
 SYNTHETIC = {
-    "lowrank": (Plan(noise=0.05), 200_000),
-    "blocks": (Plan(noise=0.05, blocks=3), 50_000),
-    "mnar": (Plan(noise=0.05, missing="mnar"), 50_000),
+    "lowrank": (StreamSpec(noise=0.05), 200_000),
+    "blocks": (StreamSpec(noise=0.05, blocks=3), 50_000),
+    "mnar": (StreamSpec(noise=0.05, missing="mnar"), 50_000),
 }
 #: The label that is True, and what is no attribute.
 TABLES = {"weather_aus": ("Yes", ["Date"]), "adult": (">50K", [])}
@@ -81,7 +81,7 @@ def sources(data: Path | None, folder: Path | None) -> dict[str, Callable[[], St
     return found
 
 
-def synthetic(plan: Plan, events: int) -> Stream:
+def synthetic(plan: StreamSpec, events: int) -> Stream:
     """A stream as of ``streamkarma generate``."""
     made = list(records(plan, events, full=True))
     complete = np.array([list(record.pop("full").values()) for record in made])

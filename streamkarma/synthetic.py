@@ -33,7 +33,7 @@ WIDEST = 3.0
 CHUNK = 256
 
 
-class Plan(NamedTuple):
+class StreamSpec(NamedTuple):
     """What stream to make.
 
     Attributes
@@ -86,7 +86,7 @@ class Plan(NamedTuple):
     label: Label = "linear"
 
 
-def check(plan: Plan) -> Plan:
+def check(plan: StreamSpec) -> StreamSpec:
     """Return ``plan``, or raise UsageError if it cannot be made."""
     if not 1 <= plan.rank <= plan.attributes:
         raise UsageError(f"rank must be between 1 and attributes ({plan.attributes}), not {plan.rank}")
@@ -109,7 +109,7 @@ def check(plan: Plan) -> Plan:
     return plan
 
 
-def records(plan: Plan, events: int, full: bool = False) -> Iterator[dict[str, Any]]:
+def records(plan: StreamSpec, events: int, full: bool = False) -> Iterator[dict[str, Any]]:
     """The events of a stream as JSON objects: ``x0 …`` and the label ``y``.
 
     Parameters
@@ -123,7 +123,7 @@ def records(plan: Plan, events: int, full: bool = False) -> Iterator[dict[str, A
 
     Examples
     --------
-    >>> stream = records(Plan(attributes=3, rank=1, seed=7), events=2)
+    >>> stream = records(StreamSpec(attributes=3, rank=1, seed=7), events=2)
     >>> [sorted(record) for record in stream]
     [['x0', 'x1', 'y'], ['x1', 'y']]
     """
@@ -161,7 +161,7 @@ def records(plan: Plan, events: int, full: bool = False) -> Iterator[dict[str, A
             yield record
 
 
-def _vectors(plan: Plan, basis: Floats, weights: Floats, rng: np.random.Generator,
+def _vectors(plan: StreamSpec, basis: Floats, weights: Floats, rng: np.random.Generator,
              more: np.random.Generator) -> Floats:  # fmt: skip
     """Shape (CHUNK, D); ``weights`` are those on z, shape (R, classes)."""
     latent = rng.standard_normal((CHUNK, plan.rank))
@@ -175,7 +175,7 @@ def _vectors(plan: Plan, basis: Floats, weights: Floats, rng: np.random.Generato
 
 
 def _margins(latent: Floats, weights: Floats) -> Floats:
-    """The margin of each vector, 0 or more; see ``Plan``."""
+    """The margin of each vector, 0 or more; see ``StreamSpec``."""
     outputs = latent @ weights
     if weights.shape[1] == 1:
         return np.asarray(np.abs(outputs[:, 0]) / np.linalg.norm(weights))
@@ -188,7 +188,7 @@ def _margins(latent: Floats, weights: Floats) -> Floats:
     return np.asarray((leads / spreads[best]).min(axis=1))
 
 
-def _noise(plan: Plan, rng: np.random.Generator) -> NDArray[Any]:
+def _noise(plan: StreamSpec, rng: np.random.Generator) -> NDArray[Any]:
     """What is added to the label: a number, or how many classes further it is."""
     if plan.task == "regression":
         return plan.noise * rng.standard_normal(CHUNK)
@@ -196,7 +196,7 @@ def _noise(plan: Plan, rng: np.random.Generator) -> NDArray[Any]:
     return np.where(wrong, rng.integers(1, CLASSES, CHUNK) if plan.task == "multiclass" else 1, 0)
 
 
-def _labels(plan: Plan, outputs: Floats, deviation: float, noise: NDArray[Any]) -> list[Any]:
+def _labels(plan: StreamSpec, outputs: Floats, deviation: float, noise: NDArray[Any]) -> list[Any]:
     if plan.task == "regression":
         return [round(value, 6) for value in (outputs[:, 0] / deviation + noise).tolist()]
     if plan.task == "binary":
@@ -204,7 +204,7 @@ def _labels(plan: Plan, outputs: Floats, deviation: float, noise: NDArray[Any]) 
     return ["abc"[i] for i in (outputs.argmax(axis=1) + noise) % CLASSES]
 
 
-def _chances(plan: Plan, heads: Floats, output: Floats) -> Floats:
+def _chances(plan: StreamSpec, heads: Floats, output: Floats) -> Floats:
     """The probability that each attribute (block) is observed, before empty events are drawn again.
 
     ``heads`` are the values it depends on, shape (CHUNK, attributes or blocks).

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from river import linear_model
 
 from streamkarma import ExplicitKARMAClassifier
-from streamkarma.synthetic import Plan, records
+from streamkarma.synthetic import StreamSpec, records
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 KEPT = ("explicit", "explicit, written", "river linear", "sklearn SGD")
@@ -51,7 +51,7 @@ def benched(programs: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Re
 def progressive_error(model: Any, first: int = 0) -> float:
     """Share of the events from ``first`` on that a model predicts wrongly, each before it learns it."""
     errors = 0
-    for number, record in enumerate(records(Plan(), 300)):
+    for number, record in enumerate(records(StreamSpec(), 300)):
         y = record.pop("y") == 1
         errors += number >= first and (model.predict_proba_one(record).get(True, 0.0) > 0.5) != y
         model.learn_one(record, y)
@@ -100,7 +100,7 @@ def test_a_tool_that_is_not_installed_is_left_out_and_named(
 
 def test_vowpal_wabbit_reads_the_same_events(programs: Any, tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    events = list(records(Plan(), 20))
+    events = list(records(StreamSpec(), 20))
     path.write_text("".join(json.dumps(event) + "\n" for event in events))
     programs("bench_peers").write_vw(path)
     for line, event in zip(path.with_suffix(".vw").read_text().splitlines(), events, strict=True):

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from streamkarma import KARMAClassifier, KARMARegressor, checkpoint, load, save
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.runtime.describe import describe
-from streamkarma.synthetic import Plan as Made
-from streamkarma.synthetic import records
+from streamkarma.synthetic import StreamSpec, records
 from tests.loops import run_of
 
 STREAMS = {
-    task: [(row, row.pop("y")) for row in records(Made(attributes=6, rank=3, task=task), 120)]
+    task: [(row, row.pop("y")) for row in records(StreamSpec(attributes=6, rank=3, task=task), 120)]
     for task in ("binary", "multiclass", "regression")
 }
 

@@ -14,10 +14,10 @@ import pytest
 from streamkarma import KARMAClassifier, KARMARegressor, save
 from streamkarma.checkpoint import read
 from streamkarma.cli import cli
-from streamkarma.synthetic import Plan, records
+from streamkarma.synthetic import StreamSpec, records
 from tests.conftest import Program
 
-EVENTS = list(records(Plan(attributes=6, rank=3), 300))
+EVENTS = list(records(StreamSpec(attributes=6, rank=3), 300))
 
 
 def summary_of(path: Path) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def test_streams_that_the_scanner_leaves_alone(streamkarma: Program, tmp_path: P
 def test_stopping_and_resuming_is_not_stopping(
     streamkarma: Program, tmp_path: Path, task: Any, stop: int
 ) -> None:
-    events = list(records(Plan(attributes=6, rank=3, task=task), 150))
+    events = list(records(StreamSpec(attributes=6, rank=3, task=task), 150))
     whole = streamkarma("learn", "--model", "whole", "--budget", "20", records=events)
     first = streamkarma("learn", "--model", "parts", "--budget", "20", records=events[:stop])
     second = streamkarma("learn", "--model", "parts", records=events[stop:])
@@ -288,9 +288,9 @@ def test_predicting_learns_nothing(streamkarma: Program, tmp_path: Path) -> None
     streamkarma("learn", "--model", "m", "--id", "who", "--target", "label", "--quiet",
                 records=[{**e, "who": 1, "label": e["y"] == 1, "y": None} for e in EVENTS])  # fmt: skip
     before = (tmp_path / "m").read_bytes()
-    new = [{**e, "who": i, "label": e["y"] == 1, "y": None} for i, e in enumerate(records(Plan(6, 3), 400))][
-        300:
-    ]
+    new = [
+        {**e, "who": i, "label": e["y"] == 1, "y": None} for i, e in enumerate(records(StreamSpec(6, 3), 400))
+    ][300:]
     scored = streamkarma("predict", "m", "--summary", "s.json", records=new)
     assert (tmp_path / "m").read_bytes() == before
     assert [row["id"] for row in scored.rows] == list(range(300, 400))
@@ -408,17 +408,17 @@ def test_generate_writes_the_same_bytes(streamkarma: Program) -> None:
             "--missing", "mnar", "--noise", "0.1", "--seed", "5", "--full"]  # fmt: skip
     one, two = streamkarma(*args), streamkarma(*args)
     assert one.stdout == two.stdout
-    assert one.rows == list(records(Plan(9, 2, 0.5, "mnar", 0.1, "binary", 5, 3), 300, full=True))
+    assert one.rows == list(records(StreamSpec(9, 2, 0.5, "mnar", 0.1, "binary", 5, 3), 300, full=True))
 
 
 @pytest.mark.parametrize(
     ("args", "plan"),
     [
-        ("lowrank --observed 0.1 --allow-empty", Plan(observed=0.1, allow_empty=True)),
-        ("blocks --label blocks --margin 1", Plan(blocks=3, label="blocks", margin=1.0)),
+        ("lowrank --observed 0.1 --allow-empty", StreamSpec(observed=0.1, allow_empty=True)),
+        ("blocks --label blocks --margin 1", StreamSpec(blocks=3, label="blocks", margin=1.0)),
     ],
 )
-def test_generate_hands_its_options_on(streamkarma: Program, args: str, plan: Plan) -> None:
+def test_generate_hands_its_options_on(streamkarma: Program, args: str, plan: StreamSpec) -> None:
     assert streamkarma("generate", *args.split(), "--events", "300").rows == list(records(plan, 300))
 
 

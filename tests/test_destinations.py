@@ -18,7 +18,7 @@ from streamkarma.estimators.persistence import load_with_run
 from streamkarma.runtime.describe import describe
 from streamkarma.runtime.destinations import marks_from
 from streamkarma.runtime.run import Run
-from streamkarma.synthetic import Plan as Synthetic
+from streamkarma.synthetic import StreamSpec as Synthetic
 from streamkarma.synthetic import records
 from tests.conftest import Program
 from tests.loops import run_of

@@ -17,7 +17,7 @@ from streamkarma.core.loss import HINGE
 from streamkarma.core.support import DoublingSupportVectors, Rule
 from streamkarma.core.theory import Bound, Schedule, best_rho
 from streamkarma.errors import UsageError
-from streamkarma.synthetic import Plan, records
+from streamkarma.synthetic import StreamSpec, records
 from tests.conftest import Program
 from tests.reference import algorithm_1, loss_and_slope, stream
 from tests.test_support import block_of, same_state
@@ -91,7 +91,7 @@ def test_to_go_on_as_after_so_many_steps_is_to_be_in_that_epoch(steps: int) -> N
 
 
 def test_for_a_known_horizon_it_is_the_best_setting() -> None:
-    events = list(records(Plan(attributes=4, rank=2), 60))
+    events = list(records(StreamSpec(attributes=4, rank=2), 60))
     chosen = KARMAClassifier("auto", "auto", horizon=100, regularity=0.9, budget=None)
     gamma, rho = Schedule(None, 0.9, 100).settings(100)
     assert rho == best_rho(1.0, 1.0, gamma, 100)
@@ -146,7 +146,7 @@ def test_what_makes_no_sense_is_said(said: dict[str, Any], reason: str) -> None:
 def test_the_regret_of_such_a_run_is_under_the_bound_shown(
     streamkarma: Program, tmp_path: Path, horizon: list[str]
 ) -> None:
-    events = list(records(Plan(attributes=4, rank=1, observed=0.9), 500, full=True))
+    events = list(records(StreamSpec(attributes=4, rank=1, observed=0.9), 500, full=True))
     paper = ["--no-predictions", "--rho", "auto", "--gamma", "auto", *horizon, "--budget", "0"]
     compared = ["--regret", "zero", "--full", "full", "--no-scale"]
     done = streamkarma("learn", *paper, *compared, "--summary", "s.json", records=events)
@@ -168,7 +168,7 @@ def test_the_regret_of_such_a_run_is_under_the_bound_shown(
 
 
 def test_another_horizon_than_the_model_was_made_with_is_refused(streamkarma: Program) -> None:
-    events = list(records(Plan(attributes=3, rank=1), 20))
+    events = list(records(StreamSpec(attributes=3, rank=1), 20))
     first = ("learn", "--no-predictions", "--model", "m.karma", "--rho", "auto", "--horizon")
     assert streamkarma(*first, "500", records=events).code == 0
     again = streamkarma(*first, "600", records=events)
@@ -179,7 +179,7 @@ def test_another_horizon_than_the_model_was_made_with_is_refused(streamkarma: Pr
 def test_a_model_that_had_learned_before_is_outside_of_the_bound(
     streamkarma: Program, tmp_path: Path
 ) -> None:
-    events = list(records(Plan(attributes=3, rank=1), 300))
+    events = list(records(StreamSpec(attributes=3, rank=1), 300))
     begun = ("learn", "--no-predictions", "--model", "m.karma", "--rho", "0.1", "--budget", "0")
     assert streamkarma(*begun, records=events[:100]).code == 0
     done = streamkarma(*begun, "--regret", "zero", "--summary", "s.json", records=events[100:])

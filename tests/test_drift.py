@@ -22,19 +22,19 @@ from streamkarma import (
 from streamkarma.errors import UsageError
 from streamkarma.estimators.mixture import experts
 from streamkarma.estimators.results import probabilities
-from streamkarma.synthetic import Plan, records
+from streamkarma.synthetic import StreamSpec, records
 from tests.test_learners import FORMS, Event, in_one_run, made, said, what_it_says
 
 Floats = NDArray[np.float64]
 
 STREAMS = {
-    "lowrank": Plan(seed=100, noise=0.05),
-    "mnar": Plan(seed=101, missing="mnar"),
-    "blocks": Plan(seed=102, blocks=5, noise=0.05),
+    "lowrank": StreamSpec(seed=100, noise=0.05),
+    "mnar": StreamSpec(seed=101, missing="mnar"),
+    "blocks": StreamSpec(seed=102, blocks=5, noise=0.05),
 }
 
 
-def labelled(plan: Plan, count: int) -> list[Event]:
+def labelled(plan: StreamSpec, count: int) -> list[Event]:
     return [(row, row.pop("y")) for row in records(plan, count)]
 
 
@@ -55,7 +55,7 @@ def test_the_mixture_loses_little_to_each_learner(name: str) -> None:
 def test_the_weights_of_a_regression_have_names_too() -> None:
     mixture = KARMAMixtureRegressor()
     assert set(mixture.weights.values()) == {1 / len(mixture.weights)}
-    in_one_run(mixture, labelled(Plan(task="regression", seed=100), 300))
+    in_one_run(mixture, labelled(StreamSpec(task="regression", seed=100), 300))
     assert sum(mixture.weights.values()) == pytest.approx(1.0)
     assert list(mixture.weights) == [*experts(1, 0.0, True), "blend"]
 
@@ -95,7 +95,7 @@ class Babbling(base.Classifier):
         ]
 
 
-def odd(plan: Plan, count: int) -> list[Event]:
+def odd(plan: StreamSpec, count: int) -> list[Event]:
     """Labels that tell whether an odd number of attributes is there; missing ones are None or left out."""
     stream = [({**x, "gone": None, "nan": float("nan")}, y) for x, y in labelled(plan, count)]
     return [(x, (len(x) - 2) % 2 == 1) for x, _ in stream]
@@ -103,7 +103,7 @@ def odd(plan: Plan, count: int) -> list[Event]:
 
 def test_a_guest_that_knows_the_label_is_listened_to() -> None:
     mixture = KARMAMixtureClassifier(extra_experts=[Babbling(), Counting()])
-    result = in_one_run(mixture, odd(Plan(seed=100), 800))
+    result = in_one_run(mixture, odd(StreamSpec(seed=100), 800))
     assert list(mixture.weights)[-3:] == ["other 1", "other 2", "blend"]
     assert sum(mixture.weights.values()) == pytest.approx(1.0)
     # The blend may be surer than the guest.
@@ -114,7 +114,7 @@ def test_a_guest_that_knows_the_label_is_listened_to() -> None:
 
 
 def test_a_guest_that_says_anything_does_no_harm() -> None:
-    stream = [(x, bool(y)) for x, y in labelled(Plan(seed=100, noise=0.05), 1500)]
+    stream = [(x, bool(y)) for x, y in labelled(StreamSpec(seed=100, noise=0.05), 1500)]
     alone, beside = KARMAMixtureClassifier(), KARMAMixtureClassifier(extra_experts=[Babbling()])
     loss = in_one_run(alone, stream).losses.mean()
     assert in_one_run(beside, stream).losses.mean() < loss + 0.01
@@ -122,7 +122,7 @@ def test_a_guest_that_says_anything_does_no_harm() -> None:
 
 
 def test_a_guest_may_know_one_of_several_classes() -> None:
-    odds = odd(Plan(seed=100), 900)
+    odds = odd(StreamSpec(seed=100), 900)
     stream = [(x, "odd" if y else ("even", "other")[t % 2]) for t, (x, y) in enumerate(odds)]
     mixture = KARMAMixtureClassifier(extra_experts=[Counting(0.98, "odd", "even")])
     result = in_one_run(mixture, stream)
@@ -136,7 +136,7 @@ def test_guests_are_copies_and_clones_of_a_mixture_have_new_ones(tmp_path: Path)
     mixture = KARMAMixtureClassifier(extra_experts=[guest])
     stream = [
         (x, "abc"[int(y) + (t > 100 and t % 3 == 0)])
-        for t, (x, y) in enumerate(labelled(Plan(seed=100), 200))
+        for t, (x, y) in enumerate(labelled(StreamSpec(seed=100), 200))
     ]
     spoken = what_it_says(mixture, stream)
     assert guest.predict_proba_one(stream[0][0]) == {}
@@ -160,7 +160,7 @@ def test_guests_are_copies_and_clones_of_a_mixture_have_new_ones(tmp_path: Path)
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 @pytest.mark.parametrize("kind", [ExplicitKARMAClassifier, SubspaceClassifier, KARMAMixtureClassifier])
 def test_probabilities_mean_what_they_say(kind: Any, noise: float) -> None:
-    result = in_one_run(kind(), labelled(Plan(seed=100, noise=noise), 6000))
+    result = in_one_run(kind(), labelled(StreamSpec(seed=100, noise=noise), 6000))
     chances = probabilities(result.scores, 2)[:, 1]
     bins = np.minimum((chances * 15).astype(int), 14)
     off = [abs((chances - result.targets)[bins == b].sum()) for b in range(15)]
@@ -179,8 +179,8 @@ def drifting(form: str, task: str, **options: Any) -> Any:
     return made(form, task, **({"rho": 0.01} if form == "sgd" else {}), **options)
 
 
-def plan(task: Any, seed: int, **changes: Any) -> Plan:
-    return Plan(attributes=8, rank=3, observed=0.7, task=task, seed=seed)._replace(**changes)
+def plan(task: Any, seed: int, **changes: Any) -> StreamSpec:
+    return StreamSpec(attributes=8, rank=3, observed=0.7, task=task, seed=seed)._replace(**changes)
 
 
 def losses_after(form: str, task: str, streams: list[list[Event]], forget: float | None) -> float:

@@ -13,7 +13,7 @@ from river import checks, compose, datasets, evaluate, metrics, multiclass, prep
 from streamkarma import KARMAClassifier, KARMARegressor
 from streamkarma.core.loss import CLASSIFICATION
 from streamkarma.errors import RecordError, UsageError
-from streamkarma.synthetic import Plan, records
+from streamkarma.synthetic import StreamSpec, records
 from tests.reference import algorithm_1, loss_and_slope, stream
 
 
@@ -105,7 +105,7 @@ def test_several_classes_as_they_come() -> None:
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
 def test_a_third_class_goes_on_from_two(loss: str) -> None:
     stream = [(x, ("a", "b", "c")[int(x.get("x0", 0) > 0) + (t > 150 and x.get("x1", 0) > 1)])
-              for t, x in enumerate(records(Plan(attributes=6, rank=3), 400))]  # fmt: skip
+              for t, x in enumerate(records(StreamSpec(attributes=6, rank=3), 400))]  # fmt: skip
     model = KARMAClassifier(loss=loss)
     for t, (x, y) in enumerate(stream):
         x.pop("y")
@@ -122,7 +122,7 @@ def test_a_third_class_goes_on_from_two(loss: str) -> None:
 @pytest.mark.parametrize("kind", [KARMAClassifier, KARMARegressor])
 def test_many_is_a_loop_of_one(kind: Any) -> None:
     task = "multiclass" if kind is KARMAClassifier else "regression"
-    rows = list(records(Plan(attributes=6, rank=3, task=task), 200))
+    rows = list(records(StreamSpec(attributes=6, rank=3, task=task), 200))
     targets = [row.pop("y") for row in rows]
     frame = pd.DataFrame(rows)
     frame["colour"] = ["red" if "x0" in row else None for row in rows]
@@ -282,7 +282,7 @@ def test_a_refused_event_is_not_half_learned() -> None:
 @pytest.mark.parametrize("scale", [1.0, 1e6])
 def test_regression_in_any_unit(loss: str, scale: float) -> None:
     stream = [({k: v for k, v in row.items() if k != "y"}, row["y"] * scale + 3 * scale)
-              for row in records(Plan(8, 2, 0.8, task="regression"), 800)]  # fmt: skip
+              for row in records(StreamSpec(8, 2, 0.8, task="regression"), 800)]  # fmt: skip
     model = KARMARegressor(loss=loss)
     metric = evaluate.progressive_val_score(stream, model, metrics.R2())
     assert metric.get() > 0.6

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from streamkarma.synthetic import Plan, records
+from streamkarma.synthetic import StreamSpec, records
 from tests.conftest import Program
 
-EVENTS = list(records(Plan(attributes=6, rank=2, noise=0.1), 300))
+EVENTS = list(records(StreamSpec(attributes=6, rank=2, noise=0.1), 300))
 EXPLICIT = ("--learner", "explicit")
 LEARNERS = [
     ("--learner", "auto"),
@@ -30,7 +30,7 @@ def test_stopping_and_resuming_is_never_having_stopped(
 ) -> None:
     if "hinge" in said and task == "regression":
         said = (*said[:-1], "absolute")
-    events: list[dict[str, Any]] = list(records(Plan(attributes=5, rank=2, noise=0.1, task=task), 240))
+    events: list[dict[str, Any]] = list(records(StreamSpec(attributes=5, rank=2, noise=0.1, task=task), 240))
     for event in events[::7]:
         del event["y"]
     # To begin with a label that says what the task is: what comes before is learned as a class.

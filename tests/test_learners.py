@@ -30,7 +30,7 @@ from streamkarma import (
     save,
 )
 from streamkarma.errors import RecordError, UsageError
-from streamkarma.synthetic import Plan, records
+from streamkarma.synthetic import StreamSpec, records
 
 Event = tuple[dict[str, Any], Any]
 
@@ -58,7 +58,7 @@ def made(form: str, task: str, **options: Any) -> Any:
 def events(task: Any, count: int, seed: int = 100) -> list[Event]:
     """Six numbers, a category and a boolean, most of them now and then missing; one comes late."""
     made = []
-    for t, row in enumerate(records(Plan(attributes=6, rank=3, task=task, seed=seed), count)):
+    for t, row in enumerate(records(StreamSpec(attributes=6, rank=3, task=task, seed=seed), count)):
         y = row.pop("y")
         if "x0" in row:
             row["colour"] = "red" if row["x0"] > 0 else "blue"
@@ -303,7 +303,9 @@ def test_what_has_a_low_rank_is_completed() -> None:
     imputer, factor = SubspaceImputer(), SubspaceImputer(max_pairwise_coordinates=1, rank=3)
     away: list[list[float]] = [[], []]
     size = []
-    for t, row in enumerate(records(Plan(attributes=12, rank=3, observed=0.6, seed=100), 2200, full=True)):
+    for t, row in enumerate(
+        records(StreamSpec(attributes=12, rank=3, observed=0.6, seed=100), 2200, full=True)
+    ):
         full = row.pop("full")
         row.pop("y")
         for model, errors in zip((imputer, factor), away, strict=True):
@@ -356,7 +358,7 @@ def what_it_knows(imputer: SubspaceImputer) -> Any:
 def test_completed_events_go_down_a_pipeline() -> None:
     model = SubspaceImputer() | preprocessing.StandardScaler() | linear_model.LogisticRegression()
     right = []
-    for row in records(Plan(attributes=8, rank=2, seed=100), 1500):
+    for row in records(StreamSpec(attributes=8, rank=2, seed=100), 1500):
         y = bool(row.pop("y"))
         right.append(model.predict_one(row) == y)
         model.learn_one(row, y)

@@ -16,10 +16,10 @@ from river import datasets, evaluate, linear_model, preprocessing
 from streamkarma import KARMAClassifier, KARMARegressor
 from streamkarma.errors import UsageError
 from streamkarma.regret import RegretTracker
-from streamkarma.synthetic import Plan, records
+from streamkarma.synthetic import StreamSpec, records
 from tests.conftest import Program
 
-EVENTS = list(records(Plan(attributes=6, rank=2, noise=0.1), 600, full=True))
+EVENTS = list(records(StreamSpec(attributes=6, rank=2, noise=0.1), 600, full=True))
 KEYS = {"events", "learner_loss", "baseline_loss", "regret", "regret_per_event", "exact", "standard_error"}
 
 
@@ -51,7 +51,7 @@ def test_the_summary_has_what_the_contract_says(streamkarma: Program, tmp_path: 
 
 @pytest.mark.parametrize("task", ["multiclass", "regression"])
 def test_every_task(streamkarma: Program, tmp_path: Path, task: str) -> None:
-    events = list(records(Plan(attributes=5, rank=2, task=task), 400))
+    events = list(records(StreamSpec(attributes=5, rank=2, task=task), 400))
     done = streamkarma("learn", "--no-predictions", "--regret", "mean,geom", "--summary", "s.json",
                        "--task", task, records=events)  # fmt: skip
     assert done.code == 0

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from streamkarma.estimators.persistence import load_with_run
-from streamkarma.synthetic import Plan, records
+from streamkarma.synthetic import StreamSpec, records
 
-EVENTS = b"".join(json.dumps(e).encode() + b"\n" for e in records(Plan(attributes=6, rank=3), 300))
+EVENTS = b"".join(json.dumps(e).encode() + b"\n" for e in records(StreamSpec(attributes=6, rank=3), 300))
 LEARN = "learn --learner explicit --quiet"
 FULL = "streamkarma: cannot write standard output: No space left on device\n"
 CLOSED = "streamkarma: cannot write standard output: it is closed\n"

@@ -8,11 +8,11 @@ import pytest
 
 from streamkarma.blocktarget import block_target, block_weights, target_deviation
 from streamkarma.errors import UsageError
-from streamkarma.synthetic import CHUNK, Plan, records
+from streamkarma.synthetic import CHUNK, StreamSpec, records
 from tests.reference import Array, explicit_features
 
 
-def matrix(plan: Plan, events: int) -> Any:
+def matrix(plan: StreamSpec, events: int) -> Any:
     rows = list(records(plan, events, full=True))
     names = [f"x{i}" for i in range(plan.attributes)]
     full = np.array([[row["full"][name] for name in names] for row in rows])
@@ -24,7 +24,7 @@ def matrix(plan: Plan, events: int) -> Any:
 @pytest.mark.parametrize("blocks", [0, 4])
 @pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
 def test_streams(missing: Any, blocks: int, task: Any) -> None:
-    plan = Plan(12, 3, 0.5, missing, 0.0, task, 7, blocks)
+    plan = StreamSpec(12, 3, 0.5, missing, 0.0, task, 7, blocks)
     full, seen, labels = matrix(plan, 3000)
     assert np.linalg.matrix_rank(full, tol=1e-3) == 3
     assert seen.any(axis=1).all()
@@ -44,33 +44,33 @@ def test_streams(missing: Any, blocks: int, task: Any) -> None:
 
 
 def test_mechanisms_do_what_they_say() -> None:
-    full, seen, _ = matrix(Plan(missing="mcar"), 4000)
+    full, seen, _ = matrix(StreamSpec(missing="mcar"), 4000)
     assert abs(np.corrcoef(full[:, 5], seen[:, 5])[0, 1]) < 0.06
-    full, seen, _ = matrix(Plan(missing="mar"), 4000)
+    full, seen, _ = matrix(StreamSpec(missing="mar"), 4000)
     assert seen[:, 0].all()
     assert np.corrcoef(full[:, 0] > 0, seen[:, 5])[0, 1] > 0.5
-    full, seen, labels = matrix(Plan(missing="mnar"), 4000)
+    full, seen, labels = matrix(StreamSpec(missing="mnar"), 4000)
     assert np.corrcoef(full[:, 5] > 0, seen[:, 5])[0, 1] > 0.2
     assert np.corrcoef(labels, seen[:, 7])[0, 1] > 0.2
     assert np.corrcoef(labels, seen[:, 8])[0, 1] < 0
 
 
 def test_observed_values_are_those_of_the_full_vector() -> None:
-    for row in records(Plan(), 50, full=True):
+    for row in records(StreamSpec(), 50, full=True):
         assert all(row["full"][name] == value for name, value in row.items() if name[0] == "x")
 
 
 def test_a_longer_stream_begins_with_the_shorter() -> None:
-    again = Plan(margin=1.0, blocks=3, observed=0.2, label="blocks")
-    for plan in (Plan(), again, Plan(observed=0.05, allow_empty=True)):
+    again = StreamSpec(margin=1.0, blocks=3, observed=0.2, label="blocks")
+    for plan in (StreamSpec(), again, StreamSpec(observed=0.05, allow_empty=True)):
         for events in (0, 1, CHUNK, CHUNK + 1):
             assert list(records(plan, events)) == list(islice(records(plan, 1000), events))
-    assert list(records(Plan(seed=1), 5)) != list(records(Plan(seed=2), 5))
+    assert list(records(StreamSpec(seed=1), 5)) != list(records(StreamSpec(seed=2), 5))
 
 
 def test_noise_flips_labels() -> None:
-    clean = [row["y"] for row in records(Plan(), 4000)]
-    noisy = [row["y"] for row in records(Plan(noise=0.2), 4000)]
+    clean = [row["y"] for row in records(StreamSpec(), 4000)]
+    noisy = [row["y"] for row in records(StreamSpec(noise=0.2), 4000)]
     assert 0.17 < np.mean(np.array(clean) != np.array(noisy)) < 0.23
 
 
@@ -96,15 +96,15 @@ def test_noise_flips_labels() -> None:
 )
 def test_plans_that_cannot_be(change: Any) -> None:
     with pytest.raises(UsageError) as raised:
-        next(records(Plan(**change), 1))
+        next(records(StreamSpec(**change), 1))
     assert "\n" not in str(raised.value)
 
 
 def test_everything_observed() -> None:
-    assert all(len(row) == 21 for row in records(Plan(observed=1.0), 20))
+    assert all(len(row) == 21 for row in records(StreamSpec(observed=1.0), 20))
 
 
-def observed_sets(plan: Plan, events: int) -> Any:
+def observed_sets(plan: StreamSpec, events: int) -> Any:
     """Which attributes are there, straight from the keys, shape (events, D)."""
     names = [f"x{i}" for i in range(plan.attributes)]
     return np.array([[name in row for name in names] for row in records(plan, events)])
@@ -117,7 +117,7 @@ def agrees(counts: Any, chances: Any, events: int) -> bool:
 
 
 def test_blocks_are_drawn_again_until_one_is_there() -> None:
-    plan = Plan(attributes=3, rank=1, observed=0.3333333, blocks=3, seed=11)
+    plan = StreamSpec(attributes=3, rank=1, observed=0.3333333, blocks=3, seed=11)
     seen = observed_sets(plan, 20_000)
     assert agrees(np.bincount(seen.sum(axis=1), minlength=4)[1:], [12 / 19, 6 / 19, 1 / 19], 20_000)
     # Which ones they are does not depend on their order.
@@ -128,7 +128,7 @@ def test_blocks_are_drawn_again_until_one_is_there() -> None:
 def test_the_observed_set_is_that_of_independent_draws_that_are_not_empty(
     attributes: int, observed: float
 ) -> None:
-    seen = observed_sets(Plan(attributes=attributes, rank=1, observed=observed, seed=3), 10_000)
+    seen = observed_sets(StreamSpec(attributes=attributes, rank=1, observed=observed, seed=3), 10_000)
     sets = np.array([[i >> j & 1 for j in range(attributes)] for i in range(1, 2**attributes)])
     if observed > 1e-6:
         chances = np.where(sets, observed, 1 - observed).prod(axis=1)
@@ -141,7 +141,7 @@ def test_the_observed_set_is_that_of_independent_draws_that_are_not_empty(
 
 def test_unequal_chances_are_kept_when_drawn_again() -> None:
     # With one dimension all attributes have the sign of the first or the other one.
-    plan = Plan(attributes=2, rank=1, observed=0.2, missing="mnar", task="binary", seed=1)
+    plan = StreamSpec(attributes=2, rank=1, observed=0.2, missing="mnar", task="binary", seed=1)
     full, seen, labels = matrix(plan, 20_000)
     odds = 0.25 * np.exp(
         np.sign(full) + np.array([-1.0, 1.0]) * np.where(np.array(labels)[:, None], 1.0, -1.0)
@@ -154,7 +154,7 @@ def test_unequal_chances_are_kept_when_drawn_again() -> None:
 
 
 def test_only_events_with_nothing_observed_are_drawn_again() -> None:
-    plan = Plan(observed=0.1, rank=10, task="regression")
+    plan = StreamSpec(observed=0.1, rank=10, task="regression")
     kept = list(records(plan._replace(allow_empty=True), 10_000))
     drawn_again = list(records(plan, 10_000))
     empty = np.array([row.keys() == {"y"} for row in kept])
@@ -166,7 +166,7 @@ def test_only_events_with_nothing_observed_are_drawn_again() -> None:
 
 @pytest.mark.parametrize("rank", [1, 5])
 def test_the_margin_of_two_classes(rank: int) -> None:
-    plan = Plan(attributes=20, rank=rank, margin=1.5, seed=4)
+    plan = StreamSpec(attributes=20, rank=rank, margin=1.5, seed=4)
     rng = np.random.default_rng(4)
     basis, w = rng.standard_normal((20, rank)), rng.standard_normal(20)
     full, _, labels = matrix(plan, 3000)
@@ -180,7 +180,7 @@ def test_the_margin_of_two_classes(rank: int) -> None:
 def test_the_margin_of_several_classes() -> None:
     rng = np.random.default_rng(0)
     basis, weights = rng.standard_normal((20, 5)), rng.standard_normal((20, 3))
-    full, _, labels = matrix(Plan(task="multiclass", margin=1.0), 1000)
+    full, _, labels = matrix(StreamSpec(task="multiclass", margin=1.0), 1000)
     for vector, label in zip(full, labels, strict=True):
         best = "abc".index(label)
         for other in {0, 1, 2} - {best}:
@@ -189,7 +189,7 @@ def test_the_margin_of_several_classes() -> None:
 
 
 def test_a_margin_changes_only_what_is_too_close() -> None:
-    without, within = (matrix(Plan(margin=margin), 1000)[0] for margin in (0.0, 0.5))
+    without, within = (matrix(StreamSpec(margin=margin), 1000)[0] for margin in (0.0, 0.5))
     kept = (without == within).all(axis=1)
     # 38 % of a normal distribution is within half a standard deviation.
     assert 0.55 < kept.mean() < 0.70
@@ -202,7 +202,7 @@ def paper_target(w: Array, x: Array, present: Any) -> float:
     return float(h + (sum(w[:, i] @ x for i in range(3)) if all(present) else 0.0))
 
 
-def world(plan: Plan) -> tuple[Array, Array, Any]:
+def world(plan: StreamSpec) -> tuple[Array, Array, Any]:
     """The basis of a stream, its w, and the block of each attribute."""
     rng = np.random.default_rng(plan.seed)
     basis, w = rng.standard_normal((plan.attributes, plan.rank)), rng.standard_normal(plan.attributes)
@@ -212,7 +212,7 @@ def world(plan: Plan) -> tuple[Array, Array, Any]:
 @pytest.mark.parametrize("task", ["binary", "regression"])
 @pytest.mark.parametrize("rank", [2, 6])
 def test_the_label_of_blocks_is_that_of_the_paper(rank: int, task: Any) -> None:
-    plan = Plan(12, rank, 0.3333333, task=task, seed=8, blocks=3, label="blocks")
+    plan = StreamSpec(12, rank, 0.3333333, task=task, seed=8, blocks=3, label="blocks")
     basis, w, groups = world(plan)
     weights = block_weights(basis, w, groups)
     full, seen, labels = matrix(plan, 4000)
@@ -228,7 +228,7 @@ def test_the_label_of_blocks_is_that_of_the_paper(rank: int, task: Any) -> None:
 
 
 def test_each_block_has_the_output_and_the_margin_of_all_of_them() -> None:
-    plan = Plan(12, 4, 0.4, seed=2, blocks=3, label="blocks", margin=1.0)
+    plan = StreamSpec(12, 4, 0.4, seed=2, blocks=3, label="blocks", margin=1.0)
     basis, w, groups = world(plan)
     weights = block_weights(basis, w, groups)
     assert ((weights != 0) == (groups[:, None] == np.arange(3))).all()

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from streamkarma.estimators.persistence import load_with_run
-from streamkarma.synthetic import Plan, records
+from streamkarma.synthetic import StreamSpec, records
 from tests.conftest import Program
 
-EVENTS = list(records(Plan(attributes=6, rank=3), 300))
+EVENTS = list(records(StreamSpec(attributes=6, rank=3), 300))
 
 
 def summary_of(path: Path) -> dict[str, Any]:

@@ -77,11 +77,11 @@ def generate(kind: str, events: int, full: bool, blocks: int | None, **options: 
 
     from streamkarma.connectors.jsonlines.sink import JsonLinesSink
     from streamkarma.errors import UsageError
-    from streamkarma.synthetic import Plan, records
+    from streamkarma.synthetic import StreamSpec, records
 
     if blocks is not None and kind != "blocks":
         raise UsageError("--blocks goes with the kind blocks")
-    plan = Plan(**options, blocks=(blocks or 3) if kind == "blocks" else 0)
+    plan = StreamSpec(**options, blocks=(blocks or 3) if kind == "blocks" else 0)
     stream, sink = records(plan, events, full), JsonLinesSink("-")
     while some := list(islice(stream, CHUNK)):
         sink.write(some)

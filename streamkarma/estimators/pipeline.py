@@ -115,8 +115,8 @@ class Pipeline:
             Which of them.
         labels, weights
             As in ``Learner.run``, for these events.
-        others
-            As in ``Mixture.run``.
+        external
+            As in ``Learner.run``.
         """
         weights = np.minimum(weights, HEAVIEST)
         delays = None if self.label_delay is None else self._delays[part]

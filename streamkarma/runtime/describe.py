@@ -1,4 +1,4 @@
-"""What is in a model file."""
+"""The contents of a model file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a loop has gathered for its next step: events, and what goes with each of them."""
+"""A buffer of events for the next step of the loop, with the labels and other data of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamkarma.runtime.pending import PriorPrediction
 
 
 class EventBatch(NamedTuple):
-    """T events for a step, and what goes with each of them: see ``EventBuffer``."""
+    """T events to be learned in one step; the fields are those of ``EventBuffer``."""
 
     events: Encoded
     labels: Sequence[Label | None]
@@ -31,22 +31,22 @@ class EventBatch(NamedTuple):
 
 
 class EventBuffer:
-    """Encoded events, and lists with one item for each of them.
+    """Encoded events, and lists with one item per event.
 
     Attributes
     ----------
     events
-        Where the encoder puts events.
+        The encoded events.
     labels, weights
-        What is learned.
+        Labels and weights to learn with.
     targets, ids, at
-        What is shown: the label as it was given, the id, and the index of the record.
+        For the output: the label as it was given, the id, and the index of the record.
     prior
         For labels that come late, by position: what was said when the event came.
     full
-        Complete vectors, where events have one; empty if none has.
+        Complete vectors; empty if no event has one.
     waiting
-        Events that will wait for their label, by id: position, attributes, and time.
+        Events that will wait for their labels, by id: position, attributes and time.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class EventBuffer:
 
     def append(self, given: Any, label: Label | None, taken: RecordFields, at: int,
                prior: PriorPrediction | None) -> None:  # fmt: skip
-        """Add what goes with an event that was encoded."""
+        """Add the label and other data of an event that was encoded."""
         if taken.full is not None or self.full:
             self.full += [None] * (len(self.labels) - len(self.full))
             self.full.append(taken.full)
@@ -75,7 +75,7 @@ class EventBuffer:
         self.at.append(at)
 
     def batch(self) -> EventBatch:
-        """All of it."""
+        """The events so far."""
         shown = shown_labels(self.targets)
         return EventBatch(self.events, self.labels, np.array(self.weights), shown, self.ids, self.at,
                      self.prior, self.full, self.waiting)  # fmt: skip

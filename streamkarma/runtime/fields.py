@@ -1,4 +1,4 @@
-"""Which names in a record are no attributes."""
+"""Names in a record that are not attributes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_NUMBERS = 16384
 
 
 class RecordFields(NamedTuple):
-    """What was in a record beside its attributes and the target: id, weight, complete vector, time."""
+    """The values in a record that are neither attributes nor the target: id, weight, full vector, time."""
 
     id: Any
     weight: float
@@ -45,9 +45,9 @@ class Fields(NamedTuple):
     ignore
         Left out.
     full
-        The complete vector, for comparisons with who saw that; None for none.
+        The complete vector, for baselines that need it; None for none.
     time
-        When the event happened; NOW for this machine's clock, None if nobody asks.
+        When the event happened; NOW for this machine's clock, None for none.
     """
 
     target: str = RUNNING["target"].default
@@ -59,12 +59,12 @@ class Fields(NamedTuple):
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> Fields:
-        """From what was kept beside a model.
+        """From the state saved with a model.
 
         Raises
         ------
         TypeError, ValueError
-            If that is something else.
+            If the state is invalid.
         """
         fields = cls(**{**state, "ignore": tuple(state.get("ignore", ()))})
         optional = (fields.id, fields.weight, fields.full, fields.time)
@@ -80,10 +80,10 @@ class Fields(NamedTuple):
 
     @property
     def roles(self) -> dict[str, int] | None:
-        """What these names are to the engine's reader; None if they are more than it can tell apart."""
+        """The roles of these names for the engine's reader; None if it cannot handle them."""
         given = [(self.target, TARGET), (self.id, ID), (self.weight, WEIGHT)]
         given += [(name, IGNORED) for name in {*self.ignore, self.timed}]
-        # A name that is no Unicode is in no line of JSON.
+        # A name that is not valid Unicode occurs in no line of JSON.
         pairs = [(name, role) for name, role in given if name is not None and is_unicode(name)]
         roles = dict(pairs)
         clear = len(roles) == len(pairs)
@@ -91,17 +91,17 @@ class Fields(NamedTuple):
 
     @property
     def nested(self) -> bool:
-        """Whether a name has a dot, and may lie inside of objects, which are then flattened first."""
+        """Whether a name has a dot and may be nested; then records are flattened first."""
         special = [self.target, self.id, self.weight, self.timed, *self.ignore]
         return any(name is not None and "." in name for name in special)
 
-    def take(self, record: dict[str, Any]) -> RecordFields:
-        """Take out of a record what is no attribute, but for the target.
+    def extract(self, record: dict[str, Any]) -> RecordFields:
+        """Remove from a record, and return, what is not an attribute, except for the target.
 
         Raises
         ------
         RecordError
-            If the weight is none, or the complete vector holds something else than numbers.
+            If the weight is invalid, or the complete vector holds anything but numbers.
         """
         identity = record.pop(self.id, None) if self.id else None
         weight = record.pop(self.weight, None) if self.weight else None
@@ -153,12 +153,12 @@ def seconds_of(time: Any) -> float:
 
 
 def merge_fields(plan: Plan, kept: Mapping[str, Any], model: Model, path: str | None) -> Fields:
-    """The names that a plan gives, and those that were kept with its model.
+    """The names from a plan, and for the rest those saved with its model.
 
     Raises
     ------
     UsageError
-        If the model is to learn on with names that make other attributes of the same records.
+        If the model would continue with names under which the same records have other attributes.
     """
     if plan.learn and model.steps:
         for name, value in plan.fields.items():

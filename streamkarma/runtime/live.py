@@ -20,7 +20,7 @@ _MARGIN = 30  # columns of a line's name, value and gaps, without its sparkline 
 
 
 class RunStatus(NamedTuple):
-    """How a run stands.
+    """The status of a run.
 
     Loss and errors are means so far, experts have the mean weights of a mixture over the last 1,000 events
     (none of another learner), and the regret is per event, by baseline.

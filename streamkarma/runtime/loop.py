@@ -176,7 +176,7 @@ class Loop:
         if self._records.metadata is not None:
             self._add_metadata(record, at)
         given = record.pop(self._fields.target, None)
-        taken = self._fields.take(record)
+        taken = self._fields.extract(record)
         if self.pending is not None and taken.id is not None:
             self._take_later(record, given, taken, at)
             return

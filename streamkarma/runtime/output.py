@@ -1,4 +1,4 @@
-"""What a loop puts out, and what it counts."""
+"""The output of a loop, and its counters."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Totals(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Who takes what a loop puts out.
+    """Receivers of a loop's output.
 
     Attributes
     ----------
     predictions
-        Takes rows, and the index of the record of each among those fed; None for nobody.
+        Called with rows, and the index of each one's record among those fed; None for none.
     dead_letters
-        Takes each record that was rejected; None for nobody.
+        Called with each rejected record; None for none.
     """
 
     predictions: Callable[[Rows, Sequence[int]], None] | None = None
@@ -45,10 +45,10 @@ class Output(NamedTuple):
 
 
 def both(sink: Sink | None, files: Output, failed: Callable[[], bool]) -> Output:
-    """A connector's sink and files: the sink first, since the reader of a file may have left.
+    """Writes to a connector's sink and to files; to the sink first, because the reader of a file may be gone.
 
-    ``failed`` says whether the record that was rejected last stops the run: then it is read again, and
-    is no dead letter yet of a sink that counts what is read.
+    ``failed`` returns whether the last rejected record stops the run. Then it will be read again, so it is
+    not yet a dead letter for a sink that commits what is read.
     """
     if sink is None:
         return files

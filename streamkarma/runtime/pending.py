@@ -14,17 +14,17 @@ from streamkarma.events.labels import Label
 
 
 class PriorPrediction(NamedTuple):
-    """What was said of an event when it came, which is what its loss is later measured on.
+    """The prediction for an event when it came; its loss is later measured on this.
 
     Attributes
     ----------
     row
-        The prediction as it was printed, without number, id and label.
+        The output row, without number, id and label.
     scores
-        Classification: the raw scores; regression: the prediction, and one standard
-        deviation of the target.
+        Classification: the raw scores. Regression: the prediction, and one standard deviation of the
+        target.
     known
-        Classification: how many classes there were; regression: 0.
+        Classification: number of classes known then. Regression: 0.
     """
 
     row: dict[str, Any]
@@ -33,7 +33,7 @@ class PriorPrediction(NamedTuple):
 
 
 class PendingEvent(NamedTuple):
-    """An event without its label: its attributes, its weight, and what was said of it."""
+    """An event that waits for its label: attributes, weight and prediction."""
 
     record: dict[str, Any]
     weight: float
@@ -43,22 +43,21 @@ class PendingEvent(NamedTuple):
 class Pending:
     """A bounded store of events and labels, by the JSON of their ids.
 
-    Both wait in the order in which they came. What is past a bound leaves from the front:
-    an event is then *expired*, a label *unmatched*. An event whose id comes again expires
-    too, and the newer one waits.
+    Both wait in order of arrival, and the oldest leave when a bound is exceeded: an event is then *expired*,
+    a label *unmatched*. If an id comes again, the earlier event expires and the newer one waits.
 
     Parameters
     ----------
     limit
-        Most events, and most labels, that wait at once.
+        Maximum number of events, and of labels, that wait at once.
     seconds
-        Longest wait, or None for any. Time is that of the records, so a stream that is
-        read again is remembered alike.
+        Longest wait, or None for no limit. Time is that of the records, so replaying a stream gives the
+        same result.
 
     Attributes
     ----------
     clock
-        The latest time that a record said.
+        The latest time of any record.
 
     Examples
     --------
@@ -73,13 +72,13 @@ class Pending:
         self.limit = limit
         self.seconds = seconds
         self.clock = 0.0
-        #: Labels that found their event, labels that did not, and events that left without.
+        #: Labels matched to their events, labels without an event, and events that left without a label.
         self.matched = self.unmatched = self.expired = 0
         self._events: OrderedDict[bytes, tuple[float, PendingEvent]] = OrderedDict()
         self._labels: OrderedDict[bytes, tuple[float, Label]] = OrderedDict()
 
     def keep(self, key: bytes, event: PendingEvent, time: float) -> None:
-        """Let an event wait for its label."""
+        """Keep an event until its label comes."""
         self.expired += self._events.pop(key, None) is not None
         self._events[key] = (time, event)
         if len(self._events) > self.limit:
@@ -92,12 +91,12 @@ class Pending:
         return found[1] if found else None
 
     def settle(self, key: bytes) -> None:
-        """The label of a waiting event has come."""
+        """Remove an event whose label has come."""
         del self._events[key]
         self.matched += 1
 
     def keep_label(self, key: bytes, label: Label, time: float) -> None:
-        """Let a label wait, whose event is still to come."""
+        """Keep a label until its event comes."""
         self.unmatched += self._labels.pop(key, None) is not None
         self._labels[key] = (time, label)
         if len(self._labels) > self.limit:
@@ -110,12 +109,12 @@ class Pending:
         return found[1] if found else None
 
     def settle_label(self, key: bytes) -> None:
-        """The event of a waiting label has come."""
+        """Remove a label whose event has come."""
         del self._labels[key]
         self.matched += 1
 
     def tick(self, time: float | None) -> float:
-        """The time, which never goes back, after a record that says it or does not."""
+        """Advance the clock to a record's time, if it has one; the clock never goes back."""
         if time is not None:
             self.clock = max(self.clock, time)
         return self.clock
@@ -133,7 +132,7 @@ class Pending:
             self.unmatched += 1
 
     def summary(self) -> dict[str, int]:
-        """What has become of events and labels; a label that still waits is unmatched so far."""
+        """Counts of events and labels; labels that still wait count as unmatched."""
         return {
             "matched": self.matched,
             "unmatched": self.unmatched + len(self._labels),
@@ -142,11 +141,11 @@ class Pending:
         }
 
     def sizes(self) -> dict[str, int]:
-        """How many of each wait."""
+        """Numbers of events and labels that wait."""
         return {"events": len(self._events), "labels": len(self._labels)}
 
     def state(self) -> dict[str, Any]:
-        """All that waits, as JSON."""
+        """Everything that waits, as JSON."""
         events = [
             [key.decode(), time, e.record, e.weight, e.prior.row, _finite(e.prior.scores), e.prior.known]
             for key, (time, e) in self._events.items()
@@ -157,23 +156,23 @@ class Pending:
 
     @classmethod
     def resumed(cls, state: dict[str, Any], model: Model) -> Pending:
-        """Go on with a ``state``, for a model.
+        """Restore a ``state`` for a model.
 
         Raises
         ------
         KeyError, TypeError, ValueError
-            If it is none.
+            If the state is invalid.
         """
         seconds = None if state["seconds"] is None else finite(state["seconds"])
         pending = cls(natural(state["limit"]), seconds)
         pending.clock = finite(state["clock"])
         classes = len(model.classes) if isinstance(model, BaseClassifier) else 0
-        # Of two classes there is one score; of a regression, a prediction and a deviation.
+        # Two classes have one score; a regression has a prediction and a deviation.
         widths = {1, *range(3, classes + 1)} if isinstance(model, BaseClassifier) else {1, 2}
         for key, time, record, weight, row, scores, known in state["events"]:
             numbers = [math.nan if s is None else finite(s) for s in scores]
             if len(numbers) not in widths:
-                raise ValueError("a prediction of other classes than there are")
+                raise ValueError("a prediction with a wrong number of classes")
             prior = PriorPrediction(dict(row), numbers, natural(known))
             event = PendingEvent(dict(record), check_weight(weight), prior)
             pending._events[key.encode()] = (finite(time), event)

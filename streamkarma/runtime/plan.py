@@ -13,50 +13,50 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Plan(NamedTuple):
-    """What to run; None is "not said" where a model file may say it.
+    """What to run; None means that the model file or the default decides.
 
     Attributes
     ----------
     model
-        Path of the model, or None to keep none.
+        Path of the model, or None to save none.
     learn
         False to score only.
     fields
-        Names that are not attributes, by the names of ``Fields``.
+        Names that are not attributes, keyed as in ``Fields``.
     task, positive, learner
         See ``TaskModel``.
     options
-        Parameters of the estimator that were said.
+        Parameters of the estimator that were given.
     checkpoint_every
-        Events between two writings of the model.
+        Events between two checkpoints.
     predictions, dead_letters, summary
         Paths, ``-`` for standard output, None for none.
     fail
         Stop at the first bad record.
     fresh
-        Begin a new model, whatever there is in the file.
+        Begin a new model, whatever is in the file.
     strict
-        Fail if nothing could be learned, or no record be used.
+        Fail if nothing could be learned or no record could be used.
     report_every
         Events between two lines of progress, 0 for none.
     quiet
         Nothing on stderr but errors.
     max_events
-        How many events to stop after, or None.
+        Number of events to stop after, or None.
     workers
-        How many threads learn.
+        Number of threads.
     pending
-        Most events that wait for labels that come later; 0 if none do.
+        Maximum number of events that wait for late labels; 0 for none.
     pending_seconds
         Longest wait.
     pending_default
-        ``pending``, where neither it nor a model file says anything.
+        ``pending`` if neither it nor the model file gives a value.
     regret
-        Baselines to compare with, as a user names them.
+        Baselines to compare with, as the user names them.
     regret_memory
-        Most events kept for that; None for what the model file says.
+        Maximum number of events kept for the comparison; None for the value in the model file.
     regret_seconds
-        What one baseline may take at a time.
+        Time limit for each fit of a baseline.
     """
 
     model: str | None = None

@@ -1,4 +1,4 @@
-"""What a person is told of a run."""
+"""Progress and summary of a run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from streamkarma.runtime.session import Session
 
 
 class Progress:
-    """What a person is told of a run: lines while it goes on, a table and a file at its end.
+    """Reports on a run: progress on the way, a table and a summary file at the end.
 
     Parameters
     ----------
     plan
-        How much of that is wanted.
+        What to report.
     dead_letter_hint
-        What is said of rejected records: where they are, or what would keep them.
+        What to say of rejected records: where they are, or which option keeps them.
     """
 
     def __init__(self, plan: Plan, dead_letter_hint: str) -> None:
@@ -35,16 +35,16 @@ class Progress:
         self._end: float | None = None
         self._next_report = plan.report_every
         self._useless: str | None = None
-        # Rows and a table on one terminal would write over each other.
+        # Rows and a live table on one terminal would overwrite each other.
         apart = plan.predictions != "-" or not sys.stdout.isatty()
         self._live = Live.of(sys.stderr) if apart and not plan.quiet else None
 
     def room(self, events: int) -> int:
-        """How many events more, after so many, until it is time to say something."""
+        """Events until the next report, after ``events`` of them."""
         return self._next_report - events if self._next_report else sys.maxsize
 
-    def tell(self, loop: Loop) -> None:
-        """Say how far the run is, if it is time to."""
+    def update(self, loop: Loop) -> None:
+        """Report the status of the run if it is due."""
         now = time.perf_counter()
         if self._live is not None:
             if self._live.due(now):
@@ -56,30 +56,30 @@ class Progress:
             self.say(report.progress(report.run_status(loop, now - self._begin)))
 
     def say(self, line: str) -> None:
-        """Say something else, without hurting the table."""
+        """Print another line without damaging the table."""
         if self._live is not None:
             self._live.clear()
         if not self._plan.quiet:
             print(line, file=sys.stderr, flush=True)
 
     def begin(self, session: Session) -> None:
-        """Say what there is to know before the first event."""
+        """Print what the user should know before the first event."""
         if session.resuming is not None:
             self.say(session.resuming)
         if session.pending is not None and session.fields.time == NOW:
             self.say("time: the clock of this machine, by which equal runs may differ")
 
     def over(self) -> None:
-        """The stream has ended; what still comes is not counted in its time."""
+        """Stop the clock: the stream has ended."""
         self._end = time.perf_counter()
 
     def check_use(self) -> None:
-        """After ``close``: RunError if nothing came of the run, and that is to count as a failure."""
+        """After ``close``: RunError if the run was useless and that counts as a failure."""
         if self._plan.strict and self._useless is not None:
             raise RunError(self._useless)
 
     def close(self, session: Session, stack: ExitStack, **more: Any) -> None:
-        """Write the summary, and what stands in ``more`` beside it."""
+        """Write the summary, with the sections in ``more`` added."""
         loop = session.loop
         if self._live is not None:
             self._live.clear()

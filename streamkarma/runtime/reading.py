@@ -1,4 +1,4 @@
-"""Lines of JSON that the engine reads by itself, ready to be learned."""
+"""Reads lines of JSON with the engine."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from streamkarma.runtime.task import TaskModel
 
 
 class Read(NamedTuple):
-    """What was read of some records.
+    """The result of reading some records.
 
     Attributes
     ----------
     batch
         The events.
     rejected
-        Records that are no events: index, what they hold, and why.
+        Records that are not events: index, content, and reason.
     end
-        Index of the first record that was not read.
+        Index of the first record not read.
     unknown
-        The label of that record, if reading stopped at one that is not known yet; its JSON.
+        The JSON of that record's label, if reading stopped because the label is not known yet.
     """
 
     batch: EventBatch
@@ -37,24 +37,24 @@ class Read(NamedTuple):
     unknown: str | None
 
 
-#: Events that are read while as many are learned: few enough that both begin early, and enough that to hand
-#: them over costs little.
+#: Events read ahead while as many are learned: few, so that both start early, but enough to make the
+#: hand-over cheap.
 _PART = 2048
 
 
 class Reading:
-    """Reads records of a model whose names are no more than the engine can tell apart.
+    """Reads records for a model whose field names the engine can handle.
 
     Parameters
     ----------
     task_model
         The model and its task.
     roles
-        What names that are no attributes are for.
+        The roles of names that are not attributes.
     learn
         Whether labels are learned from.
     strict
-        Whether to stop at the first record that is no event.
+        Whether to stop at the first record that is not an event.
     read_ahead
         Whether to read the next part in another thread while one is learned.
     """
@@ -131,7 +131,7 @@ class Reading:
         return EventBatch(lines.events, labels, lines.weights, targets, ids, indices)
 
     def _know_labels(self) -> list[Label]:
-        """Have the reader know the labels of the model as it stands; returns its classes."""
+        """Tell the reader the labels that the model knows; returns its classes."""
         model = self._task_model.model
         classes: list[Label] = getattr(model, "classes", [])
         known = model, len(classes)

@@ -1,4 +1,4 @@
-"""From what the judge saw to the tracker of the regret."""
+"""Passes the results of a run on to the regret tracker."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Full = Sequence[dict[str, float] | None]
 
 
 class RegretAdapter:
-    """A tracker, and what it is told of each batch.
+    """Feeds a tracker with each batch of results.
 
     Parameters
     ----------
     task_model
         The model and its task.
     tracker
-        Who compares.
+        The tracker.
     """
 
     def __init__(self, task_model: TaskModel, tracker: Tracker) -> None:
@@ -43,18 +43,18 @@ class RegretAdapter:
 
     @property
     def task(self) -> str:
-        """The task as it stands; two classes until a third is seen."""
+        """The current task; binary until a third class is seen."""
         return "binary" if self._task_model.name == "auto" else self._task_model.name
 
     @property
     def loss(self) -> str:
-        """The loss in which is compared."""
+        """The loss to compare by."""
         return comparable(self.task, self._task_model.model.loss)
 
     def classes(
         self, result: ClassificationResult, predicted: NDArray[np.int64], weights: Weights, full: Full
     ) -> None:
-        """Take what a classifier said and suffered."""
+        """Add the results of a classifier."""
         weighed = np.array(weights, np.float64)
         rows = np.flatnonzero((result.targets >= 0) & (weighed > 0.0))
         targets = result.targets[rows].astype(np.float64)
@@ -65,7 +65,7 @@ class RegretAdapter:
 
     def numbers(self, predictions: NDArray[np.float64], labels: Sequence[float | None], weights: Weights,
                 full: Full) -> None:  # fmt: skip
-        """Take what a regression said."""
+        """Add the predictions of a regressor."""
         weighed = np.array(weights, np.float64)
         wanted = np.array([np.nan if label is None else label for label in labels], np.float64)
         rows = np.flatnonzero(~np.isnan(wanted) & (weighed > 0.0))
@@ -88,17 +88,17 @@ class RegretAdapter:
             self.tracker.add(self._task_model.model.encoded, rows, facts, self.task, self.loss, vectors)
 
     def finish(self) -> None:
-        """Compare once more."""
+        """Compare once more, on all events."""
         self.tracker.finish(self.task, self.loss)
 
     def summary(self) -> dict[str, dict[str, Any]]:
-        """The last row of each baseline."""
+        """The last result of each baseline."""
         return self.tracker.latest()
 
     def bound(self) -> dict[str, Any] | None:
-        """The bound on the regret against f_{w,Q*}, or what of it is known.
+        """The bound on the regret against f_{w,Q*}, or those of its terms that are known.
 
-        None for losses that the theorem does not speak of, and without events.
+        None without events, and for losses that the theorem does not cover.
         """
         events = self.tracker.reservoir.events
         learner = _of_bound(self._task_model.model, events)
@@ -115,7 +115,7 @@ class RegretAdapter:
 
 
 def _of_bound(model: Model, events: int) -> LearnerProfile | None:
-    """What the bound has to know, once so many events were compared; None if it speaks of others."""
+    """What the bound depends on after this many compared events; None for other learners."""
     if not isinstance(model, KARMAClassifier):
         return None
     strays = [
@@ -139,14 +139,14 @@ def _of_bound(model: Model, events: int) -> LearnerProfile | None:
 
 def open_regret(plan: Plan, task_model: TaskModel, full: bool, state: Any, arrays: Arrays,
            path: str | None) -> RegretAdapter | None:  # fmt: skip
-    """The tracker a plan asks for: a new one, or the one that was kept beside the model.
+    """The tracker for a plan: a new one, or the one saved with the model.
 
     Raises
     ------
     UsageError
-        For a name that is not known, or another memory than it was begun with.
+        For an unknown name, or if --regret-memory differs from the saved one.
     ModelFileError
-        If what was kept contradicts itself.
+        If the saved state is inconsistent.
     """
     names = parse_baselines(plan.regret, full)
     if not names or not plan.learn:

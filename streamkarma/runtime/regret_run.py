@@ -1,4 +1,4 @@
-"""A stream at rest against the baselines: the learner's run, a ladder of comparisons, a report."""
+"""A finite stream against the baselines: the learner's run, comparisons on the way, a report."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class RegretRun:
     plan
         What to run; its ``regret`` names the baselines.
     source
-        What to read: for several learners, something that can be read again.
+        The input; for several learners it must be readable more than once.
     learners
-        Names of the learners, one run each; none for the one that the plan means.
+        Names of the learners, one run each; if empty, the learner of the plan.
     json, plot
-        Where the report and the picture go, or None.
+        Paths of the report and the plot, or None.
 
     Raises
     ------
     StreamkarmaError
-        If the plan makes no sense, or a picture of that kind cannot be made.
+        If the plan is invalid, or the plot's format is not supported.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class RegretRun:
             from streamkarma.regret.plot import check_ending
 
             check_ending(plot)
-        # Its own table says nothing that the report does not.
+        # The run's own table would repeat the report.
         names: list[str | None] = [*learners] or [None]
         runs = [Run(plan._replace(quiet=True, learner=name), source) for name in names]
         self._runs = {learner_of(run.session.task_model.model): run for run in runs}
@@ -64,7 +64,7 @@ class RegretRun:
             tracker.say = self._say
 
     def execute(self) -> int:
-        """Run, print the tables, write and draw what was asked for; returns the exit code.
+        """Run, print the tables, and write the report and the plot; returns the exit code.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class RegretRun:
             print(line, file=sys.stderr, flush=True)
 
     def report(self) -> dict[str, Any]:
-        """Everything that was found, as JSON."""
+        """All results, as JSON."""
         found = {name: _adapter_of(run) for name, run in self._runs.items()}
         first = next(iter(found.values()))
         rows = [row for row in first.tracker.rows.get("projection-full", []) if "bound" in row]
@@ -121,7 +121,7 @@ def _adapter_of(run: Run) -> RegretAdapter:
 
 
 def _learner_report(tracker: Tracker) -> dict[str, Any]:
-    """How one learner fared, and what the baselines would have suffered."""
+    """One learner's loss over time, and the results of the baselines against it."""
     points = tracker.curve_to_now()
     curve = {
         "events": [at for at, _, _ in points],
@@ -132,7 +132,7 @@ def _learner_report(tracker: Tracker) -> dict[str, Any]:
 
 
 def _least(row: dict[str, Any]) -> float:
-    """The least that the theorem says of the regret against ``f_{w,Q*}``."""
+    """The tighter of the theorem's two bounds on the regret against ``f_{w,Q*}``."""
     bound = row["bound"]
     highest = np.inf if bound["ceiling"] is None else bound["ceiling"]
     return float(min(bound["total"], highest - row["baseline_loss"]))

@@ -1,4 +1,4 @@
-"""What a person sees of a run: lines while it goes on, a table when it ends."""
+"""What the user sees of a run: lines of progress, and a table at the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES = 8
 
 
 def run_status(loop: Loop, seconds: float) -> RunStatus:
-    """Where a run stands."""
+    """The current status of a run."""
     evaluator, model = loop.evaluator, loop.task_model.model.summary()
     metrics = evaluator.result()
     errors = next(((name, metrics[name]) for name in ("error_rate", "mae") if name in metrics), None)
@@ -35,7 +35,7 @@ def run_status(loop: Loop, seconds: float) -> RunStatus:
 
 
 def progress(now: RunStatus) -> str:
-    """One line on how far the run is and how well it does."""
+    """One line of progress."""
     parts = [f"{now.events:,} events", f"{now.events / max(now.seconds, 1e-9):,.0f}/s"]
     if now.loss is not None:
         parts.append(f"loss {now.loss:.4f}")
@@ -46,7 +46,7 @@ def progress(now: RunStatus) -> str:
     if now.experts:
         parts.append(f"{MEAN_WEIGHTS}: {heaviest(now.experts)}")
     if now.regret:
-        # Hardest to beat is the one that would have suffered least.
+        # The best baseline is the one with the least loss, so with the largest regret.
         best, worst = max(now.regret, key=now.regret.__getitem__), min(now.regret, key=now.regret.__getitem__)
         shown = [best] if best == worst else [best, worst]
         parts.append("regret " + ", ".join(f"{now.regret[name]:.4f} ({name})" for name in shown))
@@ -76,7 +76,7 @@ def summarise(loop: Loop, ignored_before: int, seconds: float) -> dict[str, Any]
 
 
 def useless(loop: Loop, target: str) -> str | None:
-    """Why nothing came of a whole run, if nothing did: a person will have meant something else."""
+    """Why a whole run was useless, if it was: probably a wrong option."""
     c = loop.counters
     if not c.events and c.rejected and loop.failure is None:
         return f"none of {c.rejected:,} records could be used"
@@ -93,7 +93,7 @@ def useless(loop: Loop, target: str) -> str | None:
 
 
 def _first_names(loop: Loop) -> set[str]:
-    """Names in the first records."""
+    """Attribute names in the first records."""
     names: set[str] = set()
     for value in loop.first_records.values[:_FIRST] if loop.first_records is not None else ():
         with suppress(RecordError):
@@ -104,12 +104,12 @@ def _first_names(loop: Loop) -> set[str]:
 
 
 def dead_letter(letter: DeadLetter) -> dict[str, Any]:
-    """A record that was set aside, as JSON."""
+    """A rejected record, as JSON."""
     return {**letter.position, "error": letter.error, "record": letter.value.decode(errors="replace")}
 
 
 def table(summary: dict[str, Any]) -> str:
-    """The summary of a run, for reading."""
+    """The summary of a run, in readable form."""
     loss, model = summary["loss"], summary["model"]
     rows = [
         ("events", f"{summary['events']:,}"),
@@ -147,7 +147,7 @@ _EXPLAINED = (
 
 
 def regret_table(regret: dict[str, dict[str, Any]]) -> list[str]:
-    """The comparison with baselines, a line each, the best first."""
+    """The comparison with baselines, one line each, the best first."""
     done = {name: row for name, row in regret.items() if "problem" not in row}
     lines = []
     if done:
@@ -170,7 +170,7 @@ def regret_table(regret: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def bound_lines(bound: dict[str, Any] | None) -> list[str]:
-    """The bound of the theorem, for reading: its terms, and what they come to."""
+    """The bound of the theorem in readable form: its terms and their sum."""
     if bound is None:
         return []
     terms = {"L": "L", "reach": "X²Γ", "rho": "ρ", "B": "B", "lam": "λ", "gamma": "γ", "w_norm": "‖w‖",

@@ -45,7 +45,7 @@ class Run:
     Raises
     ------
     StreamkarmaError
-        If the plan makes no sense, or its model cannot be used.
+        If the plan is invalid, or its model cannot be used.
     """
 
     def __init__(self, plan: Plan, source: Source) -> None:
@@ -89,7 +89,7 @@ class Run:
             if self._lock is not None:
                 stack.callback(self._lock.release)
             stack.enter_context(self._stop.installed())
-            stack.callback(lambda: self.session.leave())
+            stack.callback(lambda: self.session.close())
             if self._source.shared and self._path is None:
                 self._path = str(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "model.karma")
             try:
@@ -102,7 +102,7 @@ class Run:
             except RunError as error:
                 failure = error
             if failure is None or self._destinations is not None:
-                self.session.leave()
+                self.session.close()
                 self.session.ignored_before = self._ignored_before
                 self._progress.close(self.session, stack, **self._source.summary())
         if failure is not None:
@@ -113,7 +113,7 @@ class Run:
         return 0
 
     def _attempt_until_done(self, stack: ExitStack) -> None:
-        """Read the source to its end, and after each failure again from what is safe."""
+        """Read the source to its end; after each failure, resume from the last commit."""
         while True:
             try:
                 self._attempt(stack)
@@ -129,15 +129,15 @@ class Run:
         with self._source.open(self, self._failures) as reader:
             self._reader = reader
             if self._source.shared:
-                # An older process may have written the model up to this moment, and no longer.
-                self.session.leave()
+                # Until now an older process may have written the model; from here on it cannot.
+                self.session.close()
                 self.session = Session(self._plan, self._path, self.say)
             session = self.session
             session.wait_until(self.stopped)
             reader.resume(session.kept if session.resumed and self._plan.learn else None)
             self._destinations = self._destinations or Destinations(self._plan, stack)
-            session.go_on_with(self._destinations, self._source.rewinds, self.say)
-            # Files may have lost what is committed: rows are written again, but bad records stop nothing.
+            session.resume_outputs(self._destinations, self._source.rewinds, self.say)
+            # Files may lack rows that are committed, so they are written again; bad records do not stop this.
             session.new_loop(self._destinations.output(), fail=False)
             for block in reader.replay():
                 self._replay(block)
@@ -156,7 +156,7 @@ class Run:
             for block in reader.blocks():
                 if block is None:
                     reader.maybe_commit()
-                    self._progress.tell(self.session.loop)
+                    self._progress.update(self.session.loop)
                 else:
                     self._learn(block, reader)
                 if self._is_over():
@@ -171,10 +171,10 @@ class Run:
             block.learned(at)
             if loop.failure is None:
                 reader.maybe_commit()
-            self._progress.tell(loop)
+            self._progress.update(loop)
 
     def _is_over(self) -> bool:
-        """Whether there is nothing more to do, though the source may have more."""
+        """Whether to stop, though the source may have more."""
         limit = self._plan.max_events
         unread = self._destinations is not None and self._destinations.unread
         return self.stopped() or unread or self._has_failed() or (limit is not None and self.events >= limit)
@@ -190,12 +190,12 @@ class Run:
         return room if self.checkpoint_due else min(room, self._next_checkpoint - events)
 
     def _compare(self) -> None:
-        """Compare with the baselines a last time, unless a bad record was to stop the run."""
+        """Compare with the baselines one last time, unless a bad record stopped the run."""
         session = self.session
         if session.loop.failure is None:
             self._progress.over()
             session.compare()
-        session.leave()
+        session.close()
         if session.regret_adapter is not None and not self._source.shared:
             self.checkpoint()
         if session.loop.failure is not None:
@@ -208,7 +208,7 @@ class Run:
                 raise InterruptedError
             time.sleep(0.05)
 
-    # What follows is what readers see.
+    # The interface for readers.
 
     @property
     def model_path(self) -> str:
@@ -262,7 +262,7 @@ class Run:
 
 
 def _check_time(session: Session) -> None:
-    """See that there is a time to wait by, if waiting is bounded in time."""
+    """Check that records have a time if the wait for labels is limited."""
     pending = session.pending
     if pending is not None and pending.seconds is not None and session.fields.time is None:
         raise UsageError(

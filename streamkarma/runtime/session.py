@@ -1,4 +1,4 @@
-"""A model and its loop, from the file and back to it."""
+"""A model and its loop, loaded from a file and saved to it."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from streamkarma.runtime.task import TaskModel
 
 
 class Session:
-    """What a run does its work with: the model of a plan, resumed if there is one.
+    """The state of a run: the model of a plan, resumed if it exists, and its loop.
 
     Parameters
     ----------
     plan
         What to run.
     path
-        Where the model is kept, or None for nowhere.
+        Path of the model, or None.
     say
-        Takes a line for the user.
+        Called with a line for the user.
 
     Raises
     ------
     UsageError
-        If the plan asks for something else than the model was made with.
+        If the plan does not match the model.
     ModelFileError
-        If there is a file, but no model in it.
+        If the file is not a model.
     """
 
     def __init__(self, plan: Plan, path: str | None, say: Callable[[str], None]) -> None:
         self._plan = plan
         self._path = path
-        #: What was kept beside the model, by name; sections nobody asks for are kept as they are.
+        #: Saved with the model, by name; unknown sections are kept unchanged.
         self.kept: dict[str, Any] = {}
         self._arrays: Arrays = {}
-        #: Where its rows go; they are safe before the model that stands for them is written.
+        #: Where rows go; they are synced before the model that covers them is written.
         self.destinations: Destinations | None = None
-        #: Whether the model was there before.
+        #: Whether the model existed before.
         self.resumed = path is not None and (not plan.learn or (Path(path).exists() and not plan.fresh))
         if path is not None and self.resumed:
             self._resume(path, say)
@@ -63,15 +63,15 @@ class Session:
         self.regret_adapter = open_regret(plan, self.task_model, full, state, self._arrays, path)
         self.ignored_before = self.task_model.model.ignored
         first = (self.kept.get("events", 0) if plan.learn else 0) + 1
-        #: What to say of a model that is gone on with, or None.
+        #: The message for a resumed model, or None.
         self.resuming = f"resuming {path} at event {first}" if self.resumed and plan.learn else None
-        #: To begin with a loop that nobody listens to, and that no bad record stops.
+        #: At first a loop without output, which no bad record stops.
         self.loop = self._loop_from(first, Output(), fail=False)
 
     def new_loop(self, output: Output, fail: bool | None = None) -> Loop:
-        """Go on with another loop, which has counters of its own.
+        """Continue with another loop, which has its own counters.
 
-        ``fail`` says whether a bad record stops it; None for what the plan says.
+        ``fail`` says whether a bad record stops it; None for the value in the plan.
         """
         if self.pending is not None:
             self.pending.matched = self.pending.unmatched = self.pending.expired = 0
@@ -92,7 +92,7 @@ class Session:
         )
 
     def save(self, **more: Any) -> None:
-        """Write the model and what goes with it, if it is to be kept at all."""
+        """Save the model and the run's state, if there is a model file."""
         if self._path is None or not self._plan.learn:
             return
         if self.destinations is not None and (marks := self.destinations.marks()):
@@ -110,10 +110,10 @@ class Session:
             self.kept["regret"], arrays = self.regret_adapter.tracker.state()
         save(self.task_model.model, self._path, self.kept, arrays)
 
-    def go_on_with(self, destinations: Destinations, again: bool, say: Callable[[str], None]) -> None:
-        """Write on where the model stands, if it was there before; else begin with empty files.
+    def resume_outputs(self, destinations: Destinations, again: bool, say: Callable[[str], None]) -> None:
+        """Continue the files of a resumed model; else begin with empty files.
 
-        ``again`` says whether the records after that come again.
+        ``again`` says whether records after the model's position will be read again.
         """
         self.destinations = destinations
         if self._path is None or not (self.resumed and self._plan.learn):
@@ -122,32 +122,32 @@ class Session:
             self.save()
 
     def wait_until(self, stopped: Callable[[], bool]) -> None:
-        """Who compares waits for nothing once that is so."""
+        """Have the regret tracker stop waiting once ``stopped`` returns True."""
         if self.regret_adapter is not None:
             self.regret_adapter.tracker.stopped = stopped
 
     def compare(self) -> None:
-        """Compare with the baselines a last time."""
+        """Compare with the baselines one last time."""
         if self.regret_adapter is not None:
             self.regret_adapter.finish()
 
-    def leave(self) -> None:
-        """Give up what is on its way beside the stream."""
+    def close(self) -> None:
+        """Cancel comparisons that are still running."""
         if self.regret_adapter is not None:
             self.regret_adapter.tracker.close()
 
     def _resume(self, path: str, say: Callable[[str], None]) -> None:
         plan = self._plan
         model, self.kept, self._arrays = load_with_run(path)
-        said = {"learner": plan.learner} if plan.learner else {}
-        for name, value in {**said, **plan.options}.items():
+        given = {"learner": plan.learner} if plan.learner else {}
+        for name, value in {**given, **plan.options}.items():
             if name != "learner" and not hasattr(model, name):
                 raise UsageError(f"--{name.replace('_', '-')} has no meaning for {path}, made with the "
                                  f"learner {learner_of(model)}")  # fmt: skip
             made = learner_of(model) if name == "learner" else getattr(model, name)
             if value != made:
                 raise UsageError(
-                    f"{path} was made with {name} {_said(made)}, not {_said(value)}; "
+                    f"{path} was made with {name} {_format(made)}, not {_format(value)}; "
                     "leave the option out or begin another model"
                 )
         self.task_model = resumed(path, model, self.kept, say)
@@ -186,12 +186,12 @@ def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[s
 
 
 def pending_of(path: str, model: Model, state: Any) -> Pending:
-    """The events and labels that wait, as they were kept beside a model."""
+    """The events and labels that wait, restored from a model file."""
     try:
         return Pending.resumed(state, model)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path} holds no list of pending events: {error!r:.200}") from error
 
 
-def _said(value: Any) -> str:
+def _format(value: Any) -> str:
     return "unlimited" if value is None else str(value)

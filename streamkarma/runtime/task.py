@@ -1,4 +1,4 @@
-"""What kind of label a stream has, and the model that goes with it."""
+"""The task, inferred from the labels if need be, and the model for it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from streamkarma.parameters import TASKS
 
 
 class TaskModel:
-    """A model whose task may still have to show in the labels.
+    """A model whose task may still have to be inferred from the labels.
 
-    With ``auto``, a boolean or a string means classification, and a number other than -1, 0
-    and 1 regression, at once. A stream that begins with one of these three is learned as
-    binary until a second number comes: 0 and 1, or -1 and 1, are two classes; anything else
-    was a regression all along, and is learned as one from there. What came before the
-    second number is not lost: equal targets teach a regression their mean alone.
+    With ``auto``, a boolean or a string means classification, and a number other than -1, 0 and 1 means
+    regression. A stream that begins with one of these three is learned as binary until a second number
+    comes: 0 and 1, or -1 and 1, are two classes; anything else means regression, and learning continues as
+    such. Nothing is lost by that: identical targets only teach a regression their mean.
 
     Parameters
     ----------
@@ -33,7 +32,7 @@ class TaskModel:
     positive
         Text of the positive class, or None for the greater of the two.
     announce
-        Told in one line what was decided.
+        Called with one line that says what was decided.
     learner
         One of LEARNERS.
     """
@@ -51,33 +50,33 @@ class TaskModel:
         self._announce = announce
         self.model: Model
         if task == "auto" and options.get("loss") in REGRESSION:
-            # A loss for numbers says what the task is before any label does.
+            # A regression loss settles the task before any label comes.
             self.task, self.settled = "regression", True
-        #: Whether it was the loss that said so.
+        #: Whether the task follows from the loss.
         self._by_loss = task == "auto" and self.settled
         self.model = create(learner, options, self.task == "regression")
 
     @property
     def name(self) -> str:
-        """The task as it stands: binary, multiclass, regression or auto."""
+        """The current task: binary, multiclass, regression or auto."""
         if self.task == "auto" and isinstance(self.model, BaseClassifier) and self.model.classes:
             return "multiclass" if len(self.model.classes) > 2 else "binary"
         return self.task
 
     @property
     def predicts_numbers(self) -> bool:
-        """Whether it is known by now that it is a regression."""
+        """Whether the task is known to be regression."""
         return self.settled and self.task == "regression"
 
     def check(self, label: Any) -> Label:
-        """A record's label as the model wants it; settles the task if that is still open.
+        """A record's label as the model takes it; settles the task if that is still open.
 
         Raises
         ------
         RecordError
             If the label does not fit the task.
         UsageError
-            If the labels mean a task that an option has no meaning for.
+            If an option does not apply to the task that the labels imply.
         """
         if not self.settled:
             self._settle(label)
@@ -122,7 +121,7 @@ class TaskModel:
         self.model, self.task, self.settled = regressor, "regression", True
 
     def accepted(self) -> set[tuple[type, Any]]:
-        """Labels that need no second look, by type: True is not 1."""
+        """Labels that need no check, with their types: True is not 1."""
         accepted: set[tuple[type, Any]] = {(type(None), None)}
         for label in getattr(self.model, "classes", ()):
             kinds = (int, float) if type(label) in (int, float) else (type(label),)
@@ -130,22 +129,22 @@ class TaskModel:
         return accepted
 
     def announce_ignored(self) -> None:
-        """Name attributes of which values are ignored, each once."""
+        """Announce attributes whose values are ignored, each once."""
         for line in self.model.vocabulary.news():
             self._announce(line)
 
     def check_positive(self) -> None:
-        """RunError if the positive class asked for is neither of the two."""
+        """RunError if the requested positive class is neither of the two."""
         if isinstance(self.model, BaseClassifier):
             self.sign()
 
     def sign(self) -> int:
-        """+1 if a positive score means the positive class, -1 if the negative, 0 unknown.
+        """+1 if a positive score means the positive class, -1 if the negative, 0 if unknown.
 
         Raises
         ------
         RunError
-            If the positive class asked for is neither of the two.
+            If the requested positive class is neither of the two.
         """
         assert isinstance(self.model, BaseClassifier)
         known = self.model.classes
@@ -163,13 +162,13 @@ class TaskModel:
             return 1
         if len(known) == 2:
             return 1 if _order(known[1]) > _order(known[0]) else -1
-        # Of 0 and 1, or -1 and 1, one is enough to know which is the greater.
+        # One of 0 and 1, or of -1 and 1, is enough to know which is greater.
         if _is_number(known[0]) and known[0] in (-1, 0, 1):
             return -1 if known[0] == 1 else 1
         return 0
 
     def state(self) -> dict[str, Any]:
-        """What to keep beside the model."""
+        """The state to save with the model."""
         return {
             "task": self.task,
             "settled": self.settled,
@@ -178,7 +177,7 @@ class TaskModel:
         }
 
     def _check_resumed(self) -> None:
-        """ValueError if the model is none of this task, or was made with other options."""
+        """ValueError if the model does not fit the task, or was made with other options."""
         regression = isinstance(self.model, BaseRegressor)
         if self.task not in TASKS or regression != (self.task == "regression"):
             raise ValueError(f"a {type(self.model).__name__} is not for the task {self.task}")
@@ -192,14 +191,14 @@ class TaskModel:
     def resumed(
         cls, model: Model, state: dict[str, Any] | None, announce: Callable[[str], None]
     ) -> TaskModel:
-        """Go on with a model, and the ``state`` that was kept beside it.
+        """Resume a model with the ``state`` that was saved with it.
 
-        Without a state, as of a model saved from Python, the task is what the model can do.
+        Without a state, as for a model saved from Python, the task follows from the model.
 
         Raises
         ------
         KeyError, TypeError, ValueError
-            If it is no state.
+            If the state is invalid.
         """
         task_model = cls("auto", {}, None, announce, learner_of(model))
         task_model.model = model
@@ -223,12 +222,12 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def text_of(label: Label) -> str:
-    """A label as it stands in JSON, strings without quotes."""
+    """A label as written in JSON, strings without quotes."""
     return str(label).lower() if isinstance(label, bool) else str(label)
 
 
 def _for_regression(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a classifier that a regressor shares."""
+    """The options of a classifier that a regressor has too."""
     if "loss" in options:
         raise UsageError(f"the labels mean regression, --loss {options['loss']} classification; give --task")
     return {k: v for k, v in options.items() if k != "max_classes"}

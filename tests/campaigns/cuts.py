@@ -70,7 +70,7 @@ def _run(plan: Plan, blocks: list[Records], written: Written | None = None) -> W
     loop = session.new_loop(written.output())
     for records in blocks:
         loop.feed(records)
-    session.leave()
+    session.close()
     session.save()
     return written
 

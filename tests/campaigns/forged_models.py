@@ -102,7 +102,7 @@ def samples(folder: Path) -> list[Sample]:
             session = Session(plan, path, lambda line: None)
             session.loop.feed(_block(_records(task, 40)))
             session.save(kafka={"topic": {"0": 17, "1": 4}})
-            session.leave()
+            session.close()
             made.append(Sample(*checkpoint.read(Path(path))))
     return made
 
@@ -154,7 +154,7 @@ def _use(path: Path) -> str | None:
         task = "binary" if session.task_model.name == "auto" else session.task_model.name
         session.loop.feed(_block(_records(task, 7)))
         session.save()
-        session.leave()
+        session.close()
     except StreamkarmaError as error:
         return str(error)
     return None
