@@ -45,7 +45,7 @@ impl Learner for Calibrated {
     }
 
     fn summary(&self) -> Vec<(&'static str, Fact)> {
-        self.0.experts()[0].1.summary()
+        self.0.learners()[0].summary()
     }
 
     fn state(&self) -> State {

@@ -35,8 +35,8 @@ impl Subspace {
         }
     }
 
-    /// Write the features of an event.
-    pub(super) fn write_features(&mut self, event: &Event) {
+    /// Write the features of an event, indicators last; returns how many are not indicators.
+    pub(super) fn write_features(&mut self, event: &Event) -> usize {
         let rank = self.settings.rank as u32;
         self.index.clear();
         match &mut self.form {
@@ -61,7 +61,8 @@ impl Subspace {
                 }
             }
         }
-        if self.settings.indicators {
+        let values = self.index.len();
+        if self.heads.iter().any(|head| head.indicators) {
             for &attribute in event.attributes {
                 if self.known.get(attribute as usize).is_some_and(|&is| is) {
                     self.index.push(rank + 2 * attribute + 1);
@@ -69,5 +70,6 @@ impl Subspace {
                 }
             }
         }
+        values
     }
 }

@@ -19,6 +19,7 @@
 mod cholesky;
 mod correlations;
 mod features;
+mod heads;
 mod matrix;
 mod pairwise_moments;
 mod ppca;
@@ -29,9 +30,10 @@ mod tests;
 mod uniform;
 mod widening;
 
+use self::heads::Head;
 use self::pairwise_moments::PairwiseMoments;
 use self::ppca::{Ppca, next_noise};
-use super::linear::{self, LARGEST_GROWTH, LinearModel, Step, Update};
+use super::linear::{self, LARGEST_GROWTH, Step, Update};
 use crate::block::Event;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::loss::Loss;
@@ -50,7 +52,7 @@ const LATER_DUE: f64 = 0.1;
 const HEAVIEST: f64 = 1e6;
 
 /// How the learner is made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Squared loss on targets, else the hinge on classes.
     pub regression: bool,
@@ -83,12 +85,13 @@ enum Form {
     Factor(Ppca),
 }
 
-/// A linear model on what is observed and, where it is missing, expected.
+/// A linear model on what is observed and, where it is missing, expected; or several.
 ///
 /// Latent i has place i in the weights, the value on coordinate k place r + 2 k, and the indicator that
 /// attribute a is observed place r + 2 a + 1, whichever of them are in use.
 #[derive(Clone, Debug)]
 pub struct Subspace {
+    /// Of the first head.
     settings: Settings,
     /// Events learned, and at how many the correlations are due.
     events: f64,
@@ -102,7 +105,7 @@ pub struct Subspace {
     /// By attribute: whether it was learned.
     known: Vec<bool>,
     form: Form,
-    model: LinearModel,
+    heads: Vec<Head>,
     index: Vec<u32>,
     phi: Vec<f64>,
 }
@@ -119,7 +122,7 @@ impl Subspace {
             owners: Vec::new(),
             known: Vec::new(),
             form: Form::Pairs(PairwiseMoments::default()),
-            model: LinearModel::new(settings.step(), 1, settings.rank),
+            heads: vec![Head::new(&settings)],
             index: Vec::new(),
             phi: Vec::new(),
         }
@@ -170,8 +173,10 @@ impl Subspace {
     fn make_room_for_weights(&mut self) {
         let (rank, most) = (self.settings.rank, self.known.len().max(self.owners.len()));
         let room = rank + 2 * most.next_power_of_two().max(8);
-        if most > 0 && room > self.model.places() {
-            self.model.resize(room);
+        for Head { model, .. } in &mut self.heads {
+            if most > 0 && room > model.places() {
+                model.resize(room);
+            }
         }
     }
 
@@ -224,19 +229,27 @@ impl Subspace {
 
 impl Learner for Subspace {
     fn classes(&self) -> usize {
-        self.model.classes()
+        self.heads[0].model.classes()
     }
 
     fn steps(&self) -> u64 {
-        self.model.steps()
+        self.heads[0].model.steps()
+    }
+
+    fn models(&self) -> usize {
+        self.heads.len()
+    }
+
+    fn join(&mut self, other: &dyn Learner) -> bool {
+        self.join_heads(other)
     }
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         if lesson.is_learned() {
             self.admit(&event);
         }
-        self.write_features(&event);
-        let loss = self.model.step(&self.index, &self.phi, &lesson, scores);
+        let values = self.write_features(&event);
+        let loss = self.step_heads(values, &lesson, scores);
         if lesson.is_learned() {
             self.learn(&event, lesson.weight);
         }
@@ -244,12 +257,13 @@ impl Learner for Subspace {
     }
 
     fn widen(&mut self, classes: usize) {
-        self.model.widen(classes);
+        self.heads.iter_mut().for_each(|head| head.model.widen(classes));
     }
 
     fn restart(&mut self, steps: u64) {
-        *self = Self::new(self.settings);
-        self.model.restart(steps, 1, self.settings.rank);
+        let mut heads = std::mem::take(&mut self.heads);
+        heads.iter_mut().for_each(|head| head.model.restart(steps, 1, self.settings.rank));
+        *self = Self { heads, ..Self::new(self.settings) };
     }
 
     fn summary(&self) -> Vec<(&'static str, Fact)> {
@@ -258,7 +272,8 @@ impl Learner for Subspace {
             Form::Factor(ppca) => (Fact::Count(self.settings.rank as u64), ppca.numbers()),
         };
         let places = 4 * self.owners.len() + self.known.len();
-        vec![("rank", rank), ("bytes", Fact::Count((8 * numbers + places) as u64 + self.model.bytes()))]
+        let weights: u64 = self.heads.iter().map(|head| head.model.bytes()).sum();
+        vec![("rank", rank), ("bytes", Fact::Count((8 * numbers + places) as u64 + weights))]
     }
 
     fn state(&self) -> State {
@@ -266,7 +281,7 @@ impl Learner for Subspace {
     }
 
     fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
-        *self = Self::from_state(self.settings, state, attributes, coordinates)?;
+        *self = self.restored(state, attributes, coordinates)?;
         Ok(())
     }
 }

@@ -1,0 +1,63 @@
+//! The linear models on one completion.
+//!
+//! Those that differ only in what they weigh and how fast they learn complete an event alike: it is then done
+//! once for all of them.
+
+use std::any::Any;
+
+use super::{Settings, Subspace};
+use crate::learner::{Learner, Lesson};
+use crate::learners::linear::LinearModel;
+
+/// A linear model on completed events.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// Whether it weighs which attributes are observed, too.
+    pub indicators: bool,
+    /// The weights.
+    pub model: LinearModel,
+}
+
+impl Head {
+    /// With weights that have learned nothing.
+    pub fn new(settings: &Settings) -> Self {
+        let model = LinearModel::new(settings.step(), 1, settings.rank);
+        Self { indicators: settings.indicators, model }
+    }
+}
+
+impl Settings {
+    /// Without what is a head's own.
+    fn of_completion(self) -> Self {
+        Self { r: 0.0, indicators: false, ..self }
+    }
+}
+
+impl Subspace {
+    pub(super) fn join_heads(&mut self, other: &dyn Learner) -> bool {
+        let Some(other) = (other as &dyn Any).downcast_ref::<Self>() else { return false };
+        let alike = self.settings.of_completion() == other.settings.of_completion();
+        let begun = [&*self, other].iter().any(|each| each.steps() > 0 || each.coordinates() > 0);
+        if alike && !begun {
+            self.heads.extend_from_slice(&other.heads);
+        }
+        alike && !begun
+    }
+
+    /// Let every head predict, then learn, the event whose features were written; the first `values` are not
+    /// indicators.
+    pub(super) fn step_heads(&mut self, values: usize, lesson: &Lesson, scores: &mut [f64]) -> f64 {
+        let classes = self.classes();
+        let mut loss = f64::NAN;
+        for (number, (head, scores)) in
+            self.heads.iter_mut().zip(scores.chunks_exact_mut(classes)).enumerate()
+        {
+            let features = if head.indicators { self.index.len() } else { values };
+            let own = head.model.step(&self.index[..features], &self.phi[..features], lesson, scores);
+            if number == 0 {
+                loss = own;
+            }
+        }
+        loss
+    }
+}
