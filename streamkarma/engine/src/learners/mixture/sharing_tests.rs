@@ -3,7 +3,10 @@
 use super::{Aggregator, Mixture};
 use crate::block::Block;
 use crate::learner::{Learner, Lesson};
+use crate::learners::explicit::Explicit;
+use crate::learners::linear::{Step, Update};
 use crate::learners::subspace::{Settings, Subspace};
+use crate::loss::Loss;
 use crate::state::State;
 
 const EVENTS: usize = 300;
@@ -64,6 +67,18 @@ fn subspaces(max_rank_dim: usize, regression: bool) -> Vec<Box<dyn Learner>> {
         Settings { regression, r: 3.0, indicators: false, shrink: 5.0, forget: 40.0, max_rank_dim, rank: 3 };
     let each = [Settings { shrink: 1.0, ..plain }, plain, Settings { indicators: true, r: 1.0, ..plain }];
     each.into_iter().map(|settings| Box::new(Subspace::new(settings)) as Box<dyn Learner>).collect()
+}
+
+/// Three that share, before one that has another order; with 8 bits, there is not room for all features.
+fn explicits(table_bits: u32, regression: bool) -> Vec<Box<dyn Learner>> {
+    let losses = if regression { [Loss::Squared; 3] } else { [Loss::Hinge, Loss::Logistic, Loss::Logistic] };
+    let updates = [Update::Arow, Update::Adagrad, Update::Sgd].into_iter().zip(losses);
+    let step =
+        |(update, loss)| Step { update, loss, r: 2.0, eta: 0.1, rho: 0.1, steepness: 6.0, half_life: 40.0 };
+    let steps: Vec<Step> = updates.map(step).collect();
+    let orders = [2, 2, 2, 3].into_iter().zip([steps[0], steps[1], steps[2], steps[0]]);
+    let learner = |(gamma, step)| Explicit::new(gamma, true, step, table_bits).unwrap();
+    orders.map(|each| Box::new(learner(each)) as Box<dyn Learner>).collect()
 }
 
 /// Their mixture, of so many learners in fact.
@@ -141,6 +156,12 @@ fn check(experts: impl Fn(bool) -> Vec<Box<dyn Learner>>, learners: usize) {
 fn subspaces_share_their_completion() {
     check(|regression| subspaces(64, regression), 2);
     check(|regression| subspaces(5, regression), 2);
+}
+
+#[test]
+fn explicit_forms_share_their_features() {
+    check(|regression| explicits(18, regression), 2);
+    check(|regression| explicits(8, regression), 2);
 }
 
 #[test]
