@@ -89,6 +89,13 @@ pub trait Learner: Any + Send + Sync {
         }
     }
 
+    /// Learn the event that was predicted last, with nothing done since: the rest of `step`.
+    ///
+    /// `scores` holds those it got. Where learning begins with something new, they are found again.
+    fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        self.step(event, lesson, scores)
+    }
+
     /// Go to so many classes; from w of two classes to -w/2 and w/2, and new ones begin with 0.
     fn widen(&mut self, classes: usize);
 

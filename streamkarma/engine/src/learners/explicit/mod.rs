@@ -54,17 +54,19 @@ impl Explicit {
         })
     }
 
-    /// Make room for what an event has.
-    fn meet(&mut self, event: &Event) {
+    /// Make room for what an event has; returns whether there is anything new.
+    fn meet(&mut self, event: &Event) -> bool {
         let above = |numbers: &[u32], known: usize| {
             numbers.iter().fold(known, |most, &number| most.max(number as usize + 1))
         };
         let attributes = above(event.attributes, self.map.attributes);
         let coordinates = above(event.coordinates, self.map.coordinates);
-        if (attributes, coordinates) != (self.map.attributes, self.map.coordinates) {
+        let is_new = (attributes, coordinates) != (self.map.attributes, self.map.coordinates);
+        if is_new {
             (self.map.attributes, self.map.coordinates) = (attributes, coordinates);
             self.make_room(self.classes());
         }
+        is_new
     }
 
     /// Room for what is known, with so many classes; hashed if there is none.
@@ -121,6 +123,16 @@ impl Learner for Explicit {
         let (Features { index, phi }, classes) = (&self.features, self.classes());
         let models = self.models.iter_mut().zip(scores.chunks_exact_mut(classes));
         let losses = models.map(|(model, scores)| model.step(index, phi, &lesson, scores));
+        losses.reduce(|first, _| first).unwrap_or(f64::NAN)
+    }
+
+    fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        if !lesson.is_learned() || self.meet(&event) {
+            return self.step(event, lesson, scores);
+        }
+        let (Features { index, phi }, classes) = (&self.features, self.classes());
+        let models = self.models.iter_mut().zip(scores.chunks_exact(classes));
+        let losses = models.map(|(model, scores)| model.learn(index, phi, scores, &lesson));
         losses.reduce(|first, _| first).unwrap_or(f64::NAN)
     }
 

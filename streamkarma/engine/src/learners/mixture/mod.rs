@@ -142,6 +142,13 @@ impl Mixture {
         });
     }
 
+    /// Mixes what is said of event `t` of so many, and learns how to.
+    fn mix(&mut self, t: usize, events: usize, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
+        self.gather(t, events, lesson.others);
+        let weight = lesson.weight / (1.0 + lesson.delay);
+        self.aggregator.step(&self.row, lesson.label, weight, mixed)
+    }
+
     /// Collects what is said of event `t` of so many.
     fn gather(&mut self, t: usize, events: usize, others: &[f64]) {
         let classes = self.aggregator.classes();
@@ -206,10 +213,17 @@ impl Learner for Mixture {
         }
         self.run_experts(block, lessons);
         for (t, (lesson, mixed)) in lessons.iter().zip(scores.chunks_exact_mut(classes)).enumerate() {
-            self.gather(t, events, lesson.others);
-            let weight = lesson.weight / (1.0 + lesson.delay);
-            losses[t] = self.aggregator.step(&self.row, lesson.label, weight, mixed);
+            losses[t] = self.mix(t, events, lesson, mixed);
         }
+    }
+
+    fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        let (classes, mut rest) = (self.classes(), self.scores.as_mut_slice());
+        for learner in &mut self.learners {
+            let own = rest.split_off_mut(..learner.models() * classes).unwrap_or_default();
+            learner.learn_predicted(event, lesson, own);
+        }
+        self.mix(0, 1, &lesson, scores)
     }
 
     fn widen(&mut self, classes: usize) {

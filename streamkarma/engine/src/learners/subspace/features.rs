@@ -35,8 +35,8 @@ impl Subspace {
         }
     }
 
-    /// Write the features of an event, indicators last; returns how many are not indicators.
-    pub(super) fn write_features(&mut self, event: &Event) -> usize {
+    /// Write the features of an event.
+    pub(super) fn write_features(&mut self, event: &Event) {
         let rank = self.settings.rank as u32;
         self.index.clear();
         match &mut self.form {
@@ -61,7 +61,7 @@ impl Subspace {
                 }
             }
         }
-        let values = self.index.len();
+        self.values = self.index.len();
         if self.heads.iter().any(|head| head.indicators) {
             for &attribute in event.attributes {
                 if self.known.get(attribute as usize).is_some_and(|&is| is) {
@@ -70,6 +70,5 @@ impl Subspace {
                 }
             }
         }
-        values
     }
 }

@@ -44,20 +44,23 @@ impl Subspace {
         alike && !begun
     }
 
-    /// Let every head predict, then learn, the event whose features were written; the first `values` are not
-    /// indicators.
-    pub(super) fn step_heads(&mut self, values: usize, lesson: &Lesson, scores: &mut [f64]) -> f64 {
-        let classes = self.classes();
-        let mut loss = f64::NAN;
-        for (number, (head, scores)) in
-            self.heads.iter_mut().zip(scores.chunks_exact_mut(classes)).enumerate()
-        {
-            let features = if head.indicators { self.index.len() } else { values };
-            let own = head.model.step(&self.index[..features], &self.phi[..features], lesson, scores);
-            if number == 0 {
-                loss = own;
-            }
+    /// The scores of every head for the event whose features were written.
+    pub(super) fn predict_heads(&self, scores: &mut [f64]) {
+        for (head, scores) in self.heads.iter().zip(scores.chunks_exact_mut(self.classes())) {
+            let features = if head.indicators { self.index.len() } else { self.values };
+            head.model.predict(&self.index[..features], &self.phi[..features], scores);
         }
-        loss
+    }
+
+    /// Let every head learn that event; returns the loss of the first.
+    pub(super) fn learn_heads(&mut self, lesson: &Lesson, scores: &[f64]) -> f64 {
+        let classes = self.classes();
+        let (index, phi) = (&self.index, &self.phi);
+        let heads = self.heads.iter_mut().zip(scores.chunks_exact(classes));
+        let losses = heads.map(|(head, scores)| {
+            let features = if head.indicators { index.len() } else { self.values };
+            head.model.learn(&index[..features], &phi[..features], scores, lesson)
+        });
+        losses.reduce(|first, _| first).unwrap_or(f64::NAN)
     }
 }

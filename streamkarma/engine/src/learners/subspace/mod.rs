@@ -106,8 +106,11 @@ pub struct Subspace {
     known: Vec<bool>,
     form: Form,
     heads: Vec<Head>,
+    /// The features of an event, indicators last.
     index: Vec<u32>,
     phi: Vec<f64>,
+    /// How many of them are not indicators.
+    values: usize,
 }
 
 impl Subspace {
@@ -125,6 +128,7 @@ impl Subspace {
             heads: vec![Head::new(&settings)],
             index: Vec::new(),
             phi: Vec::new(),
+            values: 0,
         }
     }
 
@@ -142,21 +146,24 @@ impl Subspace {
         self.learn(event, 1.0);
     }
 
-    /// Take note of what an event to be learned has.
-    fn admit(&mut self, event: &Event) {
+    /// Take note of what an event to be learned has; returns whether there is anything new.
+    fn admit(&mut self, event: &Event) -> bool {
         let highest = |places: &[u32]| places.iter().max().map_or(0, |&highest| highest as usize + 1);
         let (attributes, coordinates) = (highest(event.attributes), highest(event.coordinates));
         let beyond = attributes.max(coordinates) > self.settings.max_rank_dim;
         if beyond && matches!(self.form, Form::Pairs(_)) {
             self.go_wide();
         }
-        if attributes > self.known.len() || coordinates > self.owners.len() {
+        let mut is_new = attributes > self.known.len() || coordinates > self.owners.len();
+        if is_new {
             self.grow(attributes.max(self.known.len()), coordinates.max(self.owners.len()));
         }
         for (&attribute, &coordinate) in event.attributes.iter().zip(event.coordinates) {
-            self.owners[coordinate as usize] = attribute;
-            self.known[attribute as usize] = true;
+            let (owner, known) = (&mut self.owners[coordinate as usize], &mut self.known[attribute as usize]);
+            is_new |= *owner != attribute || !*known;
+            (*owner, *known) = (attribute, true);
         }
+        is_new
     }
 
     fn grow(&mut self, attributes: usize, coordinates: usize) {
@@ -248,11 +255,21 @@ impl Learner for Subspace {
         if lesson.is_learned() {
             self.admit(&event);
         }
-        let values = self.write_features(&event);
-        let loss = self.step_heads(values, &lesson, scores);
+        self.write_features(&event);
+        self.predict_heads(scores);
+        let loss = self.learn_heads(&lesson, scores);
         if lesson.is_learned() {
             self.learn(&event, lesson.weight);
         }
+        loss
+    }
+
+    fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        if !lesson.is_learned() || self.admit(&event) {
+            return self.step(event, lesson, scores);
+        }
+        let loss = self.learn_heads(&lesson, scores);
+        self.learn(&event, lesson.weight);
         loss
     }
 
