@@ -25,6 +25,7 @@ mod pairwise_moments;
 mod ppca;
 mod spectrum;
 mod state;
+mod step_sizes;
 #[cfg(test)]
 mod tests;
 mod uniform;
@@ -32,7 +33,7 @@ mod widening;
 
 use self::heads::Head;
 use self::pairwise_moments::PairwiseMoments;
-use self::ppca::{Ppca, next_noise};
+use self::ppca::Ppca;
 use super::linear::{self, LARGEST_GROWTH, Step, Update};
 use crate::block::Event;
 use crate::learner::{Fact, Learner, Lesson};
@@ -196,7 +197,7 @@ impl Subspace {
             Form::Factor(ppca) => {
                 let surprise = ppca.learn(event, self.noise, weight, self.growth);
                 let memory = if half_life > 0.0 { half_life / log(2.0) } else { f64::INFINITY };
-                self.noise = next_noise(self.noise, surprise, self.events.min(memory));
+                self.noise = ppca.next_noise(self.noise, surprise, self.events.min(memory));
             }
         }
         if half_life > 0.0 {
