@@ -56,11 +56,9 @@ impl Explicit {
 
     /// Make room for what an event has; returns whether there is anything new.
     fn meet(&mut self, event: &Event) -> bool {
-        let above = |numbers: &[u32], known: usize| {
-            numbers.iter().fold(known, |most, &number| most.max(number as usize + 1))
-        };
-        let attributes = above(event.attributes, self.map.attributes);
-        let coordinates = above(event.coordinates, self.map.coordinates);
+        let above = |highest: Option<&u32>| highest.map_or(0, |&highest| highest as usize + 1);
+        let attributes = above(event.attributes.last()).max(self.map.attributes);
+        let coordinates = above(event.coordinates.iter().max()).max(self.map.coordinates);
         let is_new = (attributes, coordinates) != (self.map.attributes, self.map.coordinates);
         if is_new {
             (self.map.attributes, self.map.coordinates) = (attributes, coordinates);
