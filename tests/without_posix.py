@@ -70,6 +70,7 @@ def main() -> None:
     for module in pkgutil.walk_packages(package.__path__, "streamkarma."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    from streamkarma.connectors.jsonlines.source import JsonLinesSource
     from streamkarma.errors import RunError
     from streamkarma.lock import ModelLock
     from streamkarma.runtime.plan import Plan
@@ -77,7 +78,8 @@ def main() -> None:
 
     Path("events").write_text('{"a": 1, "y": true}\n{"a": 2, "y": false}\n')
     for _ in range(2):
-        assert Run(Plan(input="events", model="model", predictions="rows", quiet=True)).execute() == 0
+        plan = Plan(model="model", predictions="rows", quiet=True)
+        assert Run(plan, JsonLinesSource("events")).execute() == 0
     lock = ModelLock("model")
     for shared in (False, True):
         try:

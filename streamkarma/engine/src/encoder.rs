@@ -108,13 +108,14 @@ impl Encoder {
 
     /// The attribute of that name holds a number, or NaN for none.
     pub fn number(&mut self, name: Name, value: f64) {
-        if value.is_nan() { self.missing(name) } else { self.observe(name, None, value) }
+        // There is one zero.
+        if value.is_nan() { self.missing(name) } else { self.observe(name, None, value + 0.0) }
     }
 
     /// The attribute of that name holds a text: a number if it spells one, else a category.
     pub fn text(&mut self, name: Name, text: &[u8]) {
         match spelled_number(text) {
-            Some(value) => self.observe(name, None, value),
+            Some(value) => self.number(name, value),
             None => self.observe(name, Some(text), 1.0),
         }
     }
@@ -136,7 +137,7 @@ impl Encoder {
     /// A number at a coordinate that is known, of an attribute that was not there yet: no name is looked up.
     pub fn number_at(&mut self, coordinate: u32, value: f64) {
         let attribute = self.vocabulary.owner(coordinate as usize);
-        self.items.push(Item { attribute, coordinate, is_number: true, value });
+        self.items.push(Item { attribute, coordinate, is_number: true, value: value + 0.0 });
     }
 
     /// A name that was there twice.

@@ -4,9 +4,12 @@
 //! texts. (Its own numbers would not tell 0 from -0, nor an id of 1.50 from one of 1.5.)
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+
+const INFINITE: &str = "holds an infinite number";
 
 /// Why a record cannot be used, in one line.
 pub type Fault = String;
@@ -63,7 +66,7 @@ fn number(raw: &str) -> Result<Number, Fault> {
     let is_integer = !raw.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
     let value: f64 = raw.parse().map_err(|_| format!("not JSON: {raw:.40} is no number"))?;
     if value.is_infinite() {
-        return Err("holds an infinite number".to_owned());
+        return Err(INFINITE.to_owned());
     }
     Ok(Number { value, is_integer })
 }
@@ -130,40 +133,26 @@ fn without_blanks(raw: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Calls a function with every name and value of an object, as they come.
+/// The names and values of an object; of names that occur twice the last counts, in the place of the first.
 ///
 /// # Errors
 ///
-/// That the text is no JSON, or what the function says.
-pub fn each_member<'a, F>(object: &'a str, mut take: F) -> Result<(), Fault>
-where
-    F: FnMut(Cow<'a, str>, &'a str) -> Result<(), Fault>,
-{
-    let mut said = None;
-    let mut deserializer = serde_json::Deserializer::from_str(object);
-    let read = deserializer.deserialize_map(Members(|name, value| {
-        take(name, value).map_err(|fault| {
-            said = Some(fault);
-            serde_json::Error::custom("")
-        })
-    }));
-    let end = read.and_then(|()| deserializer.end());
-    end.map_err(|error| said.unwrap_or_else(|| not_json(&error)))
-}
-
-/// The names and values of an object; of names that occur twice the last counts, in the place of the first.
+/// If the text is no object of JSON.
 pub fn members(object: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Fault> {
-    let (mut members, mut places) = (Vec::new(), std::collections::HashMap::new());
-    each_member(object, |name: Cow<str>, value| {
-        let place = *places.entry(name.clone()).or_insert(members.len());
-        if place == members.len() {
-            members.push((name, value));
+    let mut deserializer = serde_json::Deserializer::from_str(object);
+    let read = deserializer.deserialize_map(Members);
+    let (members, ()) =
+        read.and_then(|members| Ok((members, deserializer.end()?))).map_err(|e| not_json(&e))?;
+    let (mut last, mut places) = (Vec::with_capacity(members.len()), HashMap::new());
+    for (name, value) in members {
+        let place = *places.entry(Cow::clone(&name)).or_insert(last.len());
+        if place == last.len() {
+            last.push((name, value));
         } else {
-            members[place].1 = value;
+            last[place].1 = value;
         }
-        Ok(())
-    })?;
-    Ok(members)
+    }
+    Ok(last)
 }
 
 /// The elements of an array.
@@ -177,9 +166,13 @@ pub fn check(text: &str) -> Result<(), Fault> {
     serde_json::from_str::<&RawValue>(text).map(|_| ()).map_err(|error| not_json(&error))
 }
 
-fn not_json(error: &serde_json::Error) -> Fault {
+/// What serde_json says of a text.
+pub fn not_json(error: &serde_json::Error) -> Fault {
     // Without the place in the document, which for a line says little.
     let said = error.to_string();
+    if said.starts_with("number out of range") {
+        return INFINITE.to_owned();
+    }
     format!("not JSON: {}", said.split(" at line").next().unwrap_or_default())
 }
 
@@ -193,7 +186,7 @@ pub fn without_nan(line: &str) -> Option<Result<String, Fault>> {
             text.push_str("null");
             (rest, found) = (after, true);
         } else if rest.starts_with("Infinity") {
-            return Some(Err("holds an infinite number".to_owned()));
+            return Some(Err(INFINITE.to_owned()));
         } else {
             let behind = if rest.starts_with('"') { behind_text(rest) } else { 1 };
             text.push_str(&rest[..behind]);
@@ -213,21 +206,21 @@ fn behind_text(text: &str) -> usize {
     (at + 1).min(bytes.len())
 }
 
-struct Members<F>(F);
+struct Members;
 
-impl<'a, F: FnMut(Cow<'a, str>, &'a str) -> Result<(), serde_json::Error>> Visitor<'a> for Members<F> {
-    type Value = ();
+impl<'a> Visitor<'a> for Members {
+    type Value = Vec<(Cow<'a, str>, &'a str)>;
 
     fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
         formatter.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'a>>(mut self, mut map: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
         while let Some(Text(name)) = map.next_key()? {
-            let value: &RawValue = map.next_value()?;
-            (self.0)(name, value.get()).map_err(A::Error::custom)?;
+            members.push((name, map.next_value::<&RawValue>()?.get()));
         }
-        Ok(())
+        Ok(members)
     }
 }
 
@@ -250,7 +243,7 @@ impl<'a> Visitor<'a> for Elements {
 }
 
 /// A text, borrowed unless it has escapes.
-struct Text<'a>(Cow<'a, str>);
+pub struct Text<'a>(pub Cow<'a, str>);
 
 impl<'a> Deserialize<'a> for Text<'a> {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {

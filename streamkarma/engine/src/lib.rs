@@ -13,6 +13,7 @@ pub mod encoder;
 mod encoder_tests;
 pub mod events;
 pub mod fields;
+pub mod flat;
 pub mod json;
 pub mod kernel;
 pub mod label_delay;

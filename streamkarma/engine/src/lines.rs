@@ -7,7 +7,8 @@
 use crate::encoder::Encoder;
 use crate::events::{Events, Rejected};
 use crate::fields::{Labels, MOST_KEPT, Role, Roles};
-use crate::json::{Fault, Value, check, each_member, elements, members, normal, without_nan};
+use crate::flat;
+use crate::json::{Fault, Value, check, elements, members, normal, without_nan};
 use crate::names::{Name, shown};
 
 /// Deeper records are refused: real events are flat or nearly so, and depth is how a hostile record would
@@ -40,12 +41,10 @@ enum Why {
 
 /// What was taken out of a record.
 #[derive(Default)]
-struct Taken<'a> {
+pub struct Taken<'a> {
     label: Option<&'a str>,
     weight: Option<&'a str>,
     kept: [Option<&'a str>; MOST_KEPT],
-    /// Whether it has to be read the long way.
-    is_odd: bool,
 }
 
 impl Reading {
@@ -118,33 +117,10 @@ impl Reading {
         }
         let mut taken = Taken::default();
         encoder.begin();
-        let read = each_member(line, |name, raw| self.member(encoder, &mut taken, &name, raw));
-        taken.is_odd |= encoder.repeated().is_some();
-        if !taken.is_odd {
-            return read.map(|()| taken);
-        }
-        self.nested(encoder, line)
-    }
-
-    /// A member of an object that is flat.
-    fn member<'a>(
-        &self,
-        encoder: &mut Encoder,
-        taken: &mut Taken<'a>,
-        name: &str,
-        raw: &'a str,
-    ) -> Result<(), Fault> {
-        let role = self.roles.of(name);
-        if raw.starts_with(['{', '[']) && (role.is_none() || self.roles.dotted) {
-            taken.is_odd = true;
-            return Err("nested".to_owned());
-        }
-        match role {
-            None => observe(encoder, name, raw),
-            Some(role) => {
-                taken.is_odd |= taken.put(role, raw);
-                Ok(())
-            }
+        if flat::read(encoder, &self.roles, line, &mut taken)? {
+            Ok(taken)
+        } else {
+            self.nested(encoder, line)
         }
     }
 
@@ -228,7 +204,7 @@ impl Reading {
 
 impl<'a> Taken<'a> {
     /// Keep a value; whether there is one already.
-    fn put(&mut self, role: Role, raw: &'a str) -> bool {
+    pub fn put(&mut self, role: Role, raw: &'a str) -> bool {
         let place = match role {
             Role::Target => &mut self.label,
             Role::Weight => &mut self.weight,
