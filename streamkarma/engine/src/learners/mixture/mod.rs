@@ -118,11 +118,14 @@ impl Mixture {
         self.losses.resize(self.learners.len() * events, 0.0);
         let threads = if events < WORTH_A_THREAD { 1 } else { self.threads.min(self.learners.len()) };
         let mut rest = self.scores.as_mut_slice();
-        let work =
-            self.learners.iter_mut().zip(self.losses.chunks_exact_mut(events)).map(|(learner, losses)| {
-                let scores = rest.split_off_mut(..learner.models() * events * classes).unwrap_or_default();
-                (learner, scores, losses)
-            });
+        // From the end on: in `auto` those come last that take the longest, and who is left with one of them
+        // alone would be waited for.
+        let work = self.learners.iter_mut().zip(self.losses.chunks_exact_mut(events)).rev().map(
+            |(learner, losses)| {
+                let begin = rest.len() - learner.models() * events * classes;
+                (learner, rest.split_off_mut(begin..).unwrap_or_default(), losses)
+            },
+        );
         if threads == 1 {
             return work.for_each(|(learner, scores, losses)| learner.run(block, lessons, scores, losses));
         }

@@ -44,6 +44,17 @@ impl Subspace {
         alike && !begun
     }
 
+    /// A place for every latent, value and indicator, and some to spare.
+    pub(super) fn make_room_for_weights(&mut self) {
+        let (rank, most) = (self.settings.rank, self.known.len().max(self.owners.len()));
+        let room = rank + 2 * most.next_power_of_two().max(8);
+        for Head { model, .. } in &mut self.heads {
+            if most > 0 && room > model.places() {
+                model.resize(room);
+            }
+        }
+    }
+
     /// The scores of every head for the event whose features were written.
     pub(super) fn predict_heads(&self, scores: &mut [f64]) {
         for (head, scores) in self.heads.iter().zip(scores.chunks_exact_mut(self.classes())) {

@@ -177,17 +177,6 @@ impl Subspace {
         self.make_room_for_weights();
     }
 
-    /// A place for every latent, value and indicator, and some to spare.
-    fn make_room_for_weights(&mut self) {
-        let (rank, most) = (self.settings.rank, self.known.len().max(self.owners.len()));
-        let room = rank + 2 * most.next_power_of_two().max(8);
-        for Head { model, .. } in &mut self.heads {
-            if most > 0 && room > model.places() {
-                model.resize(room);
-            }
-        }
-    }
-
     /// Learn the subspace; the event was admitted and, in factor form, explained.
     fn learn(&mut self, event: &Event, weight: f64) {
         self.events += 1.0;
