@@ -35,9 +35,9 @@ from streams import HAPHAZARD, STAYS, SYNTHETIC, TABLES, Step, Stream, sources, 
 
 import streamkarma
 from streamkarma.core.mixture import Calibrated
-from streamkarma.estimators.classification import CoreClassifier
-from streamkarma.estimators.judged import probabilities
+from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.mixture import experts
+from streamkarma.estimators.results import probabilities
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ BINS = 15
 COLUMNS = ("error", "log_loss", "balanced_accuracy", "auc", "ece")
 
 
-class Expert(CoreClassifier):
+class Expert(BaseClassifier):
     """One expert of the mixture by itself, its scores calibrated as there."""
 
     scale, forget, loss = True, None, "logistic"

@@ -1,6 +1,6 @@
 """Online learning from event streams whose events arrive incomplete.
 
-The names below are imported when first used, so that ``streamkarma --help`` need not wait for all of them.
+The names below are imported on first use, so that ``streamkarma --help`` starts fast.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from streamkarma.estimators.explicit import ExplicitKARMARegressor as ExplicitKARMARegressor
     from streamkarma.estimators.mixture import KARMAMixtureClassifier as KARMAMixtureClassifier
     from streamkarma.estimators.mixture import KARMAMixtureRegressor as KARMAMixtureRegressor
+    from streamkarma.estimators.persistence import load as load
+    from streamkarma.estimators.persistence import save as save
     from streamkarma.estimators.regressor import KARMARegressor as KARMARegressor
-    from streamkarma.estimators.store import load as load
-    from streamkarma.estimators.store import save as save
     from streamkarma.estimators.subspace import SubspaceClassifier as SubspaceClassifier
     from streamkarma.estimators.subspace import SubspaceImputer as SubspaceImputer
     from streamkarma.estimators.subspace import SubspaceRegressor as SubspaceRegressor
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_MODULES = {
     "KARMAClassifier": "streamkarma.estimators.classifier",
     "KARMARegressor": "streamkarma.estimators.regressor",
     "ExplicitKARMAClassifier": "streamkarma.estimators.explicit",
@@ -33,8 +33,8 @@ _HOMES = {
     "SubspaceImputer": "streamkarma.estimators.subspace",
     "KARMAMixtureClassifier": "streamkarma.estimators.mixture",
     "KARMAMixtureRegressor": "streamkarma.estimators.mixture",
-    "load": "streamkarma.estimators.store",
-    "save": "streamkarma.estimators.store",
+    "load": "streamkarma.estimators.persistence",
+    "save": "streamkarma.estimators.persistence",
 }
 
 __all__ = [
@@ -57,6 +57,6 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)

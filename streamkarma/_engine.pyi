@@ -130,7 +130,7 @@ def add_outer_products(matrix: _Floats, rows: _Floats, weights: _Floats) -> None
     """Add ``w v v'`` to a matrix, shape (k, k), for each row v of shape (n, k), one after another."""
 
 class Learner:
-    """A learner: blocks of encoded events in, scores out; see ``core.learning.Core``."""
+    """A learner: blocks of encoded events in, scores out; see ``core.learner.Learner``."""
 
     @property
     def classes(self) -> int: ...
@@ -181,7 +181,7 @@ class Subspace:
     def restore(self, arrays: _Arrays, attributes: int, coordinates: int) -> None: ...
 
 class LabelDelay:
-    """Events that wait for their label; see ``core.waiting.Waiting``."""
+    """Events that wait for their label; see ``core.label_delay.LabelDelay``."""
 
     def __init__(self) -> None: ...
     def delays(self, events: Block | Encoded, learned: _Marks, asked: _Marks) -> _Floats: ...

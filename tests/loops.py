@@ -16,7 +16,7 @@ from streamkarma.runtime.pending import Pending
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.report import dead_letter
 from streamkarma.runtime.run import Run
-from streamkarma.runtime.task import Tasked
+from streamkarma.runtime.task import TaskModel
 
 
 class Kept(NamedTuple):
@@ -37,7 +37,7 @@ def records_of(lines: list[bytes], first: int = 1) -> Records:
 
 
 def kept(
-    tasked: Tasked, printed: bool = True, fields: Fields | None = None, pending: Pending | None = None
+    task_model: TaskModel, printed: bool = True, fields: Fields | None = None, pending: Pending | None = None
 ) -> Kept:
     """A learning loop from event 1."""
     rows: list[dict[str, Any]] = []
@@ -46,7 +46,7 @@ def kept(
         (lambda each, at: rows.extend(map(orjson.loads, each.lines()))) if printed else None,
         lambda letter: dead.append(dead_letter(letter)),
     )
-    return Kept(Loop(tasked, fields or Fields(), True, output, False, 1, pending), rows, dead)
+    return Kept(Loop(task_model, fields or Fields(), True, output, False, 1, pending), rows, dead)
 
 
 def run_of(

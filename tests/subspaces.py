@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkarma.core.subspace import Completion, Settings, Subspace
+from streamkarma.core.subspace import Completion, Subspace, SubspaceSettings
 from streamkarma.events.block import Block
 from tests.reference import Array
 
@@ -39,7 +39,7 @@ def categorical_block(columns: Array) -> tuple[Block, int]:
 
 
 def model_of(classes: int = 1, **changes: Any) -> Subspace:
-    model = Subspace(Settings(**changes))
+    model = Subspace(SubspaceSettings(**changes))
     if classes > 1:
         model.widen(classes)
     return model

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkarma.core.explicit import ADAGRAD, AROW, Explicit, Step
-from streamkarma.core.learning import Arrays
+from streamkarma.core.learner import Arrays
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from tests.reference import Array, loss_and_slope, multiclass_loss_and_slopes
 from tests.test_explicit import START, Items, block_of

@@ -170,7 +170,7 @@ def test_key_headers_and_time_can_be_attributes(cluster: Cluster) -> None:
     assert sorted(str(name) for name, _ in header["entries"]) == ["a", "at", "temp", "where"]
     dead = [json.loads(line) for line in (cluster.folder / "dead").read_text().splitlines()]
     assert [(d["offset"], d["error"]) for d in dead] == [
-        (2, "'key' is in the record and comes beside it as well"),
+        (2, "'key' is both in the record and in its metadata"),
         (3, "the key is not UTF-8"),
     ]
     assert "rejected" in said

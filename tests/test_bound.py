@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from streamkarma.core.theory import GAMMAS, Bound, best_gamma, best_rho, horizon
-from streamkarma.regret.bound import doubled, embedding, reach, regularity, subspace
-from streamkarma.regret.oracle import Events, Learner, bounded
+from streamkarma.regret.bound import doubled, embedding, regularity, squared_radius, subspace
+from streamkarma.regret.oracle import BoundEvents, LearnerProfile, bound_terms
 from tests.reference import Array, algorithm_1, explicit_features
 
 # Loss and slope of scores with labels -1 and 1; both have the Lipschitz constant 1.
@@ -80,7 +80,7 @@ def suffered(loss: str, s: Stream, gamma: int, normalize: bool, rho: float) -> f
 def bound_of(s: Stream, gamma: int, normalize: bool, rho: float | None = None) -> Bound:
     """Against f_{w,Q} with the stream's own w; the best ρ by default."""
     x_norm = 1.0 if normalize else np.sqrt((np.where(s.observed, s.full, 0.0) ** 2).sum(axis=1).max())
-    far, B, T = reach(s.rows, s.observed, gamma, normalize), embedding(s.w, s.Q, gamma), len(s.rows)
+    far, B, T = squared_radius(s.rows, s.observed, gamma, normalize), embedding(s.w, s.Q, gamma), len(s.rows)
     return Bound(1.0, far, rho or best_rho(1.0, far, B, T), B, regularity(s.Q, s.observed), gamma,
                  float(np.linalg.norm(s.w)), float(x_norm), T)  # fmt: skip
 
@@ -169,7 +169,7 @@ def test_a_stream_of_unknown_length(seed: int) -> None:
         part = s._replace(full=s.full[epoch], observed=s.observed[epoch], rows=s.rows[epoch],
                           labels=s.labels[epoch])  # fmt: skip
         bound = bound_of(part, 2, False)
-        rho = best_rho(1.0, bound.reach, bound.B, horizon(start))
+        rho = best_rho(1.0, bound.squared_radius, bound.B, horizon(start))
         bounds.append(bound._replace(rho=rho))
         found += regret("hinge", part, bounds[-1], False)
     assert [bound.T for bound in bounds] == [1, 2, 4, 8, 16, 14]
@@ -221,15 +221,16 @@ def test_regularity_and_reach_are_those_of_the_worst_event() -> None:
     assert regularity(Q, observed) == pytest.approx(0.36)
     assert regularity(Q, observed[3:]) == regularity(np.zeros((2, 2)), observed) == 1.0
     values = np.array([[1.0, 1.0], [3.0, np.nan], [2.0, np.inf], [np.nan, np.nan]])
-    assert reach(values, observed, 2, False) == 18.0
-    assert reach(values, observed, 3, False) == 27.0
-    assert reach(values, observed, 2, True) == 1.0
+    assert squared_radius(values, observed, 2, False) == 18.0
+    assert squared_radius(values, observed, 3, False) == 27.0
+    assert squared_radius(values, observed, 2, True) == 1.0
 
 
 def test_everything_is_spelled_out_in_json() -> None:
     bound = bound_of(low_rank(1), 2, False)
-    said = json.loads(json.dumps(bound.spelled()))
+    said = json.loads(json.dumps(bound.as_dict()))
     assert said["total"] == said["estimation"] + said["regularisation"] + said["approximation"] == bound.total
+    said["squared_radius"] = said.pop("reach")
     assert [said[name] for name in Bound._fields] == list(bound)
 
 
@@ -243,9 +244,9 @@ def test_the_ceiling_is_that_of_the_best_multiple_of_v(
     Q = np.pad(s.Q, (0, 1))
     Q[-1, -1] = 1.0
     w = np.append(s.w, 0.3)
-    learner = Learner(gamma, 0.2, normalize, "")
-    events = Events(X, (s.labels > 0).astype(float), np.ones(40), loss, 40)
-    said = bounded(events, Q, w, 0.0, learner)
+    learner = LearnerProfile(gamma, 0.2, normalize, "")
+    events = BoundEvents(X, (s.labels > 0).astype(float), np.ones(40), loss, 40)
+    said = bound_terms(events, Q, w, 0.0, learner)
     of, slope = LOSSES[loss]
     v, phi = embedded(w, Q, gamma), features(X, gamma, normalize)
     first_two = [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streamkarma.connectors.kafka.settings import Settings
+from streamkarma.connectors.kafka.settings import KafkaSettings
 from streamkarma.connectors.kafka.sink import producer_settings
 from streamkarma.errors import UsageError
 
@@ -18,7 +18,7 @@ SCRAM = (*SASL, "sasl_mechanism=SCRAM-SHA-512", "sasl_plain_username=me")
 @pytest.mark.parametrize("brokers", ["", " ", ",", " , "])
 def test_no_brokers(brokers: str) -> None:
     with pytest.raises(UsageError, match="--brokers names no broker; expected HOST:PORT"):
-        Settings(brokers, (), {})
+        KafkaSettings(brokers, (), {})
 
 
 @pytest.mark.parametrize(
@@ -47,28 +47,28 @@ def test_no_brokers(brokers: str) -> None:
 )
 def test_settings_that_cannot_work(pairs: tuple[str, ...], message: str) -> None:
     with pytest.raises(UsageError, match=f"^-X .*{message}"):
-        Settings("localhost:9092", pairs, {})
+        KafkaSettings("localhost:9092", pairs, {})
 
 
 def test_no_password_is_part_of_a_message(tmp_path: Path) -> None:
     secret = {"STREAMKARMA_KAFKA_SASL_PLAIN_PASSWORD": "open sesame"}
     with pytest.raises(UsageError) as caught:
-        Settings("localhost:9092", (*PLAIN, f"ssl_cafile={tmp_path}"), secret)
+        KafkaSettings("localhost:9092", (*PLAIN, f"ssl_cafile={tmp_path}"), secret)
     assert "sesame" not in str(caught.value)
 
 
 def test_settings_that_can(tmp_path: Path) -> None:
-    settings = Settings("a:1, b:2", (*SCRAM, "sasl_plain_password=x"), {})
+    settings = KafkaSettings("a:1, b:2", (*SCRAM, "sasl_plain_password=x"), {})
     assert settings.has_login
     assert settings.consumer()["bootstrap_servers"] == ["a:1", "b:2"]
-    assert not Settings("a:1", (), {}).has_login
+    assert not KafkaSettings("a:1", (), {}).has_login
 
 
 @pytest.mark.parametrize(
     "pairs", [(), ("linger_ms=0",), ("linger_ms=500",), ("request_timeout_ms=30000", "linger_ms=100")]
 )
 def test_what_is_sent_is_given_up_soon_after_a_broker_should_have_answered(pairs: tuple[str, ...]) -> None:
-    given = producer_settings(Settings("b", pairs, {}))
+    given = producer_settings(KafkaSettings("b", pairs, {}))
     asked_for = {name: int(value) for name, value in (pair.split("=") for pair in pairs)}
     assert asked_for.items() <= given.items()
     waited = given["linger_ms"] + given["request_timeout_ms"]

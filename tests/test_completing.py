@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkarma.core.subspace import Completion, Settings
+from streamkarma.core.subspace import Completion, SubspaceSettings
 from streamkarma.events.block import Block
 from tests.reference import Array, stream
 from tests.subspaces import (
@@ -32,7 +32,7 @@ LEAST_NOISE, OWN_NOISE = 1e-3, 3.0
 
 
 def completion_of(**changes: Any) -> Completion:
-    return Completion(Settings(**changes))
+    return Completion(SubspaceSettings(**changes))
 
 
 def correlations(rows: Array, shrink: float) -> tuple[Array, float]:

@@ -14,7 +14,7 @@ import pytest
 from streamkarma import KARMAClassifier, save
 from streamkarma.connectors.jsonlines.sink import JsonLinesSink
 from streamkarma.errors import ModelFileError, OutputError, RunError, StreamkarmaError, UsageError
-from streamkarma.estimators.store import load_with_run
+from streamkarma.estimators.persistence import load_with_run
 from streamkarma.runtime.describe import describe
 from streamkarma.runtime.destinations import marks_from
 from streamkarma.runtime.run import Run

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from streamkarma import KARMAClassifier, KARMARegressor, load, save
 from streamkarma.core.loss import HINGE
 from streamkarma.core.support import DoublingSupportVectors, Rule
-from streamkarma.core.theory import Bound, Pace, best_rho
+from streamkarma.core.theory import Bound, Schedule, best_rho
 from streamkarma.errors import UsageError
 from streamkarma.synthetic import Plan, records
 from tests.conftest import Program
@@ -26,7 +26,7 @@ RULE = Rule(2, True, 1.0, 0.0, HINGE, 0.0, 0, "merge")
 
 
 def model_of(attributes: int, gamma: int | None = None, **changes: Any) -> DoublingSupportVectors:
-    return DoublingSupportVectors(RULE._replace(**changes), False, Pace(gamma, 0.3, None))
+    return DoublingSupportVectors(RULE._replace(**changes), False, Schedule(gamma, 0.3, None))
 
 
 def labels_of(seed: int, events: int) -> Any:
@@ -37,7 +37,7 @@ def test_each_epoch_is_algorithm_1_with_settings_of_its_own() -> None:
     rows, labels = stream(1, 100, 4), labels_of(1, 100)
     scores, _ = model_of(4).run(block_of(rows), labels, np.ones(100))
     begin = 0
-    for epoch in Pace(None, 0.3, None).epochs(100):
+    for epoch in Schedule(None, 0.3, None).epochs(100):
         part = slice(begin, begin + epoch.events)
         expected = algorithm_1(rows[part], labels[part], epoch.gamma, True, epoch.rho, None,
                                lambda f, y: loss_and_slope(HINGE, f, y)[1])  # fmt: skip
@@ -93,7 +93,7 @@ def test_to_go_on_as_after_so_many_steps_is_to_be_in_that_epoch(steps: int) -> N
 def test_for_a_known_horizon_it_is_the_best_setting() -> None:
     events = list(records(Plan(attributes=4, rank=2), 60))
     chosen = KARMAClassifier("auto", "auto", horizon=100, regularity=0.9, budget=None)
-    gamma, rho = Pace(None, 0.9, 100).settings(100)
+    gamma, rho = Schedule(None, 0.9, 100).settings(100)
     assert rho == best_rho(1.0, 1.0, gamma, 100)
     named = KARMAClassifier(gamma, rho, budget=None)
     for event in events:
@@ -125,12 +125,12 @@ def test_a_doubling_model_is_saved_and_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ({"gamma": "auto"}, "gamma='auto' has a meaning with rho='auto' only"),
-        ({"horizon": 10}, "horizon has a meaning"),
-        ({"rho": "auto", "regularity": 0.5}, "regularity has a meaning with gamma='auto'"),
+        ({"gamma": "auto"}, "gamma='auto' needs rho='auto'"),
+        ({"horizon": 10}, "horizon needs rho"),
+        ({"rho": "auto", "regularity": 0.5}, "regularity needs gamma='auto'"),
         ({"rho": "auto", "gamma": "auto", "regularity": 2.0}, "from 1e-12 to 1, not 2.0"),
         ({"rho": "auto", "horizon": 0}, "horizon must be"),
-        ({"rho": "auto", "eta": 0.1}, "contradict"),
+        ({"rho": "auto", "eta": 0.1}, "cannot be combined"),
         ({"rho": "auto", "normalize": False}, "needs normalize"),
         ({"rho": "auto", "loss": "squared_hinge"}, "bounded slope"),
         ({"rho": "automatic"}, "rho must be a number"),

@@ -20,8 +20,8 @@ from streamkarma import (
     save,
 )
 from streamkarma.errors import UsageError
-from streamkarma.estimators.judged import probabilities
 from streamkarma.estimators.mixture import experts
+from streamkarma.estimators.results import probabilities
 from streamkarma.synthetic import Plan, records
 from tests.test_learners import FORMS, Event, in_one_run, made, said, what_it_says
 
@@ -102,7 +102,7 @@ def odd(plan: Plan, count: int) -> list[Event]:
 
 
 def test_a_guest_that_knows_the_label_is_listened_to() -> None:
-    mixture = KARMAMixtureClassifier(others=[Babbling(), Counting()])
+    mixture = KARMAMixtureClassifier(extra_experts=[Babbling(), Counting()])
     result = in_one_run(mixture, odd(Plan(seed=100), 800))
     assert list(mixture.weights)[-3:] == ["other 1", "other 2", "blend"]
     assert sum(mixture.weights.values()) == pytest.approx(1.0)
@@ -115,7 +115,7 @@ def test_a_guest_that_knows_the_label_is_listened_to() -> None:
 
 def test_a_guest_that_says_anything_does_no_harm() -> None:
     stream = [(x, bool(y)) for x, y in labelled(Plan(seed=100, noise=0.05), 1500)]
-    alone, beside = KARMAMixtureClassifier(), KARMAMixtureClassifier(others=[Babbling()])
+    alone, beside = KARMAMixtureClassifier(), KARMAMixtureClassifier(extra_experts=[Babbling()])
     loss = in_one_run(alone, stream).losses.mean()
     assert in_one_run(beside, stream).losses.mean() < loss + 0.01
     assert beside.weights["other 1"] < 0.01
@@ -124,7 +124,7 @@ def test_a_guest_that_says_anything_does_no_harm() -> None:
 def test_a_guest_may_know_one_of_several_classes() -> None:
     odds = odd(Plan(seed=100), 900)
     stream = [(x, "odd" if y else ("even", "other")[t % 2]) for t, (x, y) in enumerate(odds)]
-    mixture = KARMAMixtureClassifier(others=[Counting(0.98, "odd", "even")])
+    mixture = KARMAMixtureClassifier(extra_experts=[Counting(0.98, "odd", "even")])
     result = in_one_run(mixture, stream)
     found = probabilities(result.scores[300:], 3).argmax(axis=1)
     first = mixture.classes.index("odd")
@@ -133,7 +133,7 @@ def test_a_guest_may_know_one_of_several_classes() -> None:
 
 def test_guests_are_copies_and_clones_of_a_mixture_have_new_ones(tmp_path: Path) -> None:
     guest = naive_bayes.GaussianNB()
-    mixture = KARMAMixtureClassifier(others=[guest])
+    mixture = KARMAMixtureClassifier(extra_experts=[guest])
     stream = [
         (x, "abc"[int(y) + (t > 100 and t % 3 == 0)])
         for t, (x, y) in enumerate(labelled(Plan(seed=100), 200))
@@ -141,14 +141,14 @@ def test_guests_are_copies_and_clones_of_a_mixture_have_new_ones(tmp_path: Path)
     spoken = what_it_says(mixture, stream)
     assert guest.predict_proba_one(stream[0][0]) == {}
     assert what_it_says(mixture.clone(), stream) == spoken
-    assert what_it_says(KARMAMixtureClassifier(others=[guest]), stream) == spoken
+    assert what_it_says(KARMAMixtureClassifier(extra_experts=[guest]), stream) == spoken
     twin = copy.deepcopy(mixture)
     mixture.learn_one(stream[0][0], "b")
     assert said(twin, stream[0][0]) != said(mixture, stream[0][0])
-    whole = KARMAMixtureClassifier(others=[guest])
+    whole = KARMAMixtureClassifier(extra_experts=[guest])
     in_one_run(whole, stream)
     assert said(whole, stream[0][0]) == said(twin, stream[0][0])
-    with pytest.raises(UsageError, match="a mixture with models from elsewhere cannot be saved") as raised:
+    with pytest.raises(UsageError, match="a mixture with extra experts cannot be saved") as raised:
         save(mixture, tmp_path / "model")
     assert "\n" not in str(raised.value)
     assert not list(tmp_path.iterdir())

@@ -103,7 +103,13 @@ def test_arrays_larger_than_the_file_are_not_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("gamma", 10**9), ("gamma", 33), ("budget", 10**9), ("rank", 10**9), ("max_rank_dim", 10**6)),
+        *(
+            ("gamma", 10**9),
+            ("gamma", 33),
+            ("budget", 10**9),
+            ("rank", 10**9),
+            ("max_pairwise_coordinates", 10**6),
+        ),
         *(("rho", 1e300), ("eta", 1e300), ("r", 1e-300), ("shrink", 1e300), ("forget", 1e300)),
         *(("max_attributes", 10**9), ("max_coordinates", 10**9), ("max_name_bytes", 10**9)),
         *(("max_classes", 10**9), ("horizon", 10**30), ("table_bits", 31)),

@@ -41,7 +41,7 @@ FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "sgd": (ExplicitKARMAClassifier, ExplicitKARMARegressor, {"update": "sgd"}),
     "hashed": (ExplicitKARMAClassifier, ExplicitKARMARegressor, {"gamma": 3, "table_bits": 8}),
     "subspace": (SubspaceClassifier, SubspaceRegressor, {"indicators": True}),
-    "factor": (SubspaceClassifier, SubspaceRegressor, {"max_rank_dim": 4, "rank": 3}),
+    "factor": (SubspaceClassifier, SubspaceRegressor, {"max_pairwise_coordinates": 4, "rank": 3}),
     "mixture": (KARMAMixtureClassifier, KARMAMixtureRegressor, {"budget": 8}),
 }
 TASKS: tuple[Any, ...] = ("binary", "multiclass", "regression")
@@ -98,11 +98,12 @@ def bits(model: Any) -> tuple[Any, dict[str, bytes]]:
 # As river models.
 
 KINDS = dict.fromkeys(kind for *pair, _ in FORMS.values() for kind in pair)
-GUESTS = [dummy.PriorClassifier()]
+EXTRA_EXPERTS = [dummy.PriorClassifier()]
 
 
 @pytest.mark.parametrize(
-    "model", [*(kind() for kind in KINDS), KARMAMixtureClassifier(others=GUESTS), SubspaceImputer()]
+    "model",
+    [*(kind() for kind in KINDS), KARMAMixtureClassifier(extra_experts=EXTRA_EXPERTS), SubspaceImputer()],
 )
 def test_river_finds_nothing_wrong(model: Any) -> None:
     assert not model._unit_test_skips()
@@ -278,7 +279,11 @@ def test_sgd_is_karma_without_a_budget(task: str, said: dict[str, Any]) -> None:
         ("explicit subspace", {"r": 0}, "r must be a number from 1e-12 to"),
         ("explicit subspace mixture", {"forget": 0.5}, "forget must be None or a number from 1 to"),
         ("subspace", {"rank": 0}, "rank must be an integer from 1 to"),
-        ("subspace", {"max_rank_dim": 0}, "max_rank_dim must be an integer from 1 to"),
+        (
+            "subspace",
+            {"max_pairwise_coordinates": 0},
+            "max_pairwise_coordinates must be an integer from 1 to",
+        ),
         ("subspace", {"shrink": -1}, "shrink must be"),
         ("mixture", {"budget": 0}, "budget must be an integer from 1 to"),
     ],
@@ -295,7 +300,7 @@ def test_parameters_out_of_range(kinds: str, options: dict[str, Any], reason: st
 
 
 def test_what_has_a_low_rank_is_completed() -> None:
-    imputer, factor = SubspaceImputer(), SubspaceImputer(max_rank_dim=1, rank=3)
+    imputer, factor = SubspaceImputer(), SubspaceImputer(max_pairwise_coordinates=1, rank=3)
     away: list[list[float]] = [[], []]
     size = []
     for t, row in enumerate(records(Plan(attributes=12, rank=3, observed=0.6, seed=100), 2200, full=True)):
@@ -343,7 +348,7 @@ def test_categories_are_completed_and_nothing_else_is_touched() -> None:
 
 
 def what_it_knows(imputer: SubspaceImputer) -> Any:
-    learner = imputer._learner
+    learner = imputer._pipeline
     header, arrays = learner.state()
     return list(header["entries"]), {name: array.tobytes() for name, array in arrays.items()}
 
@@ -430,7 +435,9 @@ def test_thousands_of_categories_are_taken(form: str) -> None:
 
 
 @pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("options", [{}, {"max_rank_dim": 1, "rank": 3}, {"forget": 50, "shrink": 0}])
+@pytest.mark.parametrize(
+    "options", [{}, {"max_pairwise_coordinates": 1, "rank": 3}, {"forget": 50, "shrink": 0}]
+)
 def test_what_is_completed_are_numbers(name: str, options: dict[str, Any]) -> None:
     imputer = SubspaceImputer(**options)
     for x, _ in BAD[name][:400]:

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkarma.runtime import live
-from streamkarma.runtime.live import Live, Standing, sparkline
+from streamkarma.runtime.live import Live, RunStatus, sparkline
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDE = 100
-START = Standing(
+START = RunStatus(
     12345, 1.5, 0.4123, "logistic", ("error rate", 0.182), 512, 512, {}, {"svd": 0.0301, "zero": -0.4}
 )
 
@@ -23,7 +23,7 @@ numbers = st.floats(allow_nan=False)
 counts = st.integers(0, 10**9)
 names = st.text("abcdefgh ", min_size=1, max_size=40)
 standings = st.builds(
-    Standing,
+    RunStatus,
     counts,
     st.floats(0, 1e6),
     st.none() | st.floats(),
@@ -123,7 +123,7 @@ class TestTable:
 
     def test_what_is_not_known_is_left_out(self) -> None:
         table, terminal = opened()
-        table.show(Standing(10, 2.0, None, "squared", None, 3, None, {}, {}), 0.0)
+        table.show(RunStatus(10, 2.0, None, "squared", None, 3, None, {}, {}), 0.0)
         assert terminal.screen() == ["events                10   5/s", "vectors                3", ""]
 
     def test_one_baseline_is_neither_best_nor_worst(self) -> None:
@@ -132,7 +132,7 @@ class TestTable:
         assert terminal.screen()[-2] == "regret      0.2500 against svd   (per event)"
 
     @given(st.lists(st.tuples(standings, st.floats(0, 2), st.integers(0, 120)), min_size=1, max_size=12))
-    def test_there_is_one_and_it_fits(self, shown: list[tuple[Standing, float, int]]) -> None:
+    def test_there_is_one_and_it_fits(self, shown: list[tuple[RunStatus, float, int]]) -> None:
         terminal, now, columns = Terminal("$ streamkarma learn\n"), 0.0, WIDE
         terminal.seek(0, io.SEEK_END)
         table = Live(terminal, lambda: columns)

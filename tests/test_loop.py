@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from streamkarma.connectors.records import Records
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.reading import Reading
-from streamkarma.runtime.task import Tasked
+from streamkarma.runtime.task import TaskModel
 from tests.loops import kept, records_of
 
 numbers = st.integers(-50, 50).map(lambda i: i / 4)
@@ -72,18 +72,20 @@ def fed(lines: list[bytes], cuts: list[int], printed: bool = True, way: str = ""
     By way of ``dicts`` every line is made a dict first, as those are whose labels come later; what is said of
     a bad one may then differ. With the reader ``beside``, it is in a thread of its own.
     """
-    tasked = Tasked("auto", {"budget": 6, **options}, None, lambda _: None, "karma")
-    loop = kept(tasked, printed, FIELDS)
+    task_model = TaskModel("auto", {"budget": 6, **options}, None, lambda _: None, "karma")
+    loop = kept(task_model, printed, FIELDS)
     if way == "dicts":
         loop.loop._reading = None
     elif way == "beside":
-        loop.loop._reading = Reading(tasked, FIELDS.roles or {}, learn=True, strict=False, beside=True)
+        loop.loop._reading = Reading(
+            task_model, FIELDS.roles or {}, learn=True, strict=False, read_ahead=True
+        )
     ends = sorted({0, len(lines), *(cut % (len(lines) + 1) for cut in cuts)})
     pieces = [records_of(lines[begin:end], begin + 1) for begin, end in pairwise(ends)]
     for piece in pieces:
         loop.loop.feed(piece)
-    header, arrays = tasked.model.state()
-    state = (header, tasked.state(), {name: array.tobytes() for name, array in arrays.items()})
+    header, arrays = task_model.model.state()
+    state = (header, task_model.state(), {name: array.tobytes() for name, array in arrays.items()})
     dead = [{**letter, "error": ""} if way == "dicts" else letter for letter in loop.dead]
     return loop.rows, dead, loop.loop.counters, state
 
@@ -145,7 +147,7 @@ def test_a_third_class_does_not_show_how_much_room_was_reserved() -> None:
 
 
 def test_a_newline_inside_of_a_record_does_not_make_two_of_it() -> None:
-    loop = kept(Tasked("binary", {}, None, lambda _: None, "karma"))
+    loop = kept(TaskModel("binary", {}, None, lambda _: None, "karma"))
     usual = [b'{"a":%d,"y":%d}' % (i % 7, i % 2) for i in range(100)]
     loop.loop.feed(Records(usual, len(usual), lambda i: {"offset": i}))
     odd = [b'{"a":1,"y":0}\n{"a":2,"y":1}', b'{"a":3,"y":1}', b'{"a":4,"y":0}\n', b'{"a":5,"y":1}']

@@ -146,7 +146,7 @@ class TestSettings:
         assert model.decision_function(X) == pytest.approx(machine.scores(X)[:, 0])
 
     def test_the_error_of_a_held_out_row_counts_as_its_weight(self) -> None:
-        # Settings 0 and 1 are right on either half; the second half weighs more.
+        # KafkaSettings 0 and 1 are right on either half; the second half weighs more.
         Y = np.where(np.arange(80) % 2, 1.0, -1.0)[:, np.newaxis]
         weights = np.where(np.arange(80) < 40, 1.0, 1.5)
         holdout = Holdout(Y, False, np.random.RandomState(0), weights)

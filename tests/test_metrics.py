@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score, log_loss, r2_score, roc_auc_score
 
-from streamkarma.estimators.judged import finite, probabilities
+from streamkarma.estimators.results import finite, probabilities
 from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
 from tests.loops import run_of
 

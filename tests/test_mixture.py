@@ -431,11 +431,11 @@ def test_a_state_that_contradicts_itself_is_refused(kind: str, name: str, change
         mixing_of(kind).restore(arrays)
 
 
-def mixture_of(kind: str, others: int = 0) -> Mixture:
+def mixture_of(kind: str, external: int = 0) -> Mixture:
     loss = {"two": LOGISTIC, "several": HINGE, "number": SQUARED}[kind]
     rules = [Rule(gamma, True, 0.05, 0.0, loss, 2.0 * (loss == SQUARED), 8, "merge") for gamma in (1, 2, 3)]
     experts = {f"order {rule.gamma}": SupportVectors(rule, False) for rule in rules}
-    mixture = Mixture(experts, kind == "number", others)
+    mixture = Mixture(experts, kind == "number", external)
     if kind == "several":
         mixture.widen(4)
     return mixture
@@ -459,15 +459,15 @@ def test_a_mixture_is_its_experts_and_the_mixing_of_their_scores(kind: str) -> N
 @pytest.mark.parametrize("kind", ["two", "several", "number"])
 def test_a_mixture_cut_and_resumed_gives_the_same_bits(kind: str) -> None:
     rows, (_, labels) = stream(12, 400, 5), scores_of(kind)
-    whole, pieces, block = mixture_of(kind, others=1), mixture_of(kind, others=1), block_of(rows)
-    others = np.random.default_rng(12).standard_normal((1, 400, whole.classes))
-    mixed, _ = whole.run(block, labels, np.ones(400), others=others)
+    whole, pieces, block = mixture_of(kind, external=1), mixture_of(kind, external=1), block_of(rows)
+    external = np.random.default_rng(12).standard_normal((1, 400, whole.classes))
+    mixed, _ = whole.run(block, labels, np.ones(400), external=external)
     for begin, end in pairwise([0, 1, 2, 150, 400]):
-        resumed = mixture_of(kind, others=1)
+        resumed = mixture_of(kind, external=1)
         resumed.restore(pieces.arrays(), 5, 5)
         pieces = resumed
         part = block._replace(starts=block.starts[begin : end + 1])
-        said = pieces.run(part, labels[begin:end], np.ones(end - begin), others=others[:, begin:end])[0]
+        said = pieces.run(part, labels[begin:end], np.ones(end - begin), external=external[:, begin:end])[0]
         assert said.tobytes() == mixed[begin:end].tobytes()
     assert same_state(whole, pieces)
 
@@ -503,9 +503,9 @@ def test_states_of_other_mixtures_are_refused() -> None:
 @pytest.mark.parametrize("shape", [(1, 400, 1), (3, 400, 1), (2, 400, 2), (2, 399, 1)])
 def test_scores_from_elsewhere_are_as_many_as_there_are_places(shape: tuple[int, int, int]) -> None:
     rows, (_, labels) = stream(14, 400, 5), scores_of("two")
-    mixture = mixture_of("two", others=2)
+    mixture = mixture_of("two", external=2)
     with pytest.raises(ValueError, match="scores|labels"):
-        mixture.run(block_of(rows), labels, np.ones(400), others=np.zeros(shape))
+        mixture.run(block_of(rows), labels, np.ones(400), external=np.zeros(shape))
 
 
 @pytest.mark.parametrize("kind", ["two", "several"])

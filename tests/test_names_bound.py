@@ -130,7 +130,7 @@ def test_events_that_wait_keep_nothing_that_is_too_long(tmp_path: Path) -> None:
                    quiet=True, learner="explicit")  # fmt: skip
     run.execute()
     assert [event[2] for event in run.session.kept["pending"]["events"]] == [{"a": 1.5, "nested.c": 3.0}]
-    assert run.session.tasked.model.ignored == 3
+    assert run.session.task_model.model.ignored == 3
     assert "an id that a label is to find has at most 1,024 bytes" in str(run.session.loop.first_rejected)
     assert describe(path)["file_bytes"] < 5000
 

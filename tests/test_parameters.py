@@ -33,7 +33,7 @@ from streamkarma.regret.tracker import Tracker
 from streamkarma.synthetic import Plan
 
 #: Parameters of estimators that are no options of the command line.
-ONLY_IN_PYTHON = {"average", "max_classes", "max_rank_dim", "others", "rank", "shrink"}
+ONLY_IN_PYTHON = {"average", "max_classes", "extra_experts", "max_pairwise_coordinates", "rank", "shrink"}
 
 every_estimator = pytest.mark.parametrize(
     ("learner", "regression"), [(name, kind) for name in LEARNER_NAMES for kind in (False, True)]

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from streamkarma.connectors.records import Records
 from streamkarma.errors import UsageError
-from streamkarma.estimators.store import load_with_run, save
+from streamkarma.estimators.persistence import load_with_run, save
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.pending import Pending
-from streamkarma.runtime.task import Tasked
+from streamkarma.runtime.task import TaskModel
 from tests.cluster import Cluster, events, lines
 from tests.conftest import Program
 from tests.loops import Kept, kept, run_of
@@ -44,12 +44,12 @@ def without(record: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def a_loop(pending: Pending | None, task: str = "auto", printed: bool = True) -> Kept:
-    tasked = Tasked(task, {"budget": 20}, None, lambda _: None, "karma")
-    return kept(tasked, printed, Fields(id="id"), pending)
+    task_model = TaskModel(task, {"budget": 20}, None, lambda _: None, "karma")
+    return kept(task_model, printed, Fields(id="id"), pending)
 
 
 def state(loop: Kept) -> Any:
-    header, arrays = loop.loop.tasked.model.state()
+    header, arrays = loop.loop.task_model.model.state()
     return header, {name: array.tobytes() for name, array in arrays.items()}
 
 
@@ -97,7 +97,7 @@ def test_late_labels_teach_as_in_their_order(task: str, seed: int, cuts: list[in
                 p = said["probability"] if said["prediction"] == row["target"] else 1 - said["probability"]
                 assert row["loss"] == pytest.approx(-math.log(p))
     assert [row["n"] for row in loop.rows] == list(range(1, len(stream) + 1))
-    mean = loop.loop.judge.mean_loss
+    mean = loop.loop.evaluator.mean_loss
     losses = [row["loss"] for row in loop.rows if "loss" in row]
     assert mean == pytest.approx(sum(losses) / len(losses))
 
@@ -250,7 +250,7 @@ def test_a_bound_in_time_needs_a_time(tmp_path: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("time", ["soon", True, -1, [1], "0001-01-01", {"a": 1}])
 def test_a_time_that_is_none_is_a_bad_record(time: Any) -> None:
-    loop = kept(Tasked("auto", {}, None, lambda _: None, "explicit"), fields=Fields(id="id", time="at"),
+    loop = kept(TaskModel("auto", {}, None, lambda _: None, "explicit"), fields=Fields(id="id", time="at"),
                 pending=Pending(5))  # fmt: skip
     loop.feed(lines([{"id": 1, "a": 1.0, "at": time}, {"id": 2, "a": 1.0, "at": None}]))
     reason = f"the time must be seconds since 1970 or ISO 8601, not {time!r}"
@@ -321,5 +321,5 @@ def test_labels_by_key_and_before_their_events(cluster: Cluster) -> None:
 def test_labels_that_turn_out_to_be_numbers_after_their_events_were_scored() -> None:
     loop = a_loop(Pending(9))
     loop.feed(lines([{"id": 1, "a": 1.0}, {"id": 2, "a": 2.0}, {"id": 1, "y": 3.75}, {"id": 2, "y": 4.5}]))
-    assert loop.loop.tasked.name == "regression"
+    assert loop.loop.task_model.name == "regression"
     assert [row.get("target") for row in loop.rows] == [None, None, 3.75, 4.5]

@@ -1,4 +1,4 @@
-"""What was suffered against what baselines would have suffered: sums, samples, fits, processes."""
+"""What was suffered against what baselines would have suffered: stats, samples, fits, processes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from streamkarma.baselines.registry import named
 from streamkarma.core.loss import CLASSIFICATION
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
-from streamkarma.regret.hindsight import Fit, Table, compared, judged
-from streamkarma.regret.losses import STRENGTH, suffered, wrong
-from streamkarma.regret.memory import Memory, Snapshot, uniform
-from streamkarma.regret.oracle import Learner
-from streamkarma.regret.refit import Refit
-from streamkarma.regret.statistics import Sums
-from streamkarma.regret.tracker import FIRST, Tracker, chosen
+from streamkarma.regret.background_fit import BackgroundFit
+from streamkarma.regret.hindsight import EventTable, Fit, compare_losses, evaluate_baseline
+from streamkarma.regret.losses import STRENGTH, pointwise_loss, wrong
+from streamkarma.regret.oracle import LearnerProfile
+from streamkarma.regret.reservoir import Reservoir, Snapshot, uniform
+from streamkarma.regret.sufficient_stats import SufficientStats
+from streamkarma.regret.tracker import FIRST, Tracker, parse_baselines
 
 Array = NDArray[np.float64]
 ROOT = Path(__file__).parents[1]
@@ -59,10 +59,10 @@ def facts_of(y: Array, own: Array | None = None, weights: Array | None = None) -
                             np.ones(n) if own is None else own, np.zeros(n)])  # fmt: skip
 
 
-def table_of(X: Array, y: Array, own: Array | None = None) -> Table:
-    memory = Memory(len(X))
-    memory.take(block_of(X), np.arange(len(X)), facts_of(y, own))
-    return Table.of(memory.snapshot())
+def table_of(X: Array, y: Array, own: Array | None = None) -> EventTable:
+    reservoir = Reservoir(len(X))
+    reservoir.add(block_of(X), np.arange(len(X)), facts_of(y, own))
+    return EventTable.of(reservoir.snapshot())
 
 
 class TestLosses:
@@ -71,11 +71,11 @@ class TestLosses:
         rng = np.random.default_rng(seed)
         one, y = 5 * rng.standard_normal((8, 1)), rng.integers(0, 2, 8).astype(float)
         expected = _engine.losses(CLASSIFICATION[loss].code, one[:, 0], 2.0 * y - 1.0)
-        assert suffered(loss, one, y) == pytest.approx(expected)
+        assert pointwise_loss(loss, one, y) == pytest.approx(expected)
         many, of = 5 * rng.standard_normal((8, 4)), rng.integers(0, 4, 8)
         several = [_engine.multiclass_loss(CLASSIFICATION[loss].code, row, int(c))
                    for row, c in zip(many, of, strict=True)]  # fmt: skip
-        assert suffered(loss, many, of.astype(float)) == pytest.approx(several)
+        assert pointwise_loss(loss, many, of.astype(float)) == pytest.approx(several)
         assert wrong("multiclass", many, of.astype(float)).tolist() == (many.argmax(1) != of).tolist()
 
 
@@ -87,13 +87,13 @@ class TestMemory:
     def test_how_events_are_cut_never_shows(self, seed: int, limit: int, sizes: list[int]) -> None:
         X = gappy(sum(sizes), 3, seed)
         block, facts = block_of(X), facts_of(np.arange(len(X), dtype=float))
-        whole, cut = Memory(limit, seed % 7), Memory(limit, seed % 7)
-        whole.take(block, np.arange(len(X)), facts)
+        whole, cut = Reservoir(limit, seed % 7), Reservoir(limit, seed % 7)
+        whole.add(block, np.arange(len(X)), facts)
         for begin, end in itertools.pairwise(np.cumsum([0, *sizes]).tolist()):
             rows = np.arange(begin, end)
-            cut.take(block, rows, facts[rows])
+            cut.add(block, rows, facts[rows])
             # Being written and read in between does not show either.
-            cut = Memory.restored(*cut.state())
+            cut = Reservoir.restored(*cut.state())
         for one, other in zip(whole.snapshot(), cut.snapshot(), strict=True):
             assert np.array_equal(one, other)
         kept = whole.snapshot()
@@ -107,9 +107,9 @@ class TestMemory:
     def test_the_sample_is_uniform(self) -> None:
         counts = np.zeros(50)
         for seed in range(2000):
-            memory = Memory(10, seed)
-            memory.take(block_of(np.zeros((50, 1))), np.arange(50), facts_of(np.arange(50.0)))
-            counts[memory.snapshot().facts[:, 0].astype(int)] += 1
+            reservoir = Reservoir(10, seed)
+            reservoir.add(block_of(np.zeros((50, 1))), np.arange(50), facts_of(np.arange(50.0)))
+            counts[reservoir.snapshot().facts[:, 0].astype(int)] += 1
         # 400 each, standard deviation 17.9.
         assert np.abs(counts - 400).max() < 4.5 * 17.9
         assert uniform(np.arange(10_000), 3).mean() == pytest.approx(0.5, abs=0.02)
@@ -118,20 +118,20 @@ class TestMemory:
         # Attribute 1 has the coordinates 1 and 2 (categories), attribute 2 the coordinate 3.
         block = Block(np.array([0, 2, 3, 4]), np.int32([1, 2, 1, 2]), np.int32([1, 3, 2, 3]),
                       np.array([1.0, 0.5, 1.0, -1.0]))  # fmt: skip
-        memory = Memory(10)
-        memory.take(block, np.arange(3), facts_of(np.zeros(3)))
-        X, attributes, coordinates = memory.snapshot().table()
+        reservoir = Reservoir(10)
+        reservoir.add(block, np.arange(3), facts_of(np.zeros(3)))
+        X, attributes, coordinates = reservoir.snapshot().table()
         assert attributes.tolist() == [1, 1, 2]
         assert coordinates.tolist() == [1, 2, 3]
         assert np.array_equal(X, [[1, 0, 0.5], [0, 1, np.nan], [np.nan, np.nan, -1]], equal_nan=True)
 
     def test_what_contradicts_itself_is_refused(self) -> None:
-        memory = Memory(10)
-        memory.take(block_of(gappy(5, 2, 0)), np.arange(5), facts_of(np.zeros(5)))
-        header, arrays = memory.state()
+        reservoir = Reservoir(10)
+        reservoir.add(block_of(gappy(5, 2, 0)), np.arange(5), facts_of(np.zeros(5)))
+        header, arrays = reservoir.state()
         for name in ("starts", "facts", "values"):
             with pytest.raises(ValueError, match="contradict"):
-                Memory.restored(header, {**arrays, name: arrays[name][:-1]})
+                Reservoir.restored(header, {**arrays, name: arrays[name][:-1]})
 
 
 def brute_force(Z: Array, y: Array, loss: str) -> float:
@@ -174,7 +174,7 @@ class TestHindsight:
             y = lean if loss == "squared" else (lean > 0).astype(float)
             task = "regression" if loss == "squared" else "binary"
             fill = {"zero": np.zeros(3), "mean": np.nanmean(X, 0), "median": np.nanmedian(X, 0)}[name]
-            row = judged(name, table_of(X, y), task, loss)
+            row = evaluate_baseline(name, table_of(X, y), task, loss)
             expected = brute_force(np.where(np.isnan(X), fill, X), y, loss)
             assert row["baseline_loss"] == pytest.approx(expected, rel=1e-6)
             assert row["exact"]
@@ -185,10 +185,10 @@ class TestHindsight:
         X = gappy(60, 3, 1)
         y = (np.nan_to_num(X).sum(axis=1) + np.random.default_rng(0).standard_normal(60) > 0).astype(float)
         scores = Fit(named("zero"), "binary", "logistic", np.arange(3), 1).hindsight(X, y)
-        own = suffered("logistic", scores, y)
-        assert judged("zero", table_of(X, y, own), "binary", "logistic")["regret"] == pytest.approx(
-            0, abs=1e-9
-        )
+        own = pointwise_loss("logistic", scores, y)
+        assert evaluate_baseline("zero", table_of(X, y, own), "binary", "logistic")[
+            "regret"
+        ] == pytest.approx(0, abs=1e-9)
 
     def test_a_learner_that_is_always_wrong_regrets_linearly(self) -> None:
         X = gappy(400, 3, 2)
@@ -196,14 +196,16 @@ class TestHindsight:
         y = (X[:, 0] > 0).astype(float)
         regrets = []
         for n in (100, 200, 400):
-            own = suffered("hinge", np.where(y[:n] == 1, -1.0, 1.0)[:, None], y[:n])
-            regrets.append(judged("zero", table_of(X[:n], y[:n], own), "binary", "hinge")["regret"])
+            own = pointwise_loss("hinge", np.where(y[:n] == 1, -1.0, 1.0)[:, None], y[:n])
+            regrets.append(
+                evaluate_baseline("zero", table_of(X[:n], y[:n], own), "binary", "hinge")["regret"]
+            )
         assert np.array(regrets) / [100, 200, 400] == pytest.approx(2.0, abs=0.02)
 
     def test_held_out_is_no_fit_of_the_past(self) -> None:
         rng = np.random.default_rng(3)
         X, y = rng.standard_normal((200, 5)), (rng.random(200) < 0.5).astype(float)
-        row = judged("trees", table_of(X, y), "binary", "logistic")
+        row = evaluate_baseline("trees", table_of(X, y), "binary", "logistic")
         assert row["error"] == 0.0
         assert row["baseline_loss"] < 1.0
         assert row["held_out_error"] > 0.35
@@ -215,7 +217,7 @@ class TestHindsight:
     def test_several_classes(self, name: str, loss: str) -> None:
         X = gappy(90, 3, 4)
         y = np.digitize(np.nan_to_num(X).sum(axis=1), [-0.7, 0.7]).astype(float)
-        row = judged(name, table_of(X, y, np.full(90, np.log(3))), "multiclass", loss)
+        row = evaluate_baseline(name, table_of(X, y, np.full(90, np.log(3))), "multiclass", loss)
         assert row["error"] < 0.45
         assert 0 <= row["baseline_loss"] < 90 * np.log(3)
         assert row["held_out_loss"] > 0
@@ -223,20 +225,27 @@ class TestHindsight:
     def test_a_class_that_a_fold_has_not_seen(self) -> None:
         X, y = gappy(40, 2, 5), np.r_[np.zeros(20), np.ones(19), 2.0]
         for name in ("zero", "knn", "geom"):
-            assert np.isfinite(judged(name, table_of(X, y), "multiclass", "logistic")["held_out_loss"])
+            assert np.isfinite(
+                evaluate_baseline(name, table_of(X, y), "multiclass", "logistic")["held_out_loss"]
+            )
 
     def test_the_oracle_needs_complete_vectors(self) -> None:
         X = gappy(50, 2, 6)
         y = (np.arange(50) % 2).astype(float)
         with pytest.raises(ValueError, match=r"complete vectors \(--full NAME\)"):
-            judged("full", table_of(X, y), "binary", "logistic")
-        memory = Memory(50)
+            evaluate_baseline("full", table_of(X, y), "binary", "logistic")
+        reservoir = Reservoir(50)
         vectors: list[Any] = [{"a": 5.0 * label, "b": 1.0} for label in y]
-        memory.take(block_of(X), np.arange(50), facts_of(y), vectors)
-        assert judged("full", Table.of(memory.snapshot()), "binary", "logistic")["baseline_loss"] < 0.5
+        reservoir.add(block_of(X), np.arange(50), facts_of(y), vectors)
+        assert (
+            evaluate_baseline("full", EventTable.of(reservoir.snapshot()), "binary", "logistic")[
+                "baseline_loss"
+            ]
+            < 0.5
+        )
 
     def test_too_wide_a_table_is_not_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("streamkarma.regret.memory.MOST_CELLS", 100)
+        monkeypatch.setattr("streamkarma.regret.reservoir.MOST_CELLS", 100)
         with pytest.raises(ValueError, match=r"50 rows and 3 columns is too large"):
             table_of(gappy(50, 3, 0), np.zeros(50))
 
@@ -245,15 +254,15 @@ class TestHindsight:
         rng = np.random.default_rng(1)
         y = (np.nan_to_num(X) @ [1.0, -1.0, 1.0] + rng.standard_normal(1500) > 0).astype(float)
         block, own = block_of(X), rng.exponential(0.6, 1500)
-        exact = judged("zero", table_of(X, y, own), "binary", "logistic")["regret"]
+        exact = evaluate_baseline("zero", table_of(X, y, own), "binary", "logistic")["regret"]
         near = 0
         for seed in range(100):
-            memory = Memory(300, seed)
-            memory.take(block, np.arange(1500), facts_of(y, own))
-            table = Table.of(memory.snapshot())
+            reservoir = Reservoir(300, seed)
+            reservoir.add(block, np.arange(1500), facts_of(y, own))
+            table = EventTable.of(reservoir.snapshot())
             fit = Fit(named("zero"), "binary", "logistic", table.attributes, 1)
             scores = fit.hindsight(table.X, table.facts[:, 0])
-            row = compared(table, suffered("logistic", scores, table.facts[:, 0]))
+            row = compare_losses(table, pointwise_loss("logistic", scores, table.facts[:, 0]))
             assert not row["exact"]
             near += abs(row["regret"] - exact) <= 2 * row["standard_error"]
         assert near >= 90
@@ -270,18 +279,23 @@ def whole_stream(n: int, d: int, rank: int, seed: int) -> tuple[Array, Array, Ar
 class TestOracle:
     def snapshot(self, X: Array, whole: Array, y: Array) -> Snapshot:
         d = X.shape[1]
-        memory = Memory(len(X))
-        memory.places = {f"x{j}": j + 1 for j in range(d)}
+        reservoir = Reservoir(len(X))
+        reservoir.name_coordinates = {f"x{j}": j + 1 for j in range(d)}
         vectors: list[Any] = [{f"x{j}": float(v) for j, v in enumerate(row)} for row in whole]
-        memory.take(block_of(X), np.arange(len(X)), facts_of(y), vectors)
-        return memory.snapshot()
+        reservoir.add(block_of(X), np.arange(len(X)), facts_of(y), vectors)
+        return reservoir.snapshot()
 
     def test_complete_vectors_in_other_units_and_another_order(self) -> None:
         whole, X, y = whole_stream(200, 12, 2, 0)
-        plain = judged("projection-full", Table.of(self.snapshot(X, whole, y)), "binary", "logistic")
+        plain = evaluate_baseline(
+            "projection-full", EventTable.of(self.snapshot(X, whole, y)), "binary", "logistic"
+        )
         shift, spread = np.arange(12.0), np.linspace(0.5, 2, 12)
-        moved = judged(
-            "projection-full", Table.of(self.snapshot((X - shift) / spread, whole, y)), "binary", "logistic"
+        moved = evaluate_baseline(
+            "projection-full",
+            EventTable.of(self.snapshot((X - shift) / spread, whole, y)),
+            "binary",
+            "logistic",
         )
         assert plain["error"] <= 0.03
         # The subspace is another one then, and so is the least ‖w‖; what can be told apart is not.
@@ -289,8 +303,10 @@ class TestOracle:
 
     def test_the_bound_is_that_of_the_rival(self) -> None:
         whole, X, y = whole_stream(150, 6, 2, 1)
-        learner = Learner(2, 0.1, False, "")
-        row = judged("projection-full", Table.of(self.snapshot(X, whole, y)), "binary", "hinge", learner)
+        learner = LearnerProfile(2, 0.1, False, "")
+        row = evaluate_baseline(
+            "projection-full", EventTable.of(self.snapshot(X, whole, y)), "binary", "hinge", learner
+        )
         bound = row["bound"]
         assert bound["total"] == pytest.approx(
             bound["estimation"] + bound["regularisation"] + bound["approximation"]
@@ -299,14 +315,14 @@ class TestOracle:
         assert bound["w_norm"] ** 2 <= bound["B"] <= 2 * bound["w_norm"] ** 2
         assert 0 < bound["lam"] <= 1
         assert row["regret"] <= bound["total"]
-        assert "bound" not in judged("projection-full", Table.of(self.snapshot(X, whole, y)), "regression",
-                                     "squared", learner)  # fmt: skip
+        table = EventTable.of(self.snapshot(X, whole, y))
+        assert "bound" not in evaluate_baseline("projection-full", table, "regression", "squared", learner)
 
     def test_vectors_of_other_attributes_will_not_do(self) -> None:
         whole, X, y = whole_stream(40, 4, 2, 2)
-        snapshot = self.snapshot(X, whole, y)._replace(places=np.array([1, 2, 3, -1]))
+        snapshot = self.snapshot(X, whole, y)._replace(name_coordinates=np.array([1, 2, 3, -1]))
         with pytest.raises(ValueError, match="the very attributes"):
-            judged("projection-full", Table.of(snapshot), "binary", "logistic")
+            evaluate_baseline("projection-full", EventTable.of(snapshot), "binary", "logistic")
 
 
 class TestSums:
@@ -317,9 +333,9 @@ class TestSums:
         X = gappy(n, 4, seed)
         X[: n // 2, 3] = np.nan  # an attribute that comes later
         y, weights = 100 + 10 * rng.standard_normal(n), rng.choice([1.0, 2.0], n)
-        block, sums = block_of(X), Sums()
+        block, stats = block_of(X), SufficientStats()
         for end in range(n):
-            sums.take(block, np.array([end]), facts_of(y[[end]], weights=weights[[end]]))
+            stats.add(block, np.array([end]), facts_of(y[[end]], weights=weights[[end]]))
         seen = ~np.isnan(X).all(axis=0)
         Z = X[:, seen]
         fill = np.zeros(Z.shape[1])
@@ -328,9 +344,9 @@ class TestSums:
         Z = np.where(np.isnan(Z), fill, Z)
         model = Ridge(alpha=0.5 / STRENGTH).fit(Z, y, sample_weight=weights)
         expected = float(weights @ (y - model.predict(Z)) ** 2)
-        assert sums.best(name) == pytest.approx(expected, rel=1e-5, abs=1e-5)
-        again = Sums.restored(*sums.state())
-        assert again.best(name) == sums.best(name)
+        assert stats.best(name) == pytest.approx(expected, rel=1e-5, abs=1e-5)
+        again = SufficientStats.restored(*stats.state())
+        assert again.best(name) == stats.best(name)
 
     @pytest.mark.parametrize("size", [1, 3, 20])
     def test_they_agree_with_the_stored_events(self, size: int) -> None:
@@ -338,22 +354,22 @@ class TestSums:
         block = Block(np.arange(0, 41, 2), np.int32([1, 2] * 20), np.int32([1, 3, 2, 3] * 10),
                       np.random.default_rng(0).standard_normal(40))  # fmt: skip
         y = np.random.default_rng(1).standard_normal(20)
-        sums, memory = Sums(), Memory(100)
-        for taker in (sums, memory):
+        stats, reservoir = SufficientStats(), Reservoir(100)
+        for taker in (stats, reservoir):
             for rows in np.split(np.arange(20), range(size, 20, size)):
-                taker.take(block, rows, facts_of(y[rows]))
-        table = Table.of(memory.snapshot())
+                taker.add(block, rows, facts_of(y[rows]))
+        table = EventTable.of(reservoir.snapshot())
         for name in ("zero", "mean"):
-            row = judged(name, table, "regression", "squared")
-            assert sums.row(name)["baseline_loss"] == pytest.approx(row["baseline_loss"], rel=1e-6)
-            assert sums.row(name)["learner_loss"] == row["learner_loss"]
+            row = evaluate_baseline(name, table, "regression", "squared")
+            assert stats.row(name)["baseline_loss"] == pytest.approx(row["baseline_loss"], rel=1e-6)
+            assert stats.row(name)["learner_loss"] == row["learner_loss"]
 
     def test_too_many_coordinates_are_not_summed(self) -> None:
-        sums = Sums()
+        stats = SufficientStats()
         block = Block(np.array([0, 1]), np.int32([1]), np.int32([5000]), np.array([1.0]))
-        sums.take(block, np.array([0]), facts_of(np.zeros(1)))
-        assert sums.closed
-        assert Sums.restored(*sums.state()).closed
+        stats.add(block, np.array([0]), facts_of(np.zeros(1)))
+        assert stats.closed
+        assert SufficientStats.restored(*stats.state()).closed
 
 
 def fed(tracker: Tracker, n: int, cut: int, d: int = 3, task: str = "binary") -> None:
@@ -365,7 +381,7 @@ def fed(tracker: Tracker, n: int, cut: int, d: int = 3, task: str = "binary") ->
     loss = "squared" if task == "regression" else "logistic"
     for begin in range(0, n, cut):
         rows = np.arange(begin, min(begin + cut, n))
-        tracker.take(block, rows, facts[rows], task, loss)
+        tracker.add(block, rows, facts[rows], task, loss)
 
 
 class TestTracker:
@@ -378,8 +394,8 @@ class TestTracker:
         rows = [{**row, "seconds": None} for row in whole.rows["zero"]]
         assert [row["events"] for row in rows] == [FIRST, 2 * FIRST, 700]
         assert rows == [{**row, "seconds": None} for row in cut.rows["zero"]]
-        assert whole.course == cut.course
-        assert [at for at, _, _ in whole.course][:4] == [1, 2, 3, 4]
+        assert whole.curve == cut.curve
+        assert [at for at, _, _ in whole.curve][:4] == [1, 2, 3, 4]
 
     def test_state_is_all_there_is(self) -> None:
         straight, broken = Tracker(["zero"], memory=100, patient=True), Tracker([], memory=100)
@@ -388,13 +404,13 @@ class TestTracker:
         lean = np.nan_to_num(X).sum(axis=1) + np.random.default_rng(1).standard_normal(600)
         for begin in range(0, 600, 50):
             rows = np.arange(begin, begin + 50)
-            broken.take(block_of(X), rows, facts_of((lean > 0).astype(float))[rows], "binary", "logistic")
+            broken.add(block_of(X), rows, facts_of((lean > 0).astype(float))[rows], "binary", "logistic")
             broken = Tracker.restored(*broken.state())
         header, arrays = straight.state()
         again, more = broken.state()
         assert header == again
         assert all(np.array_equal(arrays[name], more[name]) for name in arrays)
-        broken.ask_for(["zero"], 60.0)
+        broken.compare_with(["zero"], 60.0)
         broken.finish("binary", "logistic")
         straight.finish("binary", "logistic")
         assert broken.latest()["zero"]["regret"] == straight.latest()["zero"]["regret"]
@@ -417,7 +433,7 @@ class TestTracker:
         tracker = Tracker(["median"], memory=50, patient=True)
         fed(tracker, 100, 100, task="regression")
         tracker = Tracker.restored(*tracker.state())
-        tracker.ask_for(["zero"], 60.0)
+        tracker.compare_with(["zero"], 60.0)
         fed(tracker, 100, 100, task="regression")
         tracker.finish("regression", "squared")
         assert tracker.latest()["zero"]["events"] == 200
@@ -438,7 +454,7 @@ class TestTracker:
             def close(self) -> None:
                 pass
 
-        monkeypatch.setattr("streamkarma.regret.tracker.Refit", Slow)
+        monkeypatch.setattr("streamkarma.regret.tracker.BackgroundFit", Slow)
         tracker = Tracker(["zero"])
         fed(tracker, 2100, 100)
         assert started == [256]
@@ -450,24 +466,27 @@ class TestTracker:
         tracker = Tracker([])
         fed(tracker, 20, 20)
         fed(tracker, 30, 30, task="regression")
-        assert tracker.memory.events == 30
+        assert tracker.reservoir.events == 30
 
     def test_names(self) -> None:
-        assert chosen("all") == list(dict.fromkeys(chosen("all,fast,zero")))
-        assert set(chosen("all", full=True)) - set(chosen("all")) == {"full", "projection-full"}
-        assert chosen("none", full=True) == []
+        assert parse_baselines("all") == list(dict.fromkeys(parse_baselines("all,fast,zero")))
+        assert set(parse_baselines("all", full=True)) - set(parse_baselines("all")) == {
+            "full",
+            "projection-full",
+        }
+        assert parse_baselines("none", full=True) == []
         with pytest.raises(UsageError, match="--regret nought: no such baseline; there are all, fast"):
-            chosen("zero, nought")
+            parse_baselines("zero, nought")
 
 
-class TestRefit:
+class TestBackgroundFit:
     def snapshot(self) -> Snapshot:
-        memory = Memory(300)
+        reservoir = Reservoir(300)
         X = gappy(300, 3, 0)
-        memory.take(block_of(X), np.arange(300), facts_of((X[:, 0] > 0).astype(float)))
-        return memory.snapshot()
+        reservoir.add(block_of(X), np.arange(300), facts_of((X[:, 0] > 0).astype(float)))
+        return reservoir.snapshot()
 
-    def everything(self, running: Refit) -> dict[str, dict[str, Any]]:
+    def everything(self, running: BackgroundFit) -> dict[str, dict[str, Any]]:
         found: list[tuple[str, dict[str, Any]]] = []
         while not running.done:
             found += running.poll()
@@ -476,19 +495,21 @@ class TestRefit:
 
     def test_what_cannot_be_had_is_said_and_stops_nothing(self) -> None:
         found = self.everything(
-            Refit(self.snapshot(), ["feature-deletion", "full", "zero"], "binary", "logistic", 60)
+            BackgroundFit(self.snapshot(), ["feature-deletion", "full", "zero"], "binary", "logistic", 60)
         )
         assert "is complete" in found["feature-deletion"]["problem"]
         assert "complete vectors" in found["full"]["problem"]
         assert found["zero"]["events"] == 300
 
     def test_what_takes_too_long_is_left_for_the_next(self) -> None:
-        found = self.everything(Refit(self.snapshot(), ["wii-meanfeat", "zero"], "binary", "logistic", 0.9))
+        found = self.everything(
+            BackgroundFit(self.snapshot(), ["wii-meanfeat", "zero"], "binary", "logistic", 0.9)
+        )
         assert found["wii-meanfeat"]["problem"] == "ran out of its 0.9 seconds"
         assert found["zero"]["events"] == 300
 
     def test_a_process_that_dies_takes_one_baseline_with_it(self) -> None:
-        running = Refit(self.snapshot(), ["mcb", "zero"], "binary", "logistic", 60)
+        running = BackgroundFit(self.snapshot(), ["mcb", "zero"], "binary", "logistic", 60)
         assert running._process is not None
         os.kill(running._process.pid, signal.SIGKILL)
         found = self.everything(running)
@@ -498,8 +519,8 @@ class TestRefit:
     def test_a_worker_does_not_outlive_who_asked(self) -> None:
         # Killed outright, nobody is there to end it.
         code = (
-            "import sys, time, tests.test_regret as t; from streamkarma.regret.refit import Refit;"
-            "r = Refit(t.TestRefit().snapshot(), ['wii-meanfeat'], 'binary', 'logistic', 600);"
+            "import sys, time, tests.test_regret as t; snapshot = t.TestBackgroundFit().snapshot();"
+            "r = t.BackgroundFit(snapshot, ['wii-meanfeat'], 'binary', 'logistic', 600);"
             "print(r._process.pid, flush=True); time.sleep(600)"
         )
         with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=ROOT) as asker:

@@ -197,7 +197,7 @@ class TestBesideRiver:
         tracker = RegretTracker(baselines="mean")
         model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
         data, metric = datasets.Phishing(), tracker.metric("mean")
-        steps = list(evaluate.iter_progressive_val_score(data, tracker.beside(model), metric, step=500))
+        steps = list(evaluate.iter_progressive_val_score(data, tracker.wrap(model), metric, step=500))
         tracker.finish()
         assert len(steps) == 3
         row = tracker.summary()["mean"]
@@ -208,7 +208,7 @@ class TestBesideRiver:
     def test_numbers(self) -> None:
         tracker = RegretTracker("regression", baselines="mean")
         evaluate.progressive_val_score(
-            datasets.TrumpApproval(), tracker.beside(KARMARegressor()), tracker.metric()
+            datasets.TrumpApproval(), tracker.wrap(KARMARegressor()), tracker.metric()
         )
         row = tracker.finish()["mean"]
         assert row["events"] == 1001

@@ -34,7 +34,7 @@ def made(events: int = 5) -> ExplicitKARMAClassifier:
 @pytest.mark.parametrize("forget", [1, 2, 3])
 def test_a_category_that_was_all_but_forgotten_comes_back(tmp_path: Path, kind: Any, forget: float) -> None:
     rng = random.Random(0)
-    model = kind(max_rank_dim=1, rank=8, forget=forget)
+    model = kind(max_pairwise_coordinates=1, rank=8, forget=forget)
     records, labels = [], []
     for _ in range(3000):
         records.append({"a": rng.gauss(0.0, 1.0), "b": f"n{rng.randrange(20)}"})
@@ -49,10 +49,10 @@ def test_what_could_not_be_read_back_is_not_saved(tmp_path: Path) -> None:
     path, model = tmp_path / "model", made()
     save(model, path)
     before = path.read_bytes()
-    learned = model._learner.core.arrays()
+    learned = model._pipeline.learner.arrays()
     spoilt = {name: array * float("nan") if name == "0.weights" else array for name, array in learned.items()}
     with (
-        patch.object(model._learner.core, "arrays", lambda: spoilt),
+        patch.object(model._pipeline.learner, "arrays", lambda: spoilt),
         pytest.raises(
             ModelFileError, match="was not saved to .*model, since it could not be read back: what"
         ),

@@ -32,7 +32,7 @@ from streamkarma import (
     save,
 )
 from streamkarma.errors import RecordError
-from streamkarma.estimators.judged import probabilities
+from streamkarma.estimators.results import probabilities
 
 #: Of every learner the forms that have code of their own.
 FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
@@ -97,7 +97,7 @@ class InBlocks(OneByOne):
     """A model through blocks of one event."""
 
     def predict(self, x: dict[str, Any]) -> Any:
-        with patch("streamkarma.estimators.learner.Learner.one", one_in_a_block):
+        with patch("streamkarma.estimators.pipeline.Pipeline.one", one_in_a_block):
             return super().predict(x)
 
     def learn(self, x: dict[str, Any], y: Any, w: float) -> None:

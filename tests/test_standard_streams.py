@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streamkarma.estimators.store import load_with_run
+from streamkarma.estimators.persistence import load_with_run
 from streamkarma.synthetic import Plan, records
 
 EVENTS = b"".join(json.dumps(e).encode() + b"\n" for e in records(Plan(attributes=6, rank=3), 300))

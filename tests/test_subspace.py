@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkarma.core.subspace import Completion, Settings, Subspace
+from streamkarma.core.subspace import Completion, Subspace, SubspaceSettings
 from streamkarma.events.block import Block
 from tests.reference import Array, stream
 from tests.subspaces import (
@@ -223,7 +223,7 @@ def test_unknown_names_are_passed_over(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_observing_teaches_the_subspace_and_not_the_weights(form: str) -> None:
     full, rows = low_rank(18, 3000, 8, 2)
-    model = Completion(Settings(max_rank_dim=FORMS[form], rank=3))
+    model = Completion(SubspaceSettings(max_rank_dim=FORMS[form], rank=3))
     model.observe(block_of(rows))
     arrays = model.arrays()
     assert (arrays["steps"][0], arrays["clock"][EVENTS]) == (0, 3000)
@@ -284,7 +284,7 @@ def test_thousands_of_categories_are_taken() -> None:
     columns = rng.integers(0, 2000, (6000, 2)).astype(float)
     columns[0] = 1999
     block, _ = categorical_block(columns)
-    model = Subspace(Settings(rank=4))
+    model = Subspace(SubspaceSettings(rank=4))
     labels = np.sign(rng.standard_normal(2000))[columns[:, 0].astype(int)]
     scores, _ = model.run(block, labels, np.ones(6000))
     assert is_wide(model)

@@ -43,7 +43,7 @@ def test_a_test_for_mcar_is_shown_in_a_line() -> None:
 def test_the_regret_is_a_metric_like_any_of_rivers(task: Any, capsys: pytest.CaptureFixture[str]) -> None:
     classes = task == "classification"
     tracker = RegretTracker(task, baselines="mean")
-    model = tracker.beside(ExplicitKARMAClassifier() if classes else ExplicitKARMARegressor())
+    model = tracker.wrap(ExplicitKARMAClassifier() if classes else ExplicitKARMARegressor())
     data = (datasets.Phishing if classes else datasets.TrumpApproval)().take(80)
     other = metrics.Accuracy if classes else metrics.MAE
     metric = tracker.metric()

@@ -7,18 +7,18 @@ import pytest
 
 from streamkarma.errors import RecordError, RunError, UsageError
 from streamkarma.estimators.regressor import KARMARegressor
-from streamkarma.runtime.task import Tasked
+from streamkarma.runtime.task import TaskModel
 from tests.loops import kept
 
 
 def learn(labels: list[Any], task: str = "auto", positive: str | None = None, **options: Any) -> Any:
     """Rows, dead letters, what was said, and the task's object after some labels."""
     said: list[str] = []
-    tasked = Tasked(task, options, positive, said.append, "karma")
-    loop = kept(tasked)
+    task_model = TaskModel(task, options, positive, said.append, "karma")
+    loop = kept(task_model)
     lines = [json.dumps({"a": i % 5, "b": -i, "y": label}).encode() for i, label in enumerate(labels)]
     loop.feed(lines)
-    return loop.rows, loop.dead, said, tasked
+    return loop.rows, loop.dead, said, task_model
 
 
 @pytest.mark.parametrize(
@@ -39,39 +39,39 @@ def learn(labels: list[Any], task: str = "auto", positive: str | None = None, **
     ],
 )
 def test_the_task_shows_in_the_labels(labels: list[Any], task: str) -> None:
-    rows, dead, said, tasked = learn(labels)
-    assert (tasked.name, dead, len(rows)) == (task, [], len(labels))
+    rows, dead, said, task_model = learn(labels)
+    assert (task_model.name, dead, len(rows)) == (task, [], len(labels))
     assert len(said) == 1
 
 
 def test_a_record_that_is_no_event_settles_nothing() -> None:
-    tasked = Tasked("auto", {}, None, lambda _: None, "karma")
-    loop = kept(tasked, printed=False)
+    task_model = TaskModel("auto", {}, None, lambda _: None, "karma")
+    loop = kept(task_model, printed=False)
     loop.feed([b'{"a": NaN, "b": {"c": [1e999]}, "y": 7.5}', b'{"a": Infinity, "y": 7.5}'])
-    assert (tasked.settled, loop.loop.counters.rejected) == (False, 2)
+    assert (task_model.settled, loop.loop.counters.rejected) == (False, 2)
 
 
 def test_a_single_number_leaves_it_open() -> None:
-    _, _, said, tasked = learn([0, 0, 0])
-    assert (said, tasked.settled) == ([], False)
+    _, _, said, task_model = learn([0, 0, 0])
+    assert (said, task_model.settled) == ([], False)
 
 
 @pytest.mark.parametrize("label", [0, 1, -1])
 def test_a_late_regression_is_as_if_it_had_been_one_from_the_start(label: float) -> None:
     labels = [label] * 5 + [4.5, 3.0, 2.0, label, 7.0]
-    late, _, _, tasked = learn(labels)
+    late, _, _, task_model = learn(labels)
     early, _, _, reference = learn(labels, task="regression")
     assert [row["score"] for row in late[6:]] == [row["score"] for row in early[6:]]
     assert [row["prediction"] for row in late[1:5]] == [label] * 4
-    one, other = tasked.model.state()[1], reference.model.state()[1]
+    one, other = task_model.model.state()[1], reference.model.state()[1]
     assert all(one[name].tobytes() == other[name].tobytes() for name in one)
 
 
 def test_labels_that_change_half_way_are_set_aside() -> None:
-    rows, dead, _, tasked = learn(["a", "b", 1, True, "a", None, "c"])
+    rows, dead, _, task_model = learn(["a", "b", 1, True, "a", None, "c"])
     assert [row["line"] for row in dead] == [3, 4]
     assert len(rows) == 5
-    assert tasked.name == "multiclass"
+    assert task_model.name == "multiclass"
     rows, dead, _, _ = learn([1.5, 2.5, "x", True, {"a": 1}, 3.5])
     assert [row["line"] for row in dead] == [3, 4, 5]
     rows, dead, _, _ = learn([1.5, 2.5, 1e101, -1e300, 3.5])
@@ -108,8 +108,8 @@ def test_multiclass_scores_are_by_class() -> None:
 
 
 def test_a_loss_says_what_the_task_is() -> None:
-    _, _, _, tasked = learn([0, 1, 0], loss="absolute")
-    assert isinstance(tasked.model, KARMARegressor)
+    _, _, _, task_model = learn([0, 1, 0], loss="absolute")
+    assert isinstance(task_model.model, KARMARegressor)
     with pytest.raises(UsageError, match="the labels mean regression, --loss hinge classification"):
         learn([2.5], loss="hinge")
 
@@ -117,9 +117,9 @@ def test_a_loss_says_what_the_task_is() -> None:
 def test_a_third_class_where_two_were_asked_for() -> None:
     _, dead, _, _ = learn(["a", "b", "c", "a"], task="binary")
     assert [row["line"] for row in dead] == [3]
-    tasked = learn(["a", "b"], task="binary")[3]
+    task_model = learn(["a", "b"], task="binary")[3]
     with pytest.raises(RecordError, match="neither of the two classes"):
-        tasked.check("c")
+        task_model.check("c")
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from streamkarma.estimators.store import load_with_run
+from streamkarma.estimators.persistence import load_with_run
 from streamkarma.synthetic import Plan, records
 from tests.conftest import Program
 

@@ -19,7 +19,7 @@ from streamkarma.baselines.registry import REGISTRY as REGISTRY
 from streamkarma.baselines.registry import Entry as Entry
 from streamkarma.baselines.registry import named as named
 
-_HOMES = {
+_MODULES = {
     name: home
     for home, names in {
         "class_mean": ("ClassMeanImputer",),
@@ -51,7 +51,7 @@ _HOMES = {
     for name in names
 }
 
-__all__ = ["REGISTRY", "Entry", "named", *sorted(_HOMES)]
+__all__ = ["REGISTRY", "Entry", "named", *sorted(_MODULES)]
 
 
 def __dir__() -> list[str]:
@@ -59,6 +59,6 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -144,7 +144,7 @@ class WeightedClassifier(BaselineClassifier):
         Parameters
         ----------
         X, y
-            As of ``BaselineClassifier``.
+            As in ``BaselineClassifier``.
         sample_weight
             Array of shape (n,), 0 or more; None for 1 each. Weights are those of the losses, of the
             moments that columns are scaled by, and of the errors on held-out rows; imputers and
@@ -210,9 +210,9 @@ class WeightedRegressor(BaselineRegressor):
         Parameters
         ----------
         X, y
-            As of ``BaselineRegressor``.
+            As in ``BaselineRegressor``.
         sample_weight
-            As of ``WeightedClassifier``.
+            As in ``WeightedClassifier``.
 
         Returns
         -------

@@ -83,7 +83,7 @@ class ChainedEquationsClassifier(_Chained, WeightedClassifier):
     imputations
         m, 1 or more.
     machine, C, width
-        As of ``ImputedClassifier``; C and the width are chosen for the first imputation.
+        As in ``ImputedClassifier``; C and the width are chosen for the first imputation.
     max_iter
         Rounds of each imputation.
     scale
@@ -111,7 +111,7 @@ class ChainedEquationsRegressor(_Chained, WeightedRegressor):
     Parameters
     ----------
     imputations, C, width, max_iter, scale, random_state, verbose
-        As of ``ChainedEquationsClassifier``.
+        As in ``ChainedEquationsClassifier``.
     machine
         ``"ridge"`` or ``"rbf-ridge"``.
     """

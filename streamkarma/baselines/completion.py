@@ -292,7 +292,7 @@ class MC1Classifier(_Completion, BaselineClassifier):
     Parameters
     ----------
     weight, mu, tol, max_iter, scale, random_state, verbose
-        As of ``MCBClassifier``.
+        As in ``MCBClassifier``.
     """
 
     _ones = True
@@ -304,7 +304,7 @@ class MCBRegressor(_Completion, BaselineRegressor):
     Parameters
     ----------
     weight, mu, tol, max_iter, scale, random_state, verbose
-        As of ``MCBClassifier``.
+        As in ``MCBClassifier``.
     """
 
     _ones = False
@@ -316,7 +316,7 @@ class MC1Regressor(_Completion, BaselineRegressor):
     Parameters
     ----------
     weight, mu, tol, max_iter, scale, random_state, verbose
-        As of ``MCBClassifier``.
+        As in ``MCBClassifier``.
     """
 
     _ones = True

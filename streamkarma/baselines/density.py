@@ -148,7 +148,7 @@ class SphericalMixture:
         Weight of the prior that keeps a component's variance from vanishing, as a share of
         the total variance of one row.
     tol, max_iter
-        As of ``Gauss``.
+        As in ``Gauss``.
     rng
         Draws the first centres, by k-means++ on mean-imputed rows.
 

@@ -96,7 +96,7 @@ class GenRBFClassifier(WeightedClassifier):
         from, such as ``tuning.SMIEJA_WIDTH``; None for 0.1 / d or 1 / d. It is chosen on random
         quarters held out, together with C ([S] has an inner cross-validation).
     C
-        As of ``ImputedClassifier``; the grid of [S] is ``tuning.SMIEJA_C``.
+        As in ``ImputedClassifier``; the grid of [S] is ``tuning.SMIEJA_C``.
     whiten
         Measure by the Mahalanobis distance of the fitted Gaussian, as the programs of [S]'s authors
         do (the text speaks of normalised data, and of whitening as an example, Section 3.1);

@@ -118,13 +118,13 @@ class GeometricMarginClassifier(WeightedClassifier):
     Parameters
     ----------
     C
-        As of ``ImputedClassifier``.
+        As in ``ImputedClassifier``.
     iterations
         How often the machine is trained; s = 1 the first time. [H] used 5.
     kernel
         ``"linear"`` as in [H], or ``"rbf"`` as in [S].
     width
-        Of the RBF kernel, as of ``ImputedClassifier``.
+        Of the RBF kernel, as in ``ImputedClassifier``.
     scale
         Standardise each column by its observed values first.
     random_state

@@ -146,7 +146,7 @@ class ImputedRegressor(_Imputed, WeightedRegressor):
     Parameters
     ----------
     imputer, C, width, scale, random_state, verbose
-        As of ``ImputedClassifier``; for ``"zero"`` the mean of the targets is taken off, as in [H].
+        As in ``ImputedClassifier``; for ``"zero"`` the mean of the targets is taken off, as in [H].
     machine
         ``"ridge"`` (linear; the default) or ``"rbf-ridge"``.
 
@@ -196,7 +196,7 @@ class DeletedClassifier(_Deleted, WeightedClassifier):
         ``"rows"``: rows with anything missing are not learned from (complete cases);
         ``"columns"``: columns with anything missing are not used.
     machine, C, width, scale, random_state, verbose
-        As of ``ImputedClassifier``.
+        As in ``ImputedClassifier``.
 
     Raises
     ------
@@ -222,7 +222,7 @@ class DeletedRegressor(_Deleted, WeightedRegressor):
     Parameters
     ----------
     drop, C, width, scale, random_state, verbose
-        As of ``DeletedClassifier``.
+        As in ``DeletedClassifier``.
     machine
         ``"ridge"`` or ``"rbf-ridge"``.
     """
@@ -248,7 +248,7 @@ class FullDataClassifier(_FullData, WeightedClassifier):
     Parameters
     ----------
     machine, C, width, scale, random_state, verbose
-        As of ``ImputedClassifier``.
+        As in ``ImputedClassifier``.
     """
 
 
@@ -260,5 +260,5 @@ class FullDataRegressor(_FullData, WeightedRegressor):
     machine
         ``"ridge"`` or ``"rbf-ridge"``.
     C, width, scale, random_state, verbose
-        As of ``ImputedClassifier``.
+        As in ``ImputedClassifier``.
     """

@@ -22,7 +22,7 @@ class GaussImputer(Imputer):
     Parameters
     ----------
     ridge, tol, max_iter
-        As of ``Gauss``.
+        As in ``Gauss``.
 
     Examples
     --------

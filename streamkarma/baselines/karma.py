@@ -196,7 +196,7 @@ class BatchKARMARegressor(_BatchKARMA, WeightedRegressor):
     Parameters
     ----------
     gamma, C, degree, normalize, bias, attributes, scale, random_state, verbose
-        As of ``BatchKARMAClassifier``. The mean of the targets is taken off first, as in [H].
+        As in ``BatchKARMAClassifier``. The mean of the targets is taken off first, as in [H].
     """
 
     def __init__(self, gamma: int | Sequence[int] | None = None, C: Choice = None, degree: int = 1,

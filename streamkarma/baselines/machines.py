@@ -231,7 +231,7 @@ def fit_features(kind: str, Z: Floats, holdout: Holdout, C: Choice, width: Choic
     Parameters
     ----------
     kind, intercept
-        As of ``Machine``.
+        As in ``Machine``.
     Z
         Array of shape (n, d).
     holdout
@@ -278,11 +278,11 @@ def fit_gram(kind: str, kernels: Mapping[Kernel, Floats], holdout: Holdout, C: C
     Parameters
     ----------
     kind, intercept
-        As of ``Machine``.
+        As in ``Machine``.
     kernels
         What there is to choose from, the simplest first.
     holdout, C
-        As of ``fit_features``.
+        As in ``fit_features``.
     default
         The key that stands with too few rows to choose on, if it is one; otherwise the last.
 

@@ -85,7 +85,7 @@ class MeanFeatRegressor(_MeanFeat, BaselineRegressor):
     Parameters
     ----------
     C, width, scale, random_state
-        As of ``MeanFeatClassifier``.
+        As in ``MeanFeatClassifier``.
     intercept
         Take the mean of the targets off first, and add it to what is predicted. [D]'s kernel
         ridge regression has no intercept.

@@ -117,5 +117,5 @@ class PairwiseNeighborsRegressor(_Neighbors, WeightedRegressor):
     Parameters
     ----------
     neighbors, scale, random_state
-        As of ``PairwiseNeighborsClassifier``.
+        As in ``PairwiseNeighborsClassifier``.
     """

@@ -131,7 +131,7 @@ class ProjectionClassifier(_Projection, WeightedClassifier):
         positive singular values of P_o P_E are λ at least; their squares are these eigenvalues).
         Where a learned subspace breaks that, small ones blow up what rows with few values say.
     machine, C, width, random_state, verbose
-        As of ``ImputedClassifier``.
+        As in ``ImputedClassifier``.
     scale
         Standardise each column by its observed values first, unless a subspace is given.
 
@@ -160,7 +160,7 @@ class ProjectionRegressor(_Projection, WeightedRegressor):
     Parameters
     ----------
     subspace, rank, regularity, C, width, scale, random_state, verbose
-        As of ``ProjectionClassifier``.
+        As in ``ProjectionClassifier``.
     machine
         ``"ridge"`` or ``"rbf-ridge"``.
     """

@@ -67,5 +67,5 @@ class MissingValueTreesRegressor(_Trees, WeightedRegressor):
     Parameters
     ----------
     trees, min_leaf, random_state
-        As of ``MissingValueTreesClassifier``.
+        As in ``MissingValueTreesClassifier``.
     """

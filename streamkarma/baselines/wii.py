@@ -174,7 +174,7 @@ class InfiniteImputationsRegressor(_WII, BaselineRegressor):
     Parameters
     ----------
     prior, C, gamma, width, max_iter, restarts, tol, scale, random_state, verbose
-        As of ``InfiniteImputationsClassifier``.
+        As in ``InfiniteImputationsClassifier``.
     intercept
         Take the mean of the targets off first, and add it to what is predicted. [D]'s kernel
         ridge regression has no intercept.

@@ -77,7 +77,7 @@ class Search:
     completed
         The prior's completion ω̂, where the search starts.
     squared, C, gamma, width
-        As of ``InfiniteImputationsClassifier``.
+        As in ``InfiniteImputationsClassifier``.
     rng
         Draws completions for restarts.
     """

@@ -54,7 +54,7 @@ def regret(**said: Any) -> None:
     """
     from streamkarma.connectors.jsonlines.source import JsonLinesSource
     from streamkarma.runtime.plan import Plan
-    from streamkarma.runtime.regretting import Regretting
+    from streamkarma.runtime.regret_run import RegretRun
 
     if said["baselines"].strip() in ("", "none"):
         raise UsageError("--baselines none leaves nothing to compare with; name some, or fast, or all")
@@ -72,4 +72,4 @@ def regret(**said: Any) -> None:
         regret=said["baselines"],
         **shared.compared(said),
     )
-    sys.exit(Regretting(plan, JsonLinesSource(said["input"]), learners, said["json"], said["plot"]).execute())
+    sys.exit(RegretRun(plan, JsonLinesSource(said["input"]), learners, said["json"], said["plot"]).execute())

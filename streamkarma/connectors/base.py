@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from streamkarma.connectors.records import Place, Records
+from streamkarma.connectors.records import RecordPosition, Records
 from streamkarma.connectors.rows import Rows
 
 Given = ParamSpec("Given")
@@ -50,10 +50,10 @@ class Block(NamedTuple):
 
 
 class DeadLetter(NamedTuple):
-    """A record that cannot be used: its index among those it came with, place, reason, value."""
+    """A record that cannot be used: index in its block, position, reason, value."""
 
     at: int
-    place: Place
+    position: RecordPosition
     error: str
     value: bytes
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-#: Where a record stands, by the names that a dead letter shows: ``{"line": 17}``.
-Place = dict[str, Any]
+#: The position of a record, by the names that a dead letter shows: ``{"line": 17}``.
+RecordPosition = dict[str, Any]
 
 
 class Records:
@@ -21,12 +21,12 @@ class Records:
         inside.
     count
         How many.
-    place
-        Where the record with this index stands.
+    position
+        Position of the record with this index.
     refused
         Records that cannot be used, whatever is in them: index to reason.
-    beside
-        Attributes that came beside each value, or None for none.
+    metadata
+        Attributes from the metadata of each record, or None for none.
     labels_only
         Whether these are labels of events that came before, and no events.
     time
@@ -40,17 +40,24 @@ class Records:
     Examples
     --------
     >>> records = Records(b'{"x": 1}\\n{"x": 2}\\n', 2, lambda i: {"line": i + 1})
-    >>> len(records), records.values, records.place(1), records.begin(1)
+    >>> len(records), records.values, records.position(1), records.begin(1)
     (2, [b'{"x": 1}', b'{"x": 2}'], {'line': 2}, 9)
     """
 
-    def __init__(self, values: list[bytes] | bytes, count: int, place: Callable[[int], Place],
-                 refused: Mapping[int, str] | None = None, beside: Sequence[Mapping[str, Any]] | None = None,
-                 labels_only: bool = False, time: Callable[[int], float] | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        values: list[bytes] | bytes,
+        count: int,
+        position: Callable[[int], RecordPosition],
+        refused: Mapping[int, str] | None = None,
+        metadata: Sequence[Mapping[str, Any]] | None = None,
+        labels_only: bool = False,
+        time: Callable[[int], float] | None = None,
+    ) -> None:
         self._count = count
-        self.place = place
+        self.position = position
         self.refused = refused or {}
-        self.beside = beside
+        self.metadata = metadata
         self.labels_only = labels_only
         self.time = time
         #: A record, and where in the text it begins: the one asked about next is not far behind.
@@ -95,12 +102,12 @@ def count_lines(text: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))
 
 
-def said(place: Place) -> str:
-    """A place in words.
+def format_position(position: RecordPosition) -> str:
+    """A position in words.
 
     Examples
     --------
-    >>> said({"topic": "clicks", "partition": 0, "offset": 17})
+    >>> format_position({"topic": "clicks", "partition": 0, "offset": 17})
     'topic clicks, partition 0, offset 17'
     """
-    return ", ".join(f"{name} {value}" for name, value in place.items())
+    return ", ".join(f"{name} {value}" for name, value in position.items())

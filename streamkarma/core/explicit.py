@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from streamkarma import _engine
-from streamkarma.core.learning import Core
+from streamkarma.core.learner import Learner
 from streamkarma.errors import UsageError
 
 #: log2 of the most weights when nothing else is said: 64 MB with their variances.
@@ -29,7 +29,7 @@ class Step(NamedTuple):
     eta
         AdaGrad: the step, above 0; SGD: a constant step, or 0 for 1 / (rho t).
     rho, steepness
-        SGD: as of ``support.Rule``.
+        SGD: as in ``support.Rule``.
     half_life
         In events, above 0; 0 for never.
     """
@@ -43,7 +43,7 @@ class Step(NamedTuple):
     half_life: float
 
 
-class Explicit(Core):
+class Explicit(Learner):
     """A linear model on the features of k_gamma: one weight per feature, and nothing pruned.
 
     The hypotheses are those of the support vectors; what an event costs is the number of its
@@ -89,11 +89,11 @@ class Explicit(Core):
         _check_bits(table_bits)
         self.gamma, self.normalize, self.step, self.table_bits = gamma, bool(normalize), step, table_bits
 
-    def make(self) -> _engine.Learner:
+    def create(self) -> _engine.Learner:
         return _engine.explicit(self.gamma, self.normalize, self.step, self.table_bits)
 
 
-class Products(Core):
+class Products(Learner):
     """A linear model on the values of what is observed, and on their products.
 
     KARMA's features of higher order multiply a value by what is *there* beside it; these multiply it
@@ -102,14 +102,14 @@ class Products(Core):
     Parameters
     ----------
     step, table_bits
-        As of ``Explicit``.
+        As in ``Explicit``.
     """
 
     def __init__(self, step: Step, table_bits: int) -> None:
         _check_bits(table_bits)
         self.step, self.table_bits = step, table_bits
 
-    def make(self) -> _engine.Learner:
+    def create(self) -> _engine.Learner:
         return _engine.products(self.step, self.table_bits)
 
 

@@ -13,27 +13,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamkarma import _engine
-from streamkarma.core.learning import Core
+from streamkarma.core.learner import Learner
 
 
-class Mixture(Core):
+class Mixture(Learner):
     """Experts that learn on their own, and the mixture of what they say.
 
     Parameters
     ----------
     experts
-        Core learners by name, one or more; the mixture begins with new ones of the same settings.
+        Learners by name, one or more; the mixture begins with new ones of the same settings.
     regression
         Whether labels are numbers.
-    others
-        For how many models from elsewhere, whose scores are handed to ``run``, there is a place.
+    external
+        Number of external models whose scores are passed to ``run``.
     forget
         Half-life in events, 0 or more, of what calibrations and the blend have learned; 0 for the slow
         forgetting they have anyway.
 
     Notes
     -----
-    With six core learners on 20 tables and streams of classes, none of them reported on, the log
+    With six learners on 20 tables and streams of classes, none of them reported on, the log
     loss was on average 0.0002 below that of the best expert, the better of raw and calibrated: on
     the ten of 900 events or more at most 0.0021 above it, on the small ones, where ln 7 / events
     alone is up to 0.0125, at most 0.017. On those ten the expected calibration error (15 bins) was
@@ -54,17 +54,17 @@ class Mixture(Core):
     (True, 50, 3)
     """
 
-    def __init__(self, experts: Mapping[str, Core], regression: bool = False, others: int = 0,
+    def __init__(self, experts: Mapping[str, Learner], regression: bool = False, external: int = 0,
                  forget: float = 0.0) -> None:  # fmt: skip
         self.experts = dict(experts)
-        self.regression, self.others, self.forget = regression, others, forget
+        self.regression, self.external, self.forget = regression, external, forget
 
-    def make(self) -> _engine.Learner:
-        experts = [(name, expert.make()) for name, expert in self.experts.items()]
-        return _engine.mixture(experts, self.others, self.regression, self.forget)
+    def create(self) -> _engine.Learner:
+        experts = [(name, expert.create()) for name, expert in self.experts.items()]
+        return _engine.mixture(experts, self.external, self.regression, self.forget)
 
 
-class Calibrated(Core):
+class Calibrated(Learner):
     """One learner of classes whose scores become log-odds that mean what they say.
 
     Parameters
@@ -75,8 +75,8 @@ class Calibrated(Core):
         As of ``Mixture``.
     """
 
-    def __init__(self, expert: Core, forget: float) -> None:
+    def __init__(self, expert: Learner, forget: float) -> None:
         self.expert, self.forget = expert, forget
 
-    def make(self) -> _engine.Learner:
-        return _engine.calibrated(self.expert.make(), self.forget)
+    def create(self) -> _engine.Learner:
+        return _engine.calibrated(self.expert.create(), self.forget)

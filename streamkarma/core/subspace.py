@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded
-from streamkarma.core.learning import ANY, Arrays, Core
+from streamkarma.core.learner import ANY, Arrays, Learner
 from streamkarma.events.block import Block
 
 
-class Settings(NamedTuple):
+class SubspaceSettings(NamedTuple):
     """How the learner is made.
 
     Attributes
@@ -50,7 +50,7 @@ class Settings(NamedTuple):
     rank: int = 16
 
 
-class Subspace(Core):
+class Subspace(Learner):
     """A linear model on what is observed and, where it is missing, expected.
 
     Parameters
@@ -62,7 +62,7 @@ class Subspace(Core):
     --------
     Two attributes, always equal; the label is their sign, and one of them may be missing:
 
-    >>> model = Subspace(Settings())
+    >>> model = Subspace(SubspaceSettings())
     >>> signs = np.tile([1.0, -1.0], 50)
     >>> both = np.tile(np.arange(3, dtype=np.int32), 100)
     >>> values = np.stack([np.ones(100), signs, signs], axis=1).ravel()
@@ -73,10 +73,10 @@ class Subspace(Core):
     True
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SubspaceSettings) -> None:
         self.settings = settings
 
-    def make(self) -> _engine.Learner:
+    def create(self) -> _engine.Learner:
         return _engine.subspace(**self.settings._asdict())
 
 
@@ -90,7 +90,7 @@ class Completion:
 
     Examples
     --------
-    >>> completion = Completion(Settings())
+    >>> completion = Completion(SubspaceSettings())
     >>> both = np.tile(np.arange(3, dtype=np.int32), 100)
     >>> values = np.stack([np.ones(100), *[np.tile([1.0, -1.0], 50)] * 2], axis=1).ravel()
     >>> completion.observe(Block(np.arange(0, 301, 3), both, both, values))
@@ -99,7 +99,7 @@ class Completion:
     [[1.0, -0.9, -1.0]]
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SubspaceSettings) -> None:
         self.settings = settings
         self.engine = _engine.Subspace(settings.shrink, settings.forget, settings.max_rank_dim, settings.rank)
 

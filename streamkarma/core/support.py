@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from streamkarma import _engine
-from streamkarma.core.learning import Core, Floats
-from streamkarma.core.theory import Pace
+from streamkarma.core.learner import Floats, Learner
+from streamkarma.core.theory import Schedule
 
 #: What to do with one support vector too many.
 PRUNING = ("merge", "remove", "oldest")
@@ -71,7 +71,7 @@ class Member(NamedTuple):
     alpha: float
 
 
-class SupportVectors(Core):
+class SupportVectors(Learner):
     """KARMA with support vectors, one for each observed set, and a budget.
 
     Parameters
@@ -101,7 +101,7 @@ class SupportVectors(Core):
     def __init__(self, rule: Rule, average: bool) -> None:
         self.rule, self.average = rule, average
 
-    def make(self) -> _engine.Learner:
+    def create(self) -> _engine.Learner:
         return _engine.support_vectors(**self.rule._asdict(), average=self.average)
 
     def members(self) -> list[Member]:
@@ -134,17 +134,17 @@ class DoublingSupportVectors(SupportVectors):
         How it steps, γ and ρ apart.
     average
         As in ``SupportVectors``: over the iterates since the last start.
-    pace
+    schedule
         Where γ and ρ come from.
     """
 
-    def __init__(self, rule: Rule, average: bool, pace: Pace) -> None:
-        self.pace = pace
+    def __init__(self, rule: Rule, average: bool, schedule: Schedule) -> None:
+        self.schedule = schedule
         super().__init__(rule, average)
 
-    def make(self) -> _engine.Learner:
-        rule, pace = self.rule, self.pace
+    def create(self) -> _engine.Learner:
+        rule, schedule = self.rule, self.schedule
         return _engine.doubling_support_vectors(
-            gamma=pace.gamma, regularity=pace.regularity, loss=rule.loss, budget=rule.budget,
+            gamma=schedule.gamma, regularity=schedule.regularity, loss=rule.loss, budget=rule.budget,
             pruning=rule.pruning, average=self.average,
         )  # fmt: skip

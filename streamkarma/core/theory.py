@@ -55,8 +55,8 @@ class Bound(NamedTuple):
     ----------
     L
         Lipschitz constant of the loss in the score (1 for hinge and logistic), times the greatest weight.
-    reach, B, lam
-        X²Γ, ‖v‖² and λ: see ``reach``, ``embedding`` and ``regularity``.
+    squared_radius, B, lam
+        X²Γ, ‖v‖² and λ: see ``squared_radius``, ``embedding`` and ``regularity``.
     rho, gamma
         ρ of the learner, above 0, and the order of its kernel.
     w_norm, x_norm
@@ -66,13 +66,14 @@ class Bound(NamedTuple):
 
     Examples
     --------
-    >>> bound = Bound(L=1, reach=4, rho=0.1, B=1, lam=0.5, gamma=6, w_norm=1, x_norm=1, T=100)
-    >>> {name: round(value, 1) for name, value in bound.spelled().items() if name not in bound._fields}
-    {'estimation': 448.4, 'regularisation': 5.0, 'approximation': 10.0, 'total': 463.4}
+    >>> bound = Bound(L=1, squared_radius=4, rho=0.1, B=1, lam=0.5, gamma=6, w_norm=1, x_norm=1, T=100)
+    >>> terms = bound.as_dict()
+    >>> [round(terms[name], 1) for name in ("estimation", "regularisation", "approximation", "total")]
+    [448.4, 5.0, 10.0, 463.4]
     """
 
     L: float
-    reach: float
+    squared_radius: float
     rho: float
     B: float
     lam: float
@@ -84,7 +85,7 @@ class Bound(NamedTuple):
     @property
     def estimation(self) -> float:
         """(2L²X²Γ/ρ)(1 + ln T): the price of learning v one event after the other."""
-        return 2.0 * self.L**2 * self.reach / self.rho * (1.0 + math.log(self.T))
+        return 2.0 * self.L**2 * self.squared_radius / self.rho * (1.0 + math.log(self.T))
 
     @property
     def regularisation(self) -> float:
@@ -101,29 +102,31 @@ class Bound(NamedTuple):
         """The sum of the three."""
         return self.estimation + self.regularisation + self.approximation
 
-    def spelled(self) -> dict[str, float]:
-        """What went in and what came out, for JSON."""
-        return {**self._asdict(), "estimation": self.estimation, "regularisation": self.regularisation,
+    def as_dict(self) -> dict[str, float]:
+        """All terms, for JSON; there the squared radius is called ``reach``."""
+        terms = self._asdict()
+        terms["reach"] = terms.pop("squared_radius")
+        return {**terms, "estimation": self.estimation, "regularisation": self.regularisation,
                 "approximation": self.approximation, "total": self.total}  # fmt: skip
 
 
-def best_rho(L: float, reach: float, B: float, T: int) -> float:
+def best_rho(L: float, squared_radius: float, B: float, T: int) -> float:
     """The ρ with the least estimation and regularisation, which are then equal; all is above 0.
 
     Examples
     --------
-    >>> round(best_rho(L=1, reach=4, B=1, T=100), 3)
+    >>> round(best_rho(L=1, squared_radius=4, B=1, T=100), 3)
     0.947
     """
-    return 2.0 * L * math.sqrt(reach * (1.0 + math.log(T)) / (T * B))
+    return 2.0 * L * math.sqrt(squared_radius * (1.0 + math.log(T)) / (T * B))
 
 
 def best_gamma(
-    lam: float, L: float, w_norm: float, x_norm: float, T: int, reach_of: Callable[[int], float]
+    lam: float, L: float, w_norm: float, x_norm: float, T: int, squared_radius_of: Callable[[int], float]
 ) -> int:
     """The γ from 1 to 8 with the least total, each with its best ρ and with B = γ‖w‖².
 
-    ``reach_of`` says X²Γ for a γ, the others are as of ``Bound``; all is above 0.
+    ``squared_radius_of`` says X²Γ for a γ, the others are as in ``Bound``; all is above 0.
 
     Examples
     --------
@@ -132,7 +135,7 @@ def best_gamma(
     """
 
     def total(gamma: int) -> float:
-        far, B = reach_of(gamma), gamma * w_norm**2
+        far, B = squared_radius_of(gamma), gamma * w_norm**2
         return Bound(L, far, best_rho(L, far, B, T), B, lam, gamma, w_norm, x_norm, T).total
 
     return min(GAMMAS, key=total)
@@ -161,7 +164,7 @@ class Epoch(NamedTuple):
     events: int
 
 
-class Pace(NamedTuple):
+class Schedule(NamedTuple):
     """γ and ρ by the theorem, for the normalised kernel, slopes of 1 at most and rivals of norm 1.
 
     Attributes
@@ -176,9 +179,9 @@ class Pace(NamedTuple):
 
     Examples
     --------
-    >>> [(epoch.gamma, round(epoch.rho, 2), epoch.events) for epoch in Pace(2, 0.5, None).epochs(5)]
+    >>> [(epoch.gamma, round(epoch.rho, 2), epoch.events) for epoch in Schedule(2, 0.5, None).epochs(5)]
     [(2, 1.41, 1), (2, 1.3, 2), (2, 1.09, 2)]
-    >>> [Pace(None, 0.5, T).settings(T)[0] for T in (10, 100, 10_000)]
+    >>> [Schedule(None, 0.5, T).settings(T)[0] for T in (10, 100, 10_000)]
     [2, 4, 8]
     """
 

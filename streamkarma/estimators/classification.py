@@ -1,4 +1,4 @@
-"""What all classifiers of this package do alike: labels, classes that come later, probabilities."""
+"""The base of all classifiers: labels, classes that appear later, probabilities."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 from river import base
 
 from streamkarma._engine import Encoded, logistic
-from streamkarma.core.learning import Arrays, Core
+from streamkarma.core.learner import Arrays, Learner
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.frames import column_like, frame_like
-from streamkarma.estimators.judged import Judged, joined, probabilities
-from streamkarma.estimators.learner import check_weight
+from streamkarma.estimators.pipeline import check_weight
+from streamkarma.estimators.results import ClassificationResult, joined, probabilities
 from streamkarma.estimators.settings import check_count
 from streamkarma.events.labels import NEW, NONE, Label, Labels
 from streamkarma.events.values import Record
 
 
-class CoreClassifier(KARMABase, base.MiniBatchClassifier):
-    """A river classifier around a core learner.
+class BaseClassifier(KARMABase, base.MiniBatchClassifier):
+    """A river classifier around a learner.
 
-    ``loss`` is the name of the loss that the core learner reports, one of
+    ``loss`` is the name of the loss that the learner reports, one of
     ``core.loss.CLASSIFICATION``.
     """
 
@@ -35,9 +35,9 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
     max_classes: int
     _labels: Labels
 
-    def _begin(self, core: Core) -> None:
-        """Learn with ``core``; to be called once the parameters are in place."""
-        self._start(core)
+    def _begin(self, learner: Learner) -> None:
+        """Learn with ``learner``; call this once the parameters are set."""
+        self._start(learner)
         self._labels = Labels(check_count("max_classes", self.max_classes), self.max_name_bytes)
 
     @property
@@ -61,11 +61,11 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
         """See ``KARMABase.learn_one``."""
         weight, index = check_weight(w), self._labels.index(y)
-        if index == NEW or weight == 0.0 or self._learner.core.others:
+        if index == NEW or weight == 0.0 or self._pipeline.learner.external:
             super().learn_one(x, y, w)
         else:
             label = float(index) if len(self._labels.known) > 2 else 2.0 * index - 1.0
-            self._learner.one(x, label, weight)
+            self._pipeline.one(x, label, weight)
 
     def predict_proba_many(self, X: Any) -> Any:
         """Probability of every class seen so far, as a frame of the kind of ``X``, one row per row of it."""
@@ -86,28 +86,28 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
         return scores[0] if len(scores) == 1 else dict(zip(self._labels.known, scores, strict=True))
 
     def _one(self, x: Record) -> list[float]:
-        """Scores of one event, which leaves no trace."""
-        if self._learner.core.others:
+        """Scores of one event, without learning."""
+        if self._pipeline.learner.external:
             scores: list[float] = self._scores(self.read([x], [False]))[0].tolist()
             return scores
-        return self._learner.one(x, nan, 1.0)
+        return self._pipeline.one(x, nan, 1.0)
 
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
         known = len(self._labels.known)
         return probabilities(self._scores(self._read_any(X, [False] * len(X))), known)
 
     def _scores(self, events: Encoded) -> NDArray[np.float64]:
-        return self._learner.scores(events)
+        return self._pipeline.scores(events)
 
-    def run(self, events: Encoded, labels: Sequence[Label | None], weights: Weights) -> Judged:
-        """See ``KARMABase.run``; a third class and each one after it gets a vector of its own."""
+    def run(self, events: Encoded, labels: Sequence[Label | None], weights: Weights) -> ClassificationResult:
+        """See ``KARMABase.run``; from the third class on, each class has its own vector."""
         count = len(events)
         weighed = np.asarray(weights, np.float64)
         targets = self._labels.indices(labels)
         learned = (targets != NONE) & (weighed > 0.0)
-        self._learner.take(events, learned, targets == NONE)
+        self._pipeline.take(events, learned, targets == NONE)
         known, losses = np.empty(count, np.int64), np.empty(count)
-        core = self._learner.core
+        learner = self._pipeline.learner
         pieces: list[tuple[int, NDArray[np.float64]]] = []
         begin = 0
         while begin < count:
@@ -116,39 +116,39 @@ class CoreClassifier(KARMABase, base.MiniBatchClassifier):
                 self._labels.enter(labels[begin])
                 targets[begin:] = self._labels.indices(labels[begin:])
                 known[begin + 1 :] = len(self._labels.known)
-                if len(self._labels.known) > max(2, core.classes):
-                    core.widen(len(self._labels.known))
+                if len(self._labels.known) > max(2, learner.classes):
+                    learner.widen(len(self._labels.known))
             later = np.flatnonzero((targets[begin:] == NEW) & learned[begin:])
             end = begin + int(later[0]) if later.size else count
             part = slice(begin, end)
             codes = np.where(targets[part] < 0, np.nan, targets[part])
-            signs = codes if core.classes > 1 else 2.0 * codes - 1.0
-            others = self._others(events, part, targets[part], weighed[part])
-            scores, losses[part] = self._learner.run(part, signs, weighed[part], others)
+            signs = codes if learner.classes > 1 else 2.0 * codes - 1.0
+            external = self._external_scores(events, part, targets[part], weighed[part])
+            scores, losses[part] = self._pipeline.run(part, signs, weighed[part], external)
             pieces.append((begin, scores))
             begin = end
-        return Judged(joined(pieces, count, core.classes), known, targets, losses)
+        return ClassificationResult(joined(pieces, count, learner.classes), known, targets, losses)
 
-    def _others(self, events: Encoded, part: slice, targets: NDArray[np.int64],
+    def _external_scores(self, events: Encoded, part: slice, targets: NDArray[np.int64],
                 weights: NDArray[np.float64]) -> NDArray[np.float64] | None:  # fmt: skip
-        """Scores of models from elsewhere, which learn the events of that part: none here."""
+        """Scores of external models, which also learn these events; None without any."""
         return None
 
     def check_label(self, label: Any) -> Label:
-        """``label`` as it will be kept, or RecordError if it cannot be one of this model's."""
+        """Return ``label`` as it is stored, or raise RecordError if this model cannot have it."""
         return self._labels.check(label)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""
-        header, arrays = self._learner.state()
+        header, arrays = self._pipeline.state()
         return {**header, "classes": self._labels.known}, arrays
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
-        """Take over a ``state``; ValueError if it contradicts itself."""
+        """Restore a ``state``; ValueError if it is inconsistent."""
         for label in header["classes"]:
             self._labels.enter(self._labels.check(label))
-        self._learner.restore(header, arrays)
+        self._pipeline.restore(header, arrays)
         known = len(self._labels.known)
         vectors = known if known > 2 else 1
-        if known != len(header["classes"]) or vectors != self._learner.core.classes:
+        if known != len(header["classes"]) or vectors != self._pipeline.learner.classes:
             raise ValueError("the classes do not fit the support vectors")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from streamkarma.core.loss import CLASSIFICATION
-from streamkarma.errors import UsageError
-from streamkarma.estimators.classification import CoreClassifier
-from streamkarma.estimators.settings import support_vectors
+from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.estimators.settings import SupportVectorParameters, support_vectors
 from streamkarma.estimators.vectors import SupportVectorModel
 
 #: See ``settings.support_vectors``. From 13 tabular sets with half of the attributes withheld and two
 #: synthetic streams, none of them reported on.
-CAUTION = 1.0
+STEP_MARGIN = 1.0
 
 
-class KARMAClassifier(SupportVectorModel, CoreClassifier):
+@dataclass(eq=False, repr=False)
+class KARMAClassifier(SupportVectorParameters, SupportVectorModel, BaseClassifier):
     """Online kernel classifier that learns from incomplete events without imputing them.
 
     KARMA competes with the best linear classifier on the *complete* data when these lie
@@ -125,41 +127,7 @@ class KARMAClassifier(SupportVectorModel, CoreClassifier):
     Accuracy: 89.83%
     """
 
-    def __init__(
-        self,
-        gamma: int | str = 2,
-        rho: float | str | None = None,
-        eta: float | None = None,
-        loss: str = "logistic",
-        budget: int | None = 512,
-        pruning: str = "merge",
-        normalize: bool = True,
-        average: bool = False,
-        scale: bool = True,
-        horizon: int | None = None,
-        regularity: float | None = None,
-        forget: float | None = None,
-        max_attributes: int = 16384,
-        max_coordinates: int = 16384,
-        max_name_bytes: int = 1024,
-        max_classes: int = 1000,
-    ) -> None:
-        if loss not in CLASSIFICATION:
-            raise UsageError(f"loss must be one of {', '.join(CLASSIFICATION)}, not {loss!r}")
-        self.gamma = gamma
-        self.rho = rho
-        self.eta = eta
-        self.loss = loss
-        self.budget = budget
-        self.pruning = pruning
-        self.normalize = normalize
-        self.average = average
-        self.scale = scale
-        self.horizon = horizon
-        self.regularity = regularity
-        self.forget = forget
-        self.max_attributes = max_attributes
-        self.max_coordinates = max_coordinates
-        self.max_name_bytes = max_name_bytes
-        self.max_classes = max_classes
-        self._begin(support_vectors(self, CLASSIFICATION[loss], CAUTION))
+    max_classes: int = 1000
+
+    def __post_init__(self) -> None:
+        self._begin(support_vectors(self, CLASSIFICATION, STEP_MARGIN))

@@ -1,4 +1,4 @@
-"""What the classifier and the regressor do alike."""
+"""The base of classifiers and regressors."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded, Encoder
-from streamkarma.core.learning import Core
+from streamkarma.core.learner import Learner
 from streamkarma.estimators.frames import values_of
-from streamkarma.estimators.learner import Learner, check_weight
+from streamkarma.estimators.pipeline import Pipeline, check_weight
 from streamkarma.estimators.settings import check_bounds
 from streamkarma.events.block import Block
 from streamkarma.events.frames import records_of, table_of
@@ -23,18 +23,18 @@ Weights = Sequence[float] | NDArray[np.float64]
 
 
 class KARMABase:
-    """A river model around a Learner."""
+    """A river model around a Pipeline."""
 
     scale: bool
     max_attributes: int
     max_coordinates: int
     max_name_bytes: int
     forget: float | None
-    _learner: Learner
+    _pipeline: Pipeline
 
-    def _start(self, core: Core) -> None:
+    def _start(self, learner: Learner) -> None:
         bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
-        self._learner = Learner(core, bool(self.scale), *bounds, self.forget)
+        self._pipeline = Pipeline(learner, bool(self.scale), *bounds, self.forget)
 
     @abstractmethod
     def run(self, events: Encoded, labels: Sequence[Any], weights: Weights) -> Any:
@@ -43,8 +43,8 @@ class KARMABase:
         Parameters
         ----------
         events
-            From ``read``, or as a reader of lines left them with this model's encoder: those with a label
-            and a positive weight as learned.
+            From ``read``, or from a line reader with this model's encoder; those with a label and a positive
+            weight count as learned.
         labels
             One per event, checked by ``check_label``; None for an event without.
         weights
@@ -53,7 +53,7 @@ class KARMABase:
 
     @abstractmethod
     def check_label(self, label: Any) -> Any:
-        """``label`` as it will be kept, or RecordError if it cannot be one of this model's."""
+        """Return ``label`` as it is stored, or raise RecordError if this model cannot have it."""
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
         """Learn one event.
@@ -70,7 +70,7 @@ class KARMABase:
         Raises
         ------
         RecordError
-            A ValueError: a value, the label or the weight cannot be used. Nothing is learned.
+            A ValueError: a value, the label or the weight is invalid. Nothing is learned.
         """
         self._learn([x], [y], [w])
 
@@ -101,7 +101,7 @@ class KARMABase:
         table = table_of(X)
         if table is None:
             return self.read(records_of(X), learned)
-        return self._learner.read_table(*table, learned)
+        return self._pipeline.read_table(*table, learned)
 
     def read(self, records: Sequence[Record], learned: Sequence[bool]) -> Encoded:
         """Encode records for ``run``; names and statistics know those ``learned`` from then on.
@@ -109,38 +109,38 @@ class KARMABase:
         Raises
         ------
         RecordError
-            If one of them is no event. None is encoded then.
+            If one of them is invalid; then none is encoded.
         """
-        return self._learner.read(records, learned)
+        return self._pipeline.read(records, learned)
 
     @property
     def vocabulary(self) -> Encoder:
         """Names and categories seen so far."""
-        return self._learner.encoder
+        return self._pipeline.encoder
 
     @property
     def steps(self) -> int:
         """Events learned so far."""
-        return self._learner.core.steps
+        return self._pipeline.learner.steps
 
     @property
     def ignored(self) -> int:
         """Values ignored so far because they were past a bound."""
-        return self._learner.encoder.ignored
+        return self._pipeline.encoder.ignored
 
     @property
     def encoded(self) -> Block:
-        """The events of the last ``run`` as the core learner saw them."""
-        return Block(*self._learner.encoded.block)
+        """The events of the last ``run`` as the learner saw them."""
+        return Block(*self._pipeline.encoded.block)
 
     def worth_keeping(self, record: dict[str, Any]) -> dict[str, Any]:
-        """What of a flat record is worth keeping until it is learned."""
-        return self._learner.worth_keeping(record)
+        """A flat record without the values that will not be used when it is learned later."""
+        return self._pipeline.worth_keeping(record)
 
     def summary(self) -> dict[str, Any]:
         """Sizes and counters of the model.
 
-        ``bytes`` is the memory that its arrays take, with the spare room by which they grow, and without
-        the names themselves; a model takes as much after it was written to a file and read again.
+        ``bytes`` is the memory of its arrays, including spare capacity but not the names themselves; a model
+        that was saved and loaded takes the same.
         """
-        return self._learner.summary()
+        return self._pipeline.summary()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from streamkarma.core.explicit import ADAGRAD, AROW, SGD, TABLE_BITS, UPDATES, Explicit, Step
@@ -9,8 +10,8 @@ from streamkarma.core.kernel import check_gamma
 from streamkarma.core.loss import CLASSIFICATION, REGRESSION, Loss
 from streamkarma.core.mixture import Calibrated
 from streamkarma.errors import UsageError
-from streamkarma.estimators.classification import CoreClassifier
-from streamkarma.estimators.regression import CoreRegressor
+from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import DEFAULT_RHO, check_count, check_forget, check_positive
 
 #: AdaGrad's step where none is given. Of 0.1, 0.2 and 0.5 the best on eleven tabular sets with half
@@ -18,7 +19,28 @@ from streamkarma.estimators.settings import DEFAULT_RHO, check_count, check_forg
 DEFAULT_ETA = 0.2
 
 
-class ExplicitKARMAClassifier(CoreClassifier):
+@dataclass(eq=False, repr=False)
+class ExplicitParameters:
+    """The parameters that ``ExplicitKARMAClassifier`` and ``ExplicitKARMARegressor`` share, see there."""
+
+    gamma: int = 2
+    update: str = "arow"
+    r: float = 1.0
+    eta: float | None = None
+    rho: float | None = None
+    #: None is replaced by the loss of the update.
+    loss: Any = None
+    normalize: bool = True
+    table_bits: int = TABLE_BITS
+    scale: bool = True
+    forget: float | None = None
+    max_attributes: int = 16384
+    max_coordinates: int = 16384
+    max_name_bytes: int = 1024
+
+
+@dataclass(eq=False, repr=False)
+class ExplicitKARMAClassifier(ExplicitParameters, BaseClassifier):
     """Online classifier on the explicit features of KARMA's kernel, for incomplete events.
 
     The hypotheses are those of ``KARMAClassifier``, and nothing is pruned: with ``gamma=2`` each
@@ -75,42 +97,18 @@ class ExplicitKARMAClassifier(CoreClassifier):
     Accuracy: 89.43%
     """
 
-    def __init__(
-        self,
-        gamma: int = 2,
-        update: str = "arow",
-        r: float = 1.0,
-        eta: float | None = None,
-        rho: float | None = None,
-        loss: str | None = None,
-        normalize: bool = True,
-        table_bits: int = TABLE_BITS,
-        scale: bool = True,
-        forget: float | None = None,
-        max_attributes: int = 16384,
-        max_coordinates: int = 16384,
-        max_name_bytes: int = 1024,
-        max_classes: int = 1000,
-    ) -> None:
-        self.gamma = gamma
-        self.update = update
-        self.r = r
-        self.eta = eta
-        self.rho = rho
-        self.normalize = normalize
-        self.table_bits = table_bits
-        self.scale = scale
-        self.forget = forget
-        self.max_attributes = max_attributes
-        self.max_coordinates = max_coordinates
-        self.max_name_bytes = max_name_bytes
-        self.max_classes = max_classes
-        self.loss = _loss(update, loss, {"arow": "logistic", "adagrad": "logistic"}, "logistic")
-        core = _explicit(self, {"arow": CLASSIFICATION["hinge"]}.get(update, CLASSIFICATION[self.loss]), 1.0)
-        self._begin(Calibrated(core, check_forget(forget) or 0.0) if update == "arow" else core)
+    max_classes: int = 1000
+
+    def __post_init__(self) -> None:
+        self.loss = _loss(self.update, self.loss, {"arow": "logistic", "adagrad": "logistic"}, "logistic")
+        loss = CLASSIFICATION["hinge" if self.update == "arow" else self.loss]
+        learner = _explicit(self, loss, 1.0)
+        calibrated = self.update == "arow"
+        self._begin(Calibrated(learner, check_forget(self.forget) or 0.0) if calibrated else learner)
 
 
-class ExplicitKARMARegressor(CoreRegressor):
+@dataclass(eq=False, repr=False)
+class ExplicitKARMARegressor(ExplicitParameters, BaseRegressor):
     """Online regression on the explicit features of KARMA's kernel, for incomplete events.
 
     Parameters
@@ -134,65 +132,40 @@ class ExplicitKARMARegressor(CoreRegressor):
     MAE: 0.467547
     """
 
-    def __init__(
-        self,
-        gamma: int = 2,
-        update: str = "arow",
-        r: float = 1.0,
-        eta: float | None = None,
-        rho: float | None = None,
-        loss: str | None = None,
-        normalize: bool = True,
-        table_bits: int = TABLE_BITS,
-        scale: bool = True,
-        forget: float | None = None,
-        max_attributes: int = 16384,
-        max_coordinates: int = 16384,
-        max_name_bytes: int = 1024,
-    ) -> None:
-        self.gamma = gamma
-        self.update = update
-        self.r = r
-        self.eta = eta
-        self.rho = rho
-        self.normalize = normalize
-        self.table_bits = table_bits
-        self.scale = scale
-        self.forget = forget
-        self.max_attributes = max_attributes
-        self.max_coordinates = max_coordinates
-        self.max_name_bytes = max_name_bytes
-        self.loss = _loss(update, loss, {"arow": "squared", "adagrad": "squared"}, "squared")
+    def __post_init__(self) -> None:
+        self.loss = _loss(self.update, self.loss, {"arow": "squared", "adagrad": "squared"}, "squared")
         self._begin(_explicit(self, REGRESSION[self.loss], 3.0))
 
 
-def _loss(update: str, said: str | None, fixed: dict[str, str], default: str) -> str:
-    """The name of the loss; UsageError for an update that does not exist, or comes with another."""
+def _loss(update: str, loss: str | None, fixed: dict[str, str], default: str) -> str:
+    """The name of the loss; UsageError for an unknown update, or a loss that it does not have."""
     if update not in UPDATES:
         raise UsageError(f"update must be one of {', '.join(UPDATES)}, not {update!r}")
     known = CLASSIFICATION if default in CLASSIFICATION else REGRESSION
     allowed = {fixed[update]} if update in fixed else set(known)
-    if said is not None and said not in allowed:
-        raise UsageError(f"loss must be one of {', '.join(sorted(allowed))} with {update}, not {said!r}")
-    return said or fixed.get(update, default)
+    if loss is not None and loss not in allowed:
+        raise UsageError(f"loss must be one of {', '.join(sorted(allowed))} with {update}, not {loss!r}")
+    return loss or fixed.get(update, default)
 
 
-def _explicit(said: Any, loss: Loss, caution: float) -> Explicit:
-    """The core learner; ``caution`` as in ``settings.support_vectors``."""
-    update = UPDATES[said.update]
-    if said.rho is not None and update in (AROW, ADAGRAD):
-        raise UsageError(f"rho has no meaning with update {said.update!r}")
-    if said.eta is not None and update == AROW:
+def _explicit(model: ExplicitParameters, loss: Loss, step_margin: float) -> Explicit:
+    """The learner; ``step_margin`` as in ``settings.support_vectors``."""
+    update = UPDATES[model.update]
+    if model.rho is not None and update in (AROW, ADAGRAD):
+        raise UsageError(f"rho has no meaning with update {model.update!r}")
+    if model.eta is not None and update == AROW:
         raise UsageError("eta has no meaning with update 'arow'")
-    r = check_positive("r", said.r)
-    rho = DEFAULT_RHO if said.rho is None else check_positive("rho", said.rho)
-    eta = (DEFAULT_ETA if update == ADAGRAD else 0.0) if said.eta is None else check_positive("eta", said.eta)
+    r = check_positive("r", model.r)
+    rho = DEFAULT_RHO if model.rho is None else check_positive("rho", model.rho)
+    eta = (
+        (DEFAULT_ETA if update == ADAGRAD else 0.0) if model.eta is None else check_positive("eta", model.eta)
+    )
     if update == SGD and eta * rho >= 1.0:
         raise UsageError(f"eta * rho must be below 1, or each step forgets all: {eta} * {rho}")
     steepness = loss.smoothness
-    if said.rho is None and said.eta is None:
-        steepness = caution * max(steepness, 1.0)
-    step = Step(update, loss.code, r, eta, rho, steepness, check_forget(said.forget) or 0.0)
+    if model.rho is None and model.eta is None:
+        steepness = step_margin * max(steepness, 1.0)
+    step = Step(update, loss.code, r, eta, rho, steepness, check_forget(model.forget) or 0.0)
     return Explicit(
-        check_gamma(said.gamma), bool(said.normalize), step, check_count("table_bits", said.table_bits)
+        check_gamma(model.gamma), bool(model.normalize), step, check_count("table_bits", model.table_bits)
     )

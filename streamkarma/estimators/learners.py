@@ -1,4 +1,4 @@
-"""The learners by name, and a classifier and a regressor for each."""
+"""The classifier and the regressor of each learner, by name."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from inspect import signature
 from typing import Any
 
 from streamkarma.errors import UsageError
-from streamkarma.estimators.classification import CoreClassifier
+from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.explicit import ExplicitKARMAClassifier, ExplicitKARMARegressor
 from streamkarma.estimators.mixture import KARMAMixtureClassifier, KARMAMixtureRegressor
-from streamkarma.estimators.regression import CoreRegressor
+from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.regressor import KARMARegressor
 from streamkarma.estimators.subspace import SubspaceClassifier, SubspaceRegressor
 from streamkarma.parameters import parameters_of
 
-Model = CoreClassifier | CoreRegressor
+Model = BaseClassifier | BaseRegressor
 
-LEARNERS: dict[str, tuple[type[CoreClassifier], type[CoreRegressor]]] = {
+LEARNERS: dict[str, tuple[type[BaseClassifier], type[BaseRegressor]]] = {
     "karma": (KARMAClassifier, KARMARegressor),
     "explicit": (ExplicitKARMAClassifier, ExplicitKARMARegressor),
     "subspace": (SubspaceClassifier, SubspaceRegressor),
@@ -29,7 +29,7 @@ KINDS: dict[str, type[Model]] = {kind.__name__: kind for pair in LEARNERS.values
 
 
 def learner_of(model: Model) -> str:
-    """The name of the learner that a model is of.
+    """The name of a model's learner.
 
     Examples
     --------
@@ -39,13 +39,13 @@ def learner_of(model: Model) -> str:
     return next(name for name, kinds in LEARNERS.items() if type(model) in kinds)
 
 
-def chosen(options: Iterable[str]) -> str:
-    """The learner that a user who names none means, by the options that were given.
+def infer_learner(options: Iterable[str]) -> str:
+    """The learner to use if none is named, inferred from the options given.
 
     Examples
     --------
-    >>> chosen(["scale"]), chosen(["rho", "budget"]), chosen(["update"]), chosen(["indicators"])
-    ('auto', 'karma', 'explicit', 'subspace')
+    >>> [infer_learner(options) for options in (["scale"], ["rho", "budget"], ["update"], ["indicators"])]
+    ['auto', 'karma', 'explicit', 'subspace']
     """
     given = set(options)
     if given <= frozenset.intersection(*map(parameters_of, LEARNERS)):
@@ -53,13 +53,13 @@ def chosen(options: Iterable[str]) -> str:
     return next((name for name in LEARNERS if name != "auto" and given <= parameters_of(name)), "karma")
 
 
-def made(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
-    """A classifier or a regressor by the name of its learner.
+def create(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
+    """Create a classifier or a regressor by the name of its learner.
 
     Raises
     ------
     UsageError
-        For an option that this learner does not have.
+        If the learner does not have one of the options.
     """
     kind = LEARNERS[learner][regression]
     for name in options:

@@ -11,16 +11,17 @@ from river import base
 
 from streamkarma._engine import Encoded
 from streamkarma.core.explicit import ADAGRAD, AROW, Explicit, Products, Step
-from streamkarma.core.learning import Arrays, Core, Floats
+from streamkarma.core.learner import Arrays, Floats, Learner
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.mixture import Mixture
-from streamkarma.core.subspace import Settings, Subspace
+from streamkarma.core.subspace import Subspace, SubspaceSettings
 from streamkarma.core.support import Rule, SupportVectors
+from streamkarma.deprecation import renamed
 from streamkarma.errors import UsageError
-from streamkarma.estimators.classification import CoreClassifier
-from streamkarma.estimators.guests import Guests, Recorded
-from streamkarma.estimators.regression import CoreRegressor
-from streamkarma.estimators.settings import DEFAULT_RHO, check_count, check_forget, memory
+from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.estimators.external_experts import EncodedRecords, ExternalExperts
+from streamkarma.estimators.regression import BaseRegressor
+from streamkarma.estimators.settings import DEFAULT_RHO, averaging_window, check_count, check_forget
 from streamkarma.events.frames import records_of
 from streamkarma.events.values import Record
 
@@ -38,7 +39,7 @@ ETA = 0.05
 RANK = 8
 
 
-def experts(budget: int, forget: float, regression: bool) -> dict[str, Core]:
+def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
     """The experts by name: each stands for something a stream may be like.
 
     The order of the explicit ones says whether weights depend on what is observed beside; AROW finds
@@ -53,8 +54,10 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Core]:
         return Explicit(gamma, True, Step(ADAGRAD, smooth, 1.0, ETA, 0.0, 0.0, forget), TABLE_BITS)
 
     steepness = 6.0 if regression else 1.0
-    rule = Rule(2, True, DEFAULT_RHO, 0.0, smooth, steepness, budget, "merge", memory(forget or None))
-    plain = Settings(regression=regression, forget=forget)
+    rule = Rule(
+        2, True, DEFAULT_RHO, 0.0, smooth, steepness, budget, "merge", averaging_window(forget or None)
+    )
+    plain = SubspaceSettings(regression=regression, forget=forget)
     return {
         "explicit 1 arow": arow(1, 10.0),
         "explicit 1 adagrad": adagrad(1),
@@ -69,7 +72,8 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Core]:
     }
 
 
-class KARMAMixtureClassifier(CoreClassifier):
+@renamed(others="extra_experts")
+class KARMAMixtureClassifier(BaseClassifier):
     """Online classifier for incomplete events that mixes all learners of this package.
 
     Each expert learns by itself. Its scores are calibrated to probabilities online, and these are
@@ -83,10 +87,10 @@ class KARMAMixtureClassifier(CoreClassifier):
     ----------
     budget
         Most support vectors of the expert that has them, 1 to 1,048,576.
-    others
-        A list of river classifiers to mix in: copies of them learn beside the experts, event by event.
-        They get events without what is missing, and must take that; a model with others cannot be
-        saved.
+    extra_experts
+        A list of river classifiers to mix in: copies of them learn alongside the experts, event by event.
+        They get each event without its missing attributes and must accept that. A model with extra experts
+        cannot be saved.
     forget
         Half-life in events, 1 to 1e15, of what was learned, for streams that drift. None to keep
         everything; the mixture follows a change of the best expert in any case.
@@ -120,7 +124,7 @@ class KARMAMixtureClassifier(CoreClassifier):
     def __init__(
         self,
         budget: int = 128,
-        others: list[base.Classifier] | None = None,
+        extra_experts: list[base.Classifier] | None = None,
         scale: bool = True,
         forget: float | None = None,
         max_attributes: int = 16384,
@@ -129,7 +133,7 @@ class KARMAMixtureClassifier(CoreClassifier):
         max_classes: int = 1000,
     ) -> None:
         self.budget = budget
-        self.others = others
+        self.extra_experts = extra_experts
         self.scale = scale
         self.forget = forget
         self.max_attributes = max_attributes
@@ -137,47 +141,47 @@ class KARMAMixtureClassifier(CoreClassifier):
         self.max_name_bytes = max_name_bytes
         self.max_classes = max_classes
         self.loss = "logistic"
-        self._guests = Guests(others or [])
-        self._begin(_mixture(budget, forget, regression=False, others=len(others or [])))
+        self._external = ExternalExperts(extra_experts or [])
+        self._begin(_mixture(budget, forget, regression=False, external=len(extra_experts or [])))
 
     @property
     def weights(self) -> dict[str, float]:
         return _weights(self)
 
     def read(self, records: Sequence[Record], learned: Sequence[bool]) -> Encoded:
-        """As of ``KARMABase.read``; others are given the records themselves."""
-        if not self.others:
+        """As ``KARMABase.read``; extra experts need the records themselves."""
+        if not self.extra_experts:
             return super().read(records, learned)
-        events = Recorded()
+        events = EncodedRecords()
         self.vocabulary.read_dicts(list(records), list(learned), events)
         events.records = list(records)
         return events
 
-    def _others(self, events: Encoded, part: slice, targets: NDArray[np.int64],
+    def _external_scores(self, events: Encoded, part: slice, targets: NDArray[np.int64],
                 weights: NDArray[np.float64]) -> NDArray[np.float64] | None:  # fmt: skip
-        if not isinstance(events, Recorded):
+        if not isinstance(events, EncodedRecords):
             return None
-        classes = self._learner.core.classes
-        return self._guests.run(events.records[part], self._labels.known, targets, weights, classes)
+        classes = self._pipeline.learner.classes
+        return self._external.run(events.records[part], self._labels.known, targets, weights, classes)
 
     def _read_any(self, X: Any, learned: Sequence[bool]) -> Encoded:
-        if self.others and not isinstance(X, list):
+        if self.extra_experts and not isinstance(X, list):
             X = records_of(X)
         return super()._read_any(X, learned)
 
     def _scores(self, events: Encoded) -> Floats:
-        if not self.others:
+        if not self.extra_experts:
             return super()._scores(events)
         return self.run(events, [None] * len(events), [1.0] * len(events)).scores
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything learned, as JSON and arrays; UsageError with others."""
-        if self.others:
-            raise UsageError("a mixture with models from elsewhere cannot be saved: nobody knows their state")
+        """Everything learned, as JSON and arrays; UsageError with extra experts."""
+        if self.extra_experts:
+            raise UsageError("a mixture with extra experts cannot be saved: their state is not known")
         return super().state()
 
 
-class KARMAMixtureRegressor(CoreRegressor):
+class KARMAMixtureRegressor(BaseRegressor):
     """Online regression for incomplete events that mixes all learners of this package.
 
     As ``KARMAMixtureClassifier``; each expert's prediction is corrected by an online straight line
@@ -232,13 +236,13 @@ class KARMAMixtureRegressor(CoreRegressor):
         return _weights(self)
 
 
-def _mixture(budget: int, forget: float | None, regression: bool, others: int = 0) -> Mixture:
+def _mixture(budget: int, forget: float | None, regression: bool, external: int = 0) -> Mixture:
     half_life = check_forget(forget) or 0.0
     members = experts(check_count("budget", budget), half_life, regression)
-    return Mixture(members, regression, others, half_life)
+    return Mixture(members, regression, external, half_life)
 
 
-def _weights(model: CoreClassifier | CoreRegressor) -> dict[str, float]:
+def _weights(model: BaseClassifier | BaseRegressor) -> dict[str, float]:
     """The mean weight of each expert by name."""
     weights: dict[str, float] = model.summary()["experts"]
     return weights

@@ -1,4 +1,4 @@
-"""What all regressors of this package do alike: targets in their own units and in standard ones."""
+"""The base of all regressors: targets in their own units and standardised."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from river import base
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded, Target
-from streamkarma.core.learning import Arrays, Core
+from streamkarma.core.learner import Arrays, Learner
 from streamkarma.core.loss import REGRESSION
 from streamkarma.errors import RecordError
-from streamkarma.estimators.classification import CoreClassifier
+from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.frames import column_like
-from streamkarma.estimators.learner import check_weight
+from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.labels import numbers
 from streamkarma.events.values import Record
 
 Floats = NDArray[np.float64]
 
-#: Targets beyond this are refused: their squares, and sums of these, must stay finite.
+#: Larger targets are refused, so that sums of their squares stay finite.
 LARGEST_TARGET = 1e100
 
 
-class Estimated(NamedTuple):
-    """What a run over T events said and suffered, in units of the target.
+class RegressionResult(NamedTuple):
+    """Predictions and losses of a run over T events, in units of the target.
 
     Attributes
     ----------
@@ -47,10 +47,10 @@ class Estimated(NamedTuple):
     spreads: Floats
 
 
-class CoreRegressor(KARMABase, base.MiniBatchRegressor):
-    """A river regressor around a core learner.
+class BaseRegressor(KARMABase, base.MiniBatchRegressor):
+    """A river regressor around a learner.
 
-    ``loss`` is the name of the loss that the core learner reports, one of ``core.loss.REGRESSION``.
+    ``loss`` is the name of the loss that the learner reports, one of ``core.loss.REGRESSION``.
     """
 
     loss: str
@@ -59,23 +59,23 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
     max_coordinates: int
     _target: Target
 
-    def _begin(self, core: Core) -> None:
-        """Learn with ``core``; to be called once the parameters are in place."""
-        self._start(core)
-        self._target = Target(bool(self.scale), self._learner.longest)
+    def _begin(self, learner: Learner) -> None:
+        """Learn with ``learner``; call this once the parameters are set."""
+        self._start(learner)
+        self._target = Target(bool(self.scale), self._pipeline.longest)
 
     def predict_one(self, x: Record) -> float:
         """The predicted target; 0 before anything was learned."""
-        score = self._learner.one(x, nan, 1.0)[0]
+        score = self._pipeline.one(x, nan, 1.0)[0]
         _, centre, spread = self._target.encode_one(nan, 0.0)
         return score * spread + centre
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
         """See ``KARMABase.learn_one``."""
         weight, target = check_weight(w), self.check_label(y)
-        # What is no event must not leave a trace in the statistics of the target.
+        # Only a valid event may change the statistics of the target.
         standard, _, _ = self._target.encode_one(target, 0.0)
-        self._learner.one(x, standard, weight)
+        self._pipeline.one(x, standard, weight)
         self._target.encode_one(target, weight)
 
     def predict_many(self, X: Any) -> Any:
@@ -84,28 +84,28 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
 
     def _predict(self, X: Any) -> Floats:
         _, centre, spread = self._target.encode_one(nan, 0.0)
-        return self._learner.scores(self._read_any(X, [False] * len(X)))[:, 0] * spread + centre
+        return self._pipeline.scores(self._read_any(X, [False] * len(X)))[:, 0] * spread + centre
 
-    def run(self, events: Encoded, labels: Sequence[float | None], weights: Weights) -> Estimated:
+    def run(self, events: Encoded, labels: Sequence[float | None], weights: Weights) -> RegressionResult:
         """Predict, then learn, encoded events in turn; see ``KARMABase.run``."""
         wanted = numbers(labels)
         weighed = np.asarray(weights, np.float64)
         standard, centres, spreads = self._target.encode(wanted, weighed)
         unknown = np.isnan(wanted)
-        self._learner.take(events, ~unknown & (weighed > 0.0), unknown)
-        scores = self._learner.run(slice(0, len(wanted)), standard, weighed)[0][:, 0]
+        self._pipeline.take(events, ~unknown & (weighed > 0.0), unknown)
+        scores = self._pipeline.run(slice(0, len(wanted)), standard, weighed)[0][:, 0]
         loss = REGRESSION[self.loss]
-        suffered = _engine.losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree
-        return Estimated(scores * spreads + centres, suffered, spreads)
+        losses = _engine.losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree
+        return RegressionResult(scores * spreads + centres, losses, spreads)
 
-    def suffered(self, prediction: float, target: float, spread: float) -> float:
-        """Loss of a prediction, made when one standard deviation of the target was ``spread``."""
+    def loss_of(self, prediction: float, target: float, spread: float) -> float:
+        """Loss of a prediction that was made when one standard deviation of the target was ``spread``."""
         loss = REGRESSION[self.loss]
         off = np.array([(prediction - target) / spread])
         return float(_engine.losses(loss.code, off, np.zeros(1))[0] * spread**loss.degree)
 
     def check_label(self, target: Any) -> float:
-        """``target`` as a float, or RecordError if it is not a finite number."""
+        """Return ``target`` as a float, or raise RecordError if it is not a finite number."""
         if isinstance(target, (str, bytes, np.bool_, bool)):
             raise RecordError(f"the target must be a number, not {reprlib.repr(target)}")
         try:
@@ -116,24 +116,24 @@ class CoreRegressor(KARMABase, base.MiniBatchRegressor):
             raise RecordError(f"the target must be a finite number within ±1e100, not {reprlib.repr(target)}")
         return number
 
-    def take_over(self, classifier: CoreClassifier, target: float) -> None:
-        """Go on where a classifier of the same parameters that saw one label leaves off.
+    def take_over(self, classifier: BaseClassifier, target: float) -> None:
+        """Continue from a classifier with the same parameters that has seen only one label.
 
-        Its names and statistics are kept. Targets that are all the same are 0 once
-        standardised, which is what v = 0 predicts: from them nothing but their mean is to
-        be learned. (Without ``scale`` they would have taught the constant, and that is lost.)
+        Its names and statistics are kept. Identical targets are 0 when standardised, which is what v = 0
+        predicts, so only their mean has to be learned. (Without ``scale`` the constant would have been
+        learned too; that is lost.)
         """
-        self._learner.take_over(classifier._learner)
+        self._pipeline.take_over(classifier._pipeline)
         self._target.repeat(target, self.steps)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""
-        header, arrays = self._learner.state()
+        header, arrays = self._pipeline.state()
         return header, {**arrays, "target": self._target.row}
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
-        """Take over a ``state``; ValueError if it contradicts itself."""
+        """Restore a ``state``; ValueError if it is inconsistent."""
         self._target.restore(arrays.pop("target"))
-        self._learner.restore(header, arrays)
-        if self._learner.core.classes != 1:
+        self._pipeline.restore(header, arrays)
+        if self._pipeline.learner.classes != 1:
             raise ValueError("a regression has one vector per support vector")

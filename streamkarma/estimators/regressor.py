@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from streamkarma.core.loss import REGRESSION
-from streamkarma.errors import UsageError
-from streamkarma.estimators.regression import CoreRegressor
-from streamkarma.estimators.settings import support_vectors
+from streamkarma.estimators.regression import BaseRegressor
+from streamkarma.estimators.settings import SupportVectorParameters, support_vectors
 from streamkarma.estimators.vectors import SupportVectorModel
 
 #: See ``settings.support_vectors``. A step of a class label's size is too long for a noisy number; from
 #: three tabular sets with half of the attributes withheld and two synthetic streams.
-CAUTION = 3.0
+STEP_MARGIN = 3.0
 
 
-class KARMARegressor(SupportVectorModel, CoreRegressor):
+@dataclass(eq=False, repr=False)
+class KARMARegressor(SupportVectorParameters, SupportVectorModel, BaseRegressor):
     """Online kernel regression that learns from incomplete events without imputing them.
 
     The learner of ``KARMAClassifier`` with a loss for numbers. The target is standardised
@@ -60,39 +62,7 @@ class KARMARegressor(SupportVectorModel, CoreRegressor):
     MAE: 0.325227
     """
 
-    def __init__(
-        self,
-        gamma: int | str = 2,
-        rho: float | str | None = None,
-        eta: float | None = None,
-        loss: str = "squared",
-        budget: int | None = 512,
-        pruning: str = "merge",
-        normalize: bool = True,
-        average: bool = False,
-        scale: bool = True,
-        horizon: int | None = None,
-        regularity: float | None = None,
-        forget: float | None = None,
-        max_attributes: int = 16384,
-        max_coordinates: int = 16384,
-        max_name_bytes: int = 1024,
-    ) -> None:
-        if loss not in REGRESSION:
-            raise UsageError(f"loss must be one of {', '.join(REGRESSION)}, not {loss!r}")
-        self.gamma = gamma
-        self.rho = rho
-        self.eta = eta
-        self.loss = loss
-        self.budget = budget
-        self.pruning = pruning
-        self.normalize = normalize
-        self.average = average
-        self.scale = scale
-        self.horizon = horizon
-        self.regularity = regularity
-        self.forget = forget
-        self.max_attributes = max_attributes
-        self.max_coordinates = max_coordinates
-        self.max_name_bytes = max_name_bytes
-        self._begin(support_vectors(self, REGRESSION[loss], CAUTION))
+    loss: str = "squared"
+
+    def __post_init__(self) -> None:
+        self._begin(support_vectors(self, REGRESSION, STEP_MARGIN))

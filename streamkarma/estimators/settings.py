@@ -1,16 +1,17 @@
-"""From the parameters of an estimator to the support vectors it learns with."""
+"""From the parameters of an estimator to its learner, with all checks."""
 
 from __future__ import annotations
 
 import math
 import reprlib
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from streamkarma import parameters
 from streamkarma.core.kernel import check_gamma
 from streamkarma.core.loss import Loss
 from streamkarma.core.support import PRUNING, DoublingSupportVectors, Rule, SupportVectors
-from streamkarma.core.theory import DEFAULT_REGULARITY, Pace
+from streamkarma.core.theory import DEFAULT_REGULARITY, Schedule
 from streamkarma.errors import UsageError
 from streamkarma.parameters import LEARNING, Integer, Number
 
@@ -18,57 +19,67 @@ from streamkarma.parameters import LEARNING, Integer, Number
 DEFAULT_RHO, AUTO = parameters.DEFAULT_RHO, parameters.AUTO
 
 
-class Settings(Protocol):
-    """What an estimator says of its support vectors; see ``KARMAClassifier``."""
+@dataclass(eq=False, repr=False)
+class SupportVectorParameters:
+    """The parameters that ``KARMAClassifier`` and ``KARMARegressor`` share, see there."""
 
-    gamma: int | str
-    rho: float | str | None
-    eta: float | None
-    budget: int | None
-    pruning: str
-    normalize: bool
-    average: bool
-    horizon: int | None
-    regularity: float | None
-    forget: float | None
+    gamma: int | str = 2
+    rho: float | str | None = None
+    eta: float | None = None
+    loss: str = "logistic"
+    budget: int | None = 512
+    pruning: str = "merge"
+    normalize: bool = True
+    average: bool = False
+    scale: bool = True
+    horizon: int | None = None
+    regularity: float | None = None
+    forget: float | None = None
+    max_attributes: int = 16384
+    max_coordinates: int = 16384
+    max_name_bytes: int = 1024
 
 
-def support_vectors(said: Settings, loss: Loss, caution: float) -> SupportVectors:
-    """Check the parameters, and make of them what learns.
+def support_vectors(model: SupportVectorParameters, losses: dict[str, Loss],
+                    step_margin: float) -> SupportVectors:  # fmt: skip
+    """Check the parameters and create the learner, with one of the losses.
 
-    ``caution`` says how far below 1 / (smoothness * k(x, x)) the steps are held when neither
-    rho nor eta is given; a loss of bounded slope counts as of smoothness 1.
+    If neither rho nor eta is given, steps are at most 1 / (step_margin * smoothness * k(x, x)); a loss of
+    bounded slope counts as having smoothness 1.
 
     Raises
     ------
     UsageError
-        If a parameter is out of its range, or two contradict each other.
+        If a parameter is out of its range, or two are incompatible.
     """
-    pace = _pace(said, loss)
-    gamma = 1 if said.gamma == AUTO else _checked_gamma(said.gamma)
-    rho = None if said.rho == AUTO else said.rho
-    for name, value in (("rho", rho), ("eta", said.eta)):
+    if model.loss not in losses:
+        raise UsageError(f"loss must be one of {', '.join(losses)}, not {model.loss!r}")
+    loss = losses[model.loss]
+    schedule = _schedule(model, loss)
+    gamma = 1 if model.gamma == AUTO else _checked_gamma(model.gamma)
+    rho = None if model.rho == AUTO else model.rho
+    for name, value in (("rho", rho), ("eta", model.eta)):
         if value is not None:
             _check(name, value)
-    budget = said.budget
+    budget = model.budget
     if budget is not None:
         _check("budget", budget)
-    if said.pruning not in PRUNING:
-        raise UsageError(f"pruning must be one of {', '.join(PRUNING)}, not {said.pruning!r}")
+    if model.pruning not in PRUNING:
+        raise UsageError(f"pruning must be one of {', '.join(PRUNING)}, not {model.pruning!r}")
     strength = DEFAULT_RHO if rho is None else float(rho)
-    if said.eta is not None and said.eta * strength >= 1.0:
-        raise UsageError(f"eta * rho must be below 1, or each step forgets all: {said.eta} * {strength}")
+    if model.eta is not None and model.eta * strength >= 1.0:
+        raise UsageError(f"eta * rho must be below 1, or each step forgets all: {model.eta} * {strength}")
     steepness = loss.smoothness
-    if said.rho is None and said.eta is None:
-        steepness = caution * max(steepness, 1.0)
-    rule = Rule(gamma, bool(said.normalize), strength, float(said.eta or 0.0), loss.code, steepness,
-                budget or 0, said.pruning, memory(check_forget(said.forget)))  # fmt: skip
-    if pace is None:
-        return SupportVectors(rule, bool(said.average))
-    if pace.horizon is None:
-        return DoublingSupportVectors(rule, bool(said.average), pace)
-    gamma, strength = pace.settings(pace.horizon)
-    return SupportVectors(rule._replace(gamma=gamma, rho=strength), bool(said.average))
+    if model.rho is None and model.eta is None:
+        steepness = step_margin * max(steepness, 1.0)
+    rule = Rule(gamma, bool(model.normalize), strength, float(model.eta or 0.0), loss.code, steepness,
+                budget or 0, model.pruning, averaging_window(check_forget(model.forget)))  # fmt: skip
+    if schedule is None:
+        return SupportVectors(rule, bool(model.average))
+    if schedule.horizon is None:
+        return DoublingSupportVectors(rule, bool(model.average), schedule)
+    gamma, strength = schedule.settings(schedule.horizon)
+    return SupportVectors(rule._replace(gamma=gamma, rho=strength), bool(model.average))
 
 
 def check_count(name: str, value: Any, most: int = parameters.MOST) -> int:
@@ -87,19 +98,19 @@ def check_forget(half_life: Any) -> float | None:
     return None if half_life is None else float(_in_range("forget", half_life, kind, "None or "))
 
 
-def memory(half_life: float | None) -> float:
-    """How many things to average over, so that what was seen ``half_life`` before counts half.
+def averaging_window(half_life: float | None) -> float:
+    """The length of the exponential average in which an event counts half after ``half_life`` events.
 
     Examples
     --------
-    >>> round(memory(1000.0)), memory(None)
+    >>> round(averaging_window(1000.0)), averaging_window(None)
     (1443, inf)
     """
     return float("inf") if half_life is None else max(1.0, half_life / math.log(2.0))
 
 
 def check_bounds(attributes: Any, coordinates: Any, name_bytes: Any) -> tuple[int, int, int]:
-    """The bounds of a vocabulary, if they are within their own, else raise UsageError."""
+    """Return the bounds of a vocabulary if they are in their ranges, else raise UsageError."""
     return (
         int(_check("max_attributes", attributes)),
         int(_check("max_coordinates", coordinates)),
@@ -119,32 +130,36 @@ def _in_range(name: str, value: Any, kind: parameters.Kind, or_else: str = "") -
     return value
 
 
-def _pace(said: Settings, loss: Loss) -> Pace | None:
-    """Where the theorem is to choose, how; None where it is not."""
-    if said.rho != AUTO:
-        for name, is_so in (("gamma='auto'", said.gamma == AUTO), ("horizon", said.horizon is not None),
-                            ("regularity", said.regularity is not None)):  # fmt: skip
+def _schedule(model: SupportVectorParameters, loss: Loss) -> Schedule | None:
+    """The schedule, if the theorem chooses rho; else None."""
+    if model.rho != AUTO:
+        for name, is_so in (("gamma='auto'", model.gamma == AUTO), ("horizon", model.horizon is not None),
+                            ("regularity", model.regularity is not None)):  # fmt: skip
             if is_so:
-                raise UsageError(f"{name} has a meaning with rho='auto' only")
+                raise UsageError(f"{name} needs rho='auto'")
         return None
-    if said.eta is not None:
-        raise UsageError("eta and rho='auto' contradict each other")
-    if said.forget is not None:
-        raise UsageError("forget and rho='auto' contradict each other: the theorem forgets nothing")
-    if not said.normalize:
-        raise UsageError("rho='auto' needs normalize: without it nobody knows how long events will be")
+    if model.eta is not None:
+        raise UsageError("eta cannot be combined with rho='auto'")
+    if model.forget is not None:
+        raise UsageError(
+            "forget cannot be combined with rho='auto': the theorem assumes that nothing is forgotten"
+        )
+    if not model.normalize:
+        raise UsageError(
+            "rho='auto' needs normalize: otherwise the norms of the events are not known in advance"
+        )
     if loss.smoothness:
         raise UsageError("rho='auto' is for losses of bounded slope: hinge and logistic for classes, "
                          "absolute, huber and epsilon_insensitive for numbers")  # fmt: skip
-    if said.horizon is not None:
-        _check("horizon", said.horizon)
-    if said.regularity is not None and said.gamma != AUTO:
-        raise UsageError("regularity has a meaning with gamma='auto' only")
-    lam = DEFAULT_REGULARITY if said.regularity is None else _check("regularity", said.regularity)
-    gamma = None if said.gamma == AUTO else _checked_gamma(said.gamma)
-    return Pace(gamma, lam, said.horizon)
+    if model.horizon is not None:
+        _check("horizon", model.horizon)
+    if model.regularity is not None and model.gamma != AUTO:
+        raise UsageError("regularity needs gamma='auto'")
+    lam = DEFAULT_REGULARITY if model.regularity is None else _check("regularity", model.regularity)
+    gamma = None if model.gamma == AUTO else _checked_gamma(model.gamma)
+    return Schedule(gamma, lam, model.horizon)
 
 
 def _checked_gamma(gamma: Any) -> int:
-    """The order of the kernel; beyond its range what a kernel says would not fit into a number."""
+    """The order of the kernel; beyond its range the kernel would overflow."""
     return check_gamma(_check("gamma", gamma))

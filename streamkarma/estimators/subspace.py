@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any
 
 from river import base
 
 from streamkarma.core.mixture import Calibrated
-from streamkarma.core.subspace import Completion, Settings, Subspace
-from streamkarma.estimators.classification import CoreClassifier
-from streamkarma.estimators.learner import Learner
-from streamkarma.estimators.regression import CoreRegressor
+from streamkarma.core.subspace import Completion, Subspace, SubspaceSettings
+from streamkarma.deprecation import renamed
+from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.estimators.pipeline import Pipeline
+from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import check_bounds, check_count, check_forget, check_positive
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.values import Record, is_missing
 
 
-class SubspaceClassifier(CoreClassifier):
+@dataclass(eq=False, repr=False)
+class SubspaceParameters:
+    """The parameters that ``SubspaceClassifier`` and ``SubspaceRegressor`` share, see there."""
+
+    indicators: bool = False
+    r: float = 10.0
+    shrink: float = 5.0
+    max_pairwise_coordinates: int = 64
+    rank: int = 16
+    scale: bool = True
+    forget: float | None = None
+    max_attributes: int = 16384
+    max_coordinates: int = 16384
+    max_name_bytes: int = 1024
+
+
+@renamed(max_rank_dim="max_pairwise_coordinates")
+@dataclass(eq=False, repr=False)
+class SubspaceClassifier(SubspaceParameters, BaseClassifier):
     """Online classifier that completes events by the subspace they lie close to.
 
     It learns which attributes go together from those observed together, completes each event by
@@ -35,12 +55,12 @@ class SubspaceClassifier(CoreClassifier):
         cautious.
     shrink
         How many events without any correlation each pair of attributes starts with, 0 or 1e-12 to 1e12.
-    max_rank_dim
-        Most coordinates (numbers and categories) of which every pair is followed, 1 to 1,024.
-        Beyond it a factor of ``rank`` dimensions takes their place, and nothing costs as much as
-        there are attributes.
+    max_pairwise_coordinates
+        Maximum number of coordinates (numbers and categories) for which all pairwise moments are kept, 1 to
+        1,024. Beyond it a factor model of ``rank`` dimensions is used, and the cost of an event no longer
+        depends on the number of attributes.
     rank
-        Dimensions of that factor, 1 to 256.
+        Dimensions of the factor model, 1 to 256.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
         As in ``KARMAClassifier``.
 
@@ -70,42 +90,22 @@ class SubspaceClassifier(CoreClassifier):
     Accuracy: 89.27%
     """
 
-    def __init__(
-        self,
-        indicators: bool = False,
-        r: float = 10.0,
-        shrink: float = 5.0,
-        max_rank_dim: int = 64,
-        rank: int = 16,
-        scale: bool = True,
-        forget: float | None = None,
-        max_attributes: int = 16384,
-        max_coordinates: int = 16384,
-        max_name_bytes: int = 1024,
-        max_classes: int = 1000,
-    ) -> None:
-        self.indicators = indicators
-        self.r = r
-        self.shrink = shrink
-        self.max_rank_dim = max_rank_dim
-        self.rank = rank
-        self.scale = scale
-        self.forget = forget
-        self.max_attributes = max_attributes
-        self.max_coordinates = max_coordinates
-        self.max_name_bytes = max_name_bytes
-        self.max_classes = max_classes
-        self.loss = "logistic"
-        settings = _settings(self, regression=False)
+    max_classes: int = 1000
+    loss = "logistic"
+
+    def __post_init__(self) -> None:
+        settings = _linear_settings(self, regression=False)
         self._begin(Calibrated(Subspace(settings), settings.forget))
 
 
-class SubspaceRegressor(CoreRegressor):
+@renamed(max_rank_dim="max_pairwise_coordinates")
+@dataclass(eq=False, repr=False)
+class SubspaceRegressor(SubspaceParameters, BaseRegressor):
     """Online regression that completes events by the subspace they lie close to.
 
     Parameters
     ----------
-    indicators, r, shrink, max_rank_dim, rank
+    indicators, r, shrink, max_pairwise_coordinates, rank
         As in ``SubspaceClassifier``; the update is recursive least squares with a diagonal
         covariance.
     scale, forget, max_attributes, max_coordinates, max_name_bytes
@@ -124,33 +124,14 @@ class SubspaceRegressor(CoreRegressor):
     MAE: 0.614991
     """
 
-    def __init__(
-        self,
-        indicators: bool = False,
-        r: float = 10.0,
-        shrink: float = 5.0,
-        max_rank_dim: int = 64,
-        rank: int = 16,
-        scale: bool = True,
-        forget: float | None = None,
-        max_attributes: int = 16384,
-        max_coordinates: int = 16384,
-        max_name_bytes: int = 1024,
-    ) -> None:
-        self.indicators = indicators
-        self.r = r
-        self.shrink = shrink
-        self.max_rank_dim = max_rank_dim
-        self.rank = rank
-        self.scale = scale
-        self.forget = forget
-        self.max_attributes = max_attributes
-        self.max_coordinates = max_coordinates
-        self.max_name_bytes = max_name_bytes
-        self.loss = "squared"
-        self._begin(Subspace(_settings(self, regression=True)))
+    loss = "squared"
+
+    def __post_init__(self) -> None:
+        self._begin(Subspace(_linear_settings(self, regression=True)))
 
 
+@renamed(max_rank_dim="max_pairwise_coordinates")
+@dataclass(eq=False, repr=False)
 class SubspaceImputer(base.Transformer):
     """Completes events by their mean given what is observed, as a river transformer.
 
@@ -160,7 +141,7 @@ class SubspaceImputer(base.Transformer):
 
     Parameters
     ----------
-    shrink, max_rank_dim, rank, forget, max_attributes, max_coordinates, max_name_bytes
+    shrink, max_pairwise_coordinates, rank, forget, max_attributes, max_coordinates, max_name_bytes
         As in ``SubspaceClassifier``.
 
     Raises
@@ -180,28 +161,20 @@ class SubspaceImputer(base.Transformer):
     {'b': 10.0, 'a': 4.9}
     """
 
-    def __init__(
-        self,
-        shrink: float = 5.0,
-        max_rank_dim: int = 64,
-        rank: int = 16,
-        forget: float | None = None,
-        max_attributes: int = 16384,
-        max_coordinates: int = 16384,
-        max_name_bytes: int = 1024,
-    ) -> None:
-        self.shrink = shrink
-        self.max_rank_dim = max_rank_dim
-        self.rank = rank
-        self.forget = forget
-        self.max_attributes = max_attributes
-        self.max_coordinates = max_coordinates
-        self.max_name_bytes = max_name_bytes
+    shrink: float = 5.0
+    max_pairwise_coordinates: int = 64
+    rank: int = 16
+    forget: float | None = None
+    max_attributes: int = 16384
+    max_coordinates: int = 16384
+    max_name_bytes: int = 1024
+
+    def __post_init__(self) -> None:
         settings = _settings(self, regression=False)
         self._completion = Completion(settings)
-        bounds = check_bounds(max_attributes, max_coordinates, max_name_bytes)
-        # For its names and statistics alone: what it would learn with is never run.
-        self._learner = Learner(Subspace(settings), True, *bounds, forget)
+        bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
+        # Only its encoder is used; its learner never runs.
+        self._pipeline = Pipeline(Subspace(settings), True, *bounds, self.forget)
 
     def learn_one(self, x: Record) -> None:
         """Learn from what is observed.
@@ -211,7 +184,7 @@ class SubspaceImputer(base.Transformer):
         RecordError
             A ValueError: a value cannot be used. Nothing is learned.
         """
-        self._completion.observe(self._learner.read([x], [True]))
+        self._completion.observe(self._pipeline.read([x], [True]))
 
     def transform_one(self, x: Record) -> dict[Any, Any]:
         """As ``impute_one``; river's name for it."""
@@ -220,7 +193,7 @@ class SubspaceImputer(base.Transformer):
     def impute_one(self, x: Record) -> dict[Any, Any]:
         """The event, flattened if it is nested, with what is missing filled in; it leaves no trace."""
         x = x if is_flat(x) else flatten(x)
-        events, encoder = self._learner.read([x], [False]), self._learner.encoder
+        events, encoder = self._pipeline.read([x], [False]), self._pipeline.encoder
         completed = self._completion.completed(events, encoder.coordinate_count)[0]
         result = {name: value for name, value in x.items() if not is_missing(value)}
         observed = set(result)
@@ -236,15 +209,18 @@ class SubspaceImputer(base.Transformer):
         return result
 
 
-def _settings(said: Any, regression: bool) -> Settings:
-    """The settings of the core learner, checked."""
-    settings = Settings(
+def _settings(model: SubspaceParameters | SubspaceImputer, regression: bool) -> SubspaceSettings:
+    """The settings of the subspace, checked."""
+    return SubspaceSettings(
         regression=regression,
-        shrink=0.0 if said.shrink == 0 else check_positive("shrink", said.shrink),
-        forget=check_forget(said.forget) or 0.0,
-        max_rank_dim=check_count("max_rank_dim", said.max_rank_dim, 1024),
-        rank=check_count("rank", said.rank, 256),
+        shrink=0.0 if model.shrink == 0 else check_positive("shrink", model.shrink),
+        forget=check_forget(model.forget) or 0.0,
+        max_rank_dim=check_count("max_pairwise_coordinates", model.max_pairwise_coordinates, 1024),
+        rank=check_count("rank", model.rank, 256),
     )
-    if isinstance(said, SubspaceImputer):
-        return settings
-    return settings._replace(r=check_positive("r", said.r), indicators=bool(said.indicators))
+
+
+def _linear_settings(model: SubspaceParameters, regression: bool) -> SubspaceSettings:
+    """The settings of the subspace and of the linear model on it, checked."""
+    settings = _settings(model, regression)
+    return settings._replace(r=check_positive("r", model.r), indicators=bool(model.indicators))

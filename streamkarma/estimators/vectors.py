@@ -35,16 +35,16 @@ class SupportVector(NamedTuple):
 
 
 class SupportVectorModel(KARMABase):
-    """A model whose core learner is in the support-vector form."""
+    """A model whose learner is in the support-vector form."""
 
     @property
     def support_vectors(self) -> list[SupportVector]:
         """What the model is made of."""
-        core, vocabulary = self._learner.core, self.vocabulary
-        assert isinstance(core, SupportVectors)
+        learner, vocabulary = self._pipeline.learner, self.vocabulary
+        assert isinstance(learner, SupportVectors)
         names = dict(enumerate(vocabulary.attributes, 1))
         result = []
-        for attributes, vectors, alpha in core.members():
+        for attributes, vectors, alpha in learner.members():
             observed = frozenset(names[a] for a in attributes if a)
             values = {vocabulary.describe(k): vector for k, vector in vectors.items()}
             result.append(SupportVector(observed, values, alpha))

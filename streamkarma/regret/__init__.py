@@ -1,7 +1,7 @@
 """Running regret: how much better would offline have done on the same events?
 
-``RegretTracker`` goes beside any river model; the command line has it as ``--regret`` and
-``streamkarma regret``. The figures of [H, Thm 1] are here as well. Its parts are imported when first used.
+``RegretTracker`` follows any river model; on the command line, ``--regret`` and ``streamkarma regret`` do the
+same. The sample sizes of [H, Thm 1] are here as well. Submodules are imported on first use.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from streamkarma.regret.beside import RegretTracker as RegretTracker
     from streamkarma.regret.metric import RegressionRegretMetric as RegressionRegretMetric
     from streamkarma.regret.metric import RegretMetric as RegretMetric
+    from streamkarma.regret.river_tracker import RegretTracker as RegretTracker
     from streamkarma.regret.samples import feature_dimension as feature_dimension
     from streamkarma.regret.samples import sample_size as sample_size
     from streamkarma.regret.samples import sufficient_order as sufficient_order
     from streamkarma.regret.samples import truncation_error as truncation_error
 
-_HOMES = {
-    "RegretTracker": "streamkarma.regret.beside",
+_MODULES = {
+    "RegretTracker": "streamkarma.regret.river_tracker",
     "RegretMetric": "streamkarma.regret.metric",
     "RegressionRegretMetric": "streamkarma.regret.metric",
     "feature_dimension": "streamkarma.regret.samples",
@@ -44,6 +44,6 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)

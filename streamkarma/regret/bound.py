@@ -1,4 +1,4 @@
-"""What the terms of the regret bound [H, Thm 3] are for a stream that was seen: see ``core.theory``.
+"""The terms of the regret bound [H, Thm 3], measured on a stream; see ``core.theory``.
 
 [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 """
@@ -14,12 +14,12 @@ from streamkarma.core.theory import Bound
 
 Floats = NDArray[np.float64]
 
-#: Eigenvalues of a Q_oo up to this are 0.
+#: Eigenvalues of Q_oo up to this count as 0.
 ZERO = 1e-8
 
 
 def regularity(Q: Floats, observed: NDArray[np.bool_], zero: float = ZERO) -> float:
-    """λ: the least eigenvalue other than 0 of a Q_oo, or 1 if there is none.
+    """λ: the smallest positive eigenvalue of any Q_oo, or 1 if there is none.
 
     It is the square of the λ of [H, Def. 1, item 4], a least singular value: see ``core.theory``.
 
@@ -30,7 +30,7 @@ def regularity(Q: Floats, observed: NDArray[np.bool_], zero: float = ZERO) -> fl
     observed
         Observed sets as rows, shape (n, d); they may repeat.
     zero
-        Eigenvalues up to this are 0; as large as the error of Q.
+        Eigenvalues up to this count as 0; choose it as large as the error of Q.
 
     Examples
     --------
@@ -61,14 +61,14 @@ def embedding(w: Floats, Q: Floats, gamma: int) -> float:
     return total
 
 
-def reach(values: Floats, observed: NDArray[np.bool_], gamma: int, normalize: bool) -> float:
-    """X²Γ as measured: the greatest ‖φ(x, o)‖² = G_γ(|o|) ‖x_o‖²; 1 with the normalised kernel.
+def squared_radius(values: Floats, observed: NDArray[np.bool_], gamma: int, normalize: bool) -> float:
+    """X²Γ as measured: the largest ‖φ(x, o)‖² = G_γ(|o|) ‖x_o‖²; 1 with the normalised kernel.
 
-    ``values`` and ``observed`` have shape (n, d); values that were not observed do not matter.
+    ``values`` and ``observed`` have shape (n, d); values that were not observed are ignored.
 
     Examples
     --------
-    >>> reach(np.array([[3.0, 4.0]]), np.array([[True, True]]), 2, False)  # (1 + 2) · 25
+    >>> squared_radius(np.array([[3.0, 4.0]]), np.array([[True, True]]), 2, False)  # (1 + 2) · 25
     75.0
     """
     if normalize:
@@ -86,8 +86,8 @@ def subspace(full: Floats, tol: float = 1e-6) -> Floats:
     full
         Vectors as rows, shape (n, d). With a constant attribute, append its column of ones.
     tol
-        Directions whose singular value is this part of the largest, or less, are left out. The bound
-        holds for the vectors without what they have there.
+        Directions whose singular value is at most this fraction of the largest are dropped. The bound holds
+        for the projected vectors.
 
     Examples
     --------
@@ -101,19 +101,20 @@ def subspace(full: Floats, tol: float = 1e-6) -> Floats:
 
 
 def doubled(bounds: Sequence[Bound]) -> dict[str, float]:
-    """The bound of a learner that starts afresh in every epoch, spelled out: terms and T are sums.
+    """The bound of a learner that restarts in every epoch, with its terms: they and T are sums over epochs.
 
-    Each holds against the same w, and so does the sum. If the stream ends within an epoch, the ``T`` of
-    that bound is the events that came, though its ``rho`` was for more. ρ, γ and B are of the last one.
+    Each bound holds against the same w, and so does the sum. If the stream ends within an epoch, the ``T``
+    of that bound is the number of events that came, though its ``rho`` was for more. ρ, γ and B are those of
+    the last epoch.
 
     Examples
     --------
-    >>> epoch = Bound(L=1, reach=1, rho=1, B=1, lam=1, gamma=50, w_norm=1, x_norm=1, T=1)
+    >>> epoch = Bound(L=1, squared_radius=1, rho=1, B=1, lam=1, gamma=50, w_norm=1, x_norm=1, T=1)
     >>> found = doubled([epoch, epoch])
     >>> found["T"], found["total"], found["epochs"]
     (2, 5.0, 2)
     """
-    spelled = [bound.spelled() for bound in bounds]
+    spelled = [bound.as_dict() for bound in bounds]
     summed = ("T", "estimation", "regularisation", "approximation", "total")
     sums = {name: sum(each[name] for each in spelled) for name in summed}
     return {**spelled[-1], **sums, "epochs": len(bounds)}

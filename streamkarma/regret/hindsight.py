@@ -1,14 +1,13 @@
-"""What a baseline would have suffered on a table of events: in hindsight, and held out.
+"""The loss of a baseline on a table of events: in hindsight, and held out.
 
-*In hindsight* it is fitted on the very rows it is scored on: the regret of the theory, and
-generous to whatever can learn its past by heart. *Held out* it is fitted on four fifths of the
-rows and scored on the last, five times: what somebody would get who collects first and trains
-then.
+*In hindsight* a baseline is fitted on the same rows it is scored on. This is the regret of the theory,
+and it favours methods that memorise. *Held out* is five-fold cross-validation: what you would get by
+collecting first and training afterwards.
 
-A baseline whose machine minimises the loss of the comparison itself is taken as it is, nearly
-unregularised: the best of its class. Another one's scores go through the affine map (one per
-column) that makes the best of them in that loss, found on the rows it was fitted on: a support
-vector machine is not punished for having no probabilities.
+If the baseline's machine minimises the loss being compared, its scores are used as they are, nearly
+unregularised: the best of its class. The scores of any other are calibrated by the affine map (one per
+column) that is best in that loss on the rows it was fitted on, so that a support vector machine is not
+penalised for having no probabilities.
 """
 
 from __future__ import annotations
@@ -22,15 +21,23 @@ from numpy.typing import NDArray
 from streamkarma.baselines.imputed import imputer_named
 from streamkarma.baselines.machines import Decided, Linear, Machine
 from streamkarma.baselines.registry import Entry, named
-from streamkarma.regret.losses import STRENGTH, suffered, wrong
-from streamkarma.regret.memory import ERROR, LOSS, TARGET, WEIGHT, Snapshot
-from streamkarma.regret.oracle import LIPSCHITZ, REGULARITY, Events, Learner, bounded, subspace, with_constant
+from streamkarma.regret.losses import STRENGTH, pointwise_loss, wrong
+from streamkarma.regret.oracle import (
+    LIPSCHITZ,
+    REGULARITY,
+    BoundEvents,
+    LearnerProfile,
+    bound_terms,
+    subspace,
+    with_constant,
+)
+from streamkarma.regret.reservoir import ERROR, LOSS, TARGET, WEIGHT, Snapshot
 
 Floats = NDArray[np.float64]
 
 FOLDS = 5
 
-#: The machine that minimises a loss itself; the hinge of several classes is another one.
+#: The machine that minimises each loss; the multiclass hinge has its own.
 MACHINES = {"logistic": "logistic", "hinge": "svm", "squared": "ridge"}
 HINGE_OF_SEVERAL = "crammer-singer"
 
@@ -38,25 +45,25 @@ HINGE_OF_SEVERAL = "crammer-singer"
 #: A fitted baseline: from rows to scores of shape (n, m).
 Scores = Callable[[Floats], Floats]
 
-#: The score of a class that a fit saw no row of.
+#: The score of a class that did not occur in the rows of a fit.
 NEVER = -1e3
 
 
-class Table(NamedTuple):
-    """The events of a snapshot as a baseline takes them.
+class EventTable(NamedTuple):
+    """The events of a snapshot in the form that baselines take.
 
     Attributes
     ----------
     X, attributes
         Rows with NaN for what is missing, and the attribute of each column.
     facts
-        As of ``Snapshot``.
+        As in ``Snapshot``.
     full
-        Complete rows, or none.
+        Complete rows, or None.
     whole
-        The same for the columns of X and in their order, or none.
+        The same rows with the columns of X, in its order, or None.
     events
-        How many events the rows stand for.
+        Number of events that the rows represent.
     """
 
     X: Floats
@@ -67,32 +74,34 @@ class Table(NamedTuple):
     events: int
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> Table:
+    def of(cls, snapshot: Snapshot) -> EventTable:
         """From a snapshot; ValueError if that is too large."""
         X, attributes, coordinates = snapshot.table()
         full = snapshot.full
         if full.shape[1] == 0 or np.isnan(full).any():
             return cls(X, attributes, snapshot.facts, None, None, snapshot.events)
-        place = {int(coordinate): column for column, coordinate in enumerate(snapshot.places)}
+        place = {int(coordinate): column for column, coordinate in enumerate(snapshot.name_coordinates)}
         columns = [place.get(int(coordinate), -1) for coordinate in coordinates]
         whole = full[:, columns] if -1 not in columns else None
         return cls(X, attributes, snapshot.facts, full, whole, snapshot.events)
 
 
-def judged(name: str, table: Table, task: str, loss: str, learner: Learner | None = None) -> dict[str, Any]:
+def evaluate_baseline(
+    name: str, table: EventTable, task: str, loss: str, learner: LearnerProfile | None = None
+) -> dict[str, Any]:
     """One baseline against the learner, on the same rows in the same loss.
 
     Parameters
     ----------
     name
-        Of the registry.
+        A name in the registry.
     table
-        The events, with what the learner suffered on each.
+        The events, with the learner's loss on each.
     task, loss
         ``"binary"``, ``"multiclass"`` or ``"regression"``, and one of its ``LOSSES``.
     learner
-        Whose bound on the regret is wanted too, where there is one: ``bound`` in the row of
-        ``projection-full``, its terms spelled out.
+        The learner to bound the regret of, if there is a bound: ``bound`` in the row of
+        ``projection-full`` then holds its terms.
 
     Returns
     -------
@@ -104,7 +113,7 @@ def judged(name: str, table: Table, task: str, loss: str, learner: Learner | Non
     Raises
     ------
     ValueError
-        If the baseline cannot be had for these events; the message says why.
+        If the baseline cannot be fitted to these events; the message says why.
     """
     entry = named(name)
     if entry.oracle and table.full is None:
@@ -119,24 +128,24 @@ def judged(name: str, table: Table, task: str, loss: str, learner: Learner | Non
         fit.settings |= {"subspace": Q, "regularity": REGULARITY, "scale": False}
     scores = fit.hindsight(X, y)
     w, b = fit.linear()
-    losses = weights * suffered(loss, scores, y)
+    losses = weights * pointwise_loss(loss, scores, y)
     held = fit.held_out(X, y)
-    row = compared(table, losses)
+    row = compare_losses(table, losses)
     row["error"] = float(wrong(task, scores, y).mean())
     if entry.name == "projection-full" and learner is not None and loss in LIPSCHITZ and w is not None:
-        row["bound"] = bounded(Events(X, y, weights, loss, table.events), Q, w, b, learner)
+        row["bound"] = bound_terms(BoundEvents(X, y, weights, loss, table.events), Q, w, b, learner)
     if held is not None:
-        row["held_out_loss"] = float((weights * suffered(loss, held, y)).mean() * table.events)
+        row["held_out_loss"] = float((weights * pointwise_loss(loss, held, y)).mean() * table.events)
         row["held_out_error"] = float(wrong(task, held, y).mean())
     return row
 
 
-def compared(table: Table, losses: Floats) -> dict[str, Any]:
-    """The sums over all events, from weighted losses of the rows that are kept."""
+def compare_losses(table: EventTable, losses: Floats) -> dict[str, Any]:
+    """Sums over all events, estimated from the weighted losses of the rows kept."""
     n, N = len(losses), table.events
     own = table.facts[:, LOSS]
     differences = own - losses
-    # Of a mean over n of N events drawn without replacement.
+    # The standard error of a mean of n out of N events, drawn without replacement.
     share = np.sqrt(max(0.0, 1.0 - n / N) / n) if n else 0.0
     spread = float(differences.std(ddof=1)) if n > 1 else 0.0
     return {
@@ -155,14 +164,14 @@ def compared(table: Table, losses: Floats) -> dict[str, Any]:
 
 
 class Fit:
-    """One baseline, fitted for a loss: see the head of this module.
+    """One baseline, fitted for a loss; see the module docstring.
 
     Parameters
     ----------
     entry
         Of the registry.
     task, loss
-        As of ``judged``.
+        As in ``evaluate_baseline``.
     attributes
         The attribute of each column.
     columns
@@ -176,30 +185,30 @@ class Fit:
         self.matched = "machine" in known and loss in MACHINES
         self.settings: dict[str, Any] = {}
         if "scale" in known:
-            # Events are in the units that the learner saw, complete vectors as they come.
+            # Events are already standardised by the learner; complete vectors are not.
             self.settings["scale"] = entry.oracle
         if "attributes" in known:
             self.settings["attributes"] = attributes
         if self.matched:
-            # A deletion sees part of the rows only: there is no best of its class on all of them.
+            # Deletion fits on part of the rows only, so it cannot be the best of its class on all of them.
             if entry.name == "zero":
-                # The best of its class: its constant feature, not weighed, is a free intercept.
+                # The best of its class: the constant feature is an unpenalised intercept.
                 self.settings["imputer"] = imputer_named("zero")
             several = task == "multiclass" and loss == "hinge"
             self.settings["machine"] = HINGE_OF_SEVERAL if several else MACHINES[loss]
             self.settings["C"] = None if entry.stem == "Deleted" else STRENGTH
         if "intercept" in known:
-            # A comparator is at its best with the mean of the targets taken off.
+            # A comparator does best on centred targets.
             self.settings["intercept"] = True
 
     def hindsight(self, X: Floats, y: Floats) -> Floats:
-        """Scores of the rows that it is fitted on."""
+        """Scores of the rows it is fitted on."""
         raw = self._raw(X, y)(X)
         return self._link(raw, y)(raw)
 
     def linear(self) -> tuple[Floats | None, float]:
-        """Weights and intercept of the last fit, for two classes and a linear machine; else None."""
-        # Chained equations have several machines, and no weights of their own.
+        """Weights and intercept of the last fit, for binary tasks and linear machines; else None."""
+        # Chained equations have several machines, and no single weight vector.
         machine = getattr(self.model, "machine_", None)
         if machine is None or not self.matched or self.task != "binary":
             return None, 0.0
@@ -211,7 +220,7 @@ class Fit:
         return None, 0.0
 
     def held_out(self, X: Floats, y: Floats) -> Floats | None:
-        """Scores of each row from a fit without its fifth; None with too few rows for that."""
+        """Scores of each row from a fit without its fold; None with too few rows."""
         if len(y) < 2 * FOLDS:
             return None
         fold = np.random.RandomState(0).permutation(len(y)) % FOLDS
@@ -221,14 +230,13 @@ class Fit:
             raw[part] = self._raw(X[rest], y[rest])(X[part])
         held = np.empty_like(raw)
         for number in range(FOLDS):
-            # From scores that were held out themselves: what a fit says of its own rows is
-            # too good to learn from.
+            # Calibrated on held-out scores: those of the training rows are too good.
             rest, part = fold != number, fold == number
             held[part] = self._link(raw[rest], y[rest])(raw[part])
         return held
 
     def _raw(self, X: Floats, y: Floats) -> Scores:
-        """The baseline's own scores, after a fit."""
+        """Fit the baseline; returns a function that computes its scores."""
         self.model = model = self.entry.make(self.task, **self.settings)
         if self.task == "regression":
             model.fit(X, y)
@@ -237,7 +245,7 @@ class Fit:
         return lambda rows: self._by_class(np.asarray(model.decision_function(rows)), model.classes_)
 
     def _by_class(self, scores: Floats, classes: NDArray[Any]) -> Floats:
-        """Scores in the order of all classes, those without a row far below the others."""
+        """Scores in the order of all classes; a class without rows gets a score far below the others."""
         if self.task == "binary":
             if len(classes) == 2:
                 return scores[:, np.newaxis]
@@ -250,7 +258,7 @@ class Fit:
         return every
 
     def _link(self, scores: Floats, y: Floats) -> Scores:
-        """The affine map of scores that is best in the loss, one slope and shift per column."""
+        """The affine map of scores that is best in the loss, one slope and intercept per column."""
         classes = self.loss in ("logistic", "hinge")
         if self.matched or not classes or (self.columns > 1 and self.loss == "hinge"):
             return lambda rows: rows

@@ -1,4 +1,4 @@
-"""The losses in which a learner and its rivals are compared, for whole tables."""
+"""The losses by which a learner and the baselines are compared, for whole tables."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: By task; the first is taken where the learner's own loss is not among them.
+#: By task; the first is used if the learner's own loss is not among them.
 LOSSES = {
     "binary": ("logistic", "hinge"),
     "multiclass": ("logistic", "hinge"),
     "regression": ("squared", "absolute"),
 }
 
-#: C of linear machines in hindsight: the best of their class, but for so much of ½‖w‖² as keeps
-#: separable rows from sending w to infinity.
+#: C of linear machines in hindsight: the best of their class, with just enough of ½‖w‖² to keep w finite on
+#: separable rows.
 STRENGTH = 1e4
 
 
 def comparable(task: str, loss: str) -> str:
-    """The loss to compare in, for a learner with a certain loss of its own.
+    """The loss to compare by, given the learner's own loss.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def comparable(task: str, loss: str) -> str:
     return loss if loss in LOSSES[task] else LOSSES[task][0]
 
 
-def suffered(loss: str, scores: Floats, y: Floats) -> Floats:
+def pointwise_loss(loss: str, scores: Floats, y: Floats) -> Floats:
     """The loss of each row.
 
     Parameters
@@ -64,7 +64,7 @@ def suffered(loss: str, scores: Floats, y: Floats) -> Floats:
 
 
 def wrong(task: str, scores: Floats, y: Floats) -> Floats:
-    """The other figure: 1 for a wrong class, or the absolute error of a number; shape (n,)."""
+    """The error of each row: 1 for a wrong class, or the absolute error of a number; shape (n,)."""
     if task == "regression":
         return np.abs(scores[:, 0] - y)
     chosen = scores.argmax(axis=1) if scores.shape[1] > 1 else scores[:, 0] > 0

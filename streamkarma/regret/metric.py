@@ -1,4 +1,4 @@
-"""The figure of a tracker as river metrics."""
+"""The regret that a tracker measures, as river metrics."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from river.metrics.base import ClassificationMetric, Metric, RegressionMetric
 from streamkarma.errors import UsageError
 
 if TYPE_CHECKING:
-    from streamkarma.regret.beside import RegretTracker
+    from streamkarma.regret.river_tracker import RegretTracker
 
 
 class _Regret(Metric):
-    """What both metrics do alike; ``task`` is that of the tracker they are for."""
+    """The base of both metrics; ``task`` is that of the tracker."""
 
     _fmt = ",.6f"
     task: str
 
     def __init__(self, tracker: RegretTracker, baseline: str | None = None) -> None:
         if tracker.task != self.task:
-            raise UsageError(f"{type(self).__name__} is for {self.task}, and the tracker for {tracker.task}; "
+            raise UsageError(f"{type(self).__name__} is for {self.task}, the tracker for {tracker.task}; "
                              "tracker.metric() has the right one")  # fmt: skip
         self.tracker = tracker
         self.baseline = baseline
 
     def clone(self, *_: Any, **__: Any) -> Any:
-        """Another one of the same tracker, which is what there is to show."""
+        """Another metric of the same tracker, which holds all the state."""
         return type(self)(self.tracker, self.baseline)
 
     def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
-        """Do nothing: the tracker is told by the model it stands beside."""
+        """Do nothing: the wrapped model updates the tracker."""
 
     def revert(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
         """Do nothing, as ``update``."""
@@ -42,7 +42,7 @@ class _Regret(Metric):
         return False
 
     def works_with(self, model: base.Estimator) -> bool:
-        """Whether the model is one that the tracker stands beside."""
+        """Whether the model was wrapped by the tracker."""
         return getattr(model, "tracker", None) is self.tracker
 
     def get(self) -> float:
@@ -57,22 +57,22 @@ class _Regret(Metric):
 
 
 class RegretMetric(_Regret, ClassificationMetric):
-    """Regret per event against the best baseline so far, or against one of them.
+    """Regret per event against the best baseline so far, or against a given one.
 
-    It shows what its tracker knows; the labels that it is updated with it has no use for. With
-    nothing known yet it is 0. It adds up with other metrics, as river's do.
+    All figures come from the tracker; ``update`` ignores its arguments. Before the first result it is 0.
+    Like river's own metrics it can be combined with others by ``+``.
 
     Parameters
     ----------
     tracker
-        Who knows; for classes.
+        A tracker of a classification.
     baseline
-        A name, or None for the baseline that suffered least.
+        A name, or None for the baseline with the least loss.
 
     Raises
     ------
     UsageError
-        A ValueError: for a tracker of a regression.
+        A ValueError: the tracker is for regression.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class RegretMetric(_Regret, ClassificationMetric):
     >>> tracker = RegretTracker(baselines="zero")
     >>> data = datasets.Phishing().take(200)
     >>> both = metrics.Accuracy() + tracker.metric()
-    >>> both = evaluate.progressive_val_score(data, tracker.beside(KARMAClassifier()), both)
+    >>> both = evaluate.progressive_val_score(data, tracker.wrap(KARMAClassifier()), both)
     >>> rows = tracker.finish()
     >>> both[1].get() == rows["zero"]["regret_per_event"]
     True
@@ -92,11 +92,11 @@ class RegretMetric(_Regret, ClassificationMetric):
 
     @property
     def requires_labels(self) -> bool:
-        """False: probabilities will do."""
+        """False: probabilities are enough."""
         return False
 
 
 class RegressionRegretMetric(_Regret, RegressionMetric):
-    """``RegretMetric`` for a tracker of a regression."""
+    """``RegretMetric`` for a regression tracker."""
 
     task = "regression"

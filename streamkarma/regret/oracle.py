@@ -1,10 +1,10 @@
-"""The rival of the theorem: f_{w,Q*} with the true subspace, and the bound on the regret against it.
+"""The competitor in the theorem: f_{w,Q*} with the true subspace, and the bound on the regret against it.
 
-Complete vectors say what the subspace is. They come in units of their own, and the learner saw events
-standardised as it went, by a mean and a spread per attribute; so each column of the complete vectors
-is first put into the learner's units by the line that fits best where the attribute was observed
-(without standardisation: exactly). The constant, which every event has, is a coordinate like the
-others: what lies in an affine subspace lies in a linear one with it.
+The subspace is computed from complete vectors. These are in their own units, while the learner saw events
+that were standardised online, by a mean and a standard deviation per attribute. Each column of the complete
+vectors is therefore first converted to the learner's units by a least-squares line, fitted where the
+attribute was observed (exact without standardisation). The constant, which every event has, is a coordinate
+like the others: with it, an affine subspace becomes a linear one.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.core.theory import DEFAULT_REGULARITY, Bound, Epoch, Pace
+from streamkarma.core.theory import DEFAULT_REGULARITY, Bound, Epoch, Schedule
 from streamkarma.regret import bound as measured
-from streamkarma.regret.losses import suffered
+from streamkarma.regret.losses import pointwise_loss
 
 Floats = NDArray[np.float64]
 
-#: Singular values of the complete vectors below this part of the largest are rounding: streams carry
-#: some six digits.
+#: Singular values of the complete vectors below this fraction of the largest are rounding errors: values in
+#: streams have about six digits.
 ROUNDING = 1e-4
 
-#: Eigenvalues of Q_oo below are not inverted: there events would be magnified a hundred times.
+#: Smaller eigenvalues of Q_oo are not inverted: they would magnify events a hundredfold.
 REGULARITY = 1e-2
 
-#: The losses that the theorem is about have slopes of 1 at most.
+#: The losses that the theorem covers; their slopes are at most 1.
 LIPSCHITZ = ("logistic", "hinge")
 
 
-class Learner(NamedTuple):
-    """What the bound has to know of the learner.
+class LearnerProfile(NamedTuple):
+    """What the bound depends on.
 
     Attributes
     ----------
     gamma, rho
-        Of its kernel and its steps; None where the theorem chooses, see ``Pace``.
+        Order of the kernel and regularisation; None if the theorem chooses them, see ``Schedule``.
     normalize
-        Of its kernel.
+        Whether the kernel is normalised.
     strays
-        Where it leaves Algorithm 1, so that the bound does not speak of it; empty for nowhere.
+        How the learner deviates from Algorithm 1, so that the bound does not apply; empty if it does not.
     regularity, horizon
-        As of ``Pace``, for a learner of which ρ is None.
+        As in ``Schedule``, if ρ is None.
     """
 
     gamma: int | None
@@ -54,10 +54,10 @@ class Learner(NamedTuple):
     horizon: int | None = None
 
     def epochs(self, events: int) -> list[Epoch]:
-        """What so many events were learned in."""
+        """The epochs in which this many events were learned."""
         if self.gamma is not None and self.rho is not None:
             return [Epoch(self.gamma, self.rho, events)]
-        return Pace(self.gamma, self.regularity, self.horizon).epochs(events)
+        return Schedule(self.gamma, self.regularity, self.horizon).epochs(events)
 
 
 def with_constant(X: Floats) -> Floats:
@@ -84,8 +84,8 @@ def subspace(X: Floats, full: Floats) -> Floats:
     return measured.subspace(with_constant(put), ROUNDING)
 
 
-class Events(NamedTuple):
-    """Events with the constant that a bound is wanted for, n rows of d columns.
+class BoundEvents(NamedTuple):
+    """The events to compute a bound for, with the constant; n rows of d columns.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Events(NamedTuple):
     loss
         One of LIPSCHITZ.
     stands_for
-        How many events the rows stand for.
+        Number of events that the rows represent.
     """
 
     X: Floats
@@ -106,11 +106,13 @@ class Events(NamedTuple):
     stands_for: int
 
 
-def bounded(events: Events, Q: Floats, w: Floats, b: float, learner: Learner) -> dict[str, Any]:
-    """The bound on the regret against ``f_{w,Q} + b``, its terms spelled out.
+def bound_terms(
+    events: BoundEvents, Q: Floats, w: Floats, b: float, learner: LearnerProfile
+) -> dict[str, Any]:
+    """The bound on the regret against ``f_{w,Q} + b``, with all its terms.
 
-    b counts as part of w: f_{Qe,Q} is 1 on the subspace, e being the constant. ``ceiling`` is what
-    the learner's own loss can come to at most, see there; None for one that starts afresh.
+    b counts as part of w: f_{Qe,Q} is 1 on the subspace, e being the constant. ``ceiling`` bounds the
+    learner's own loss, see there; None for a learner that restarts.
     """
     observed = ~np.isnan(events.X)
     values = np.where(observed, events.X, 0.0)
@@ -120,7 +122,7 @@ def bounded(events: Events, Q: Floats, w: Floats, b: float, learner: Learner) ->
     bounds = [
         Bound(
             L=float(events.weights.max()),
-            reach=measured.reach(values, observed, epoch.gamma, learner.normalize),
+            squared_radius=measured.squared_radius(values, observed, epoch.gamma, learner.normalize),
             rho=epoch.rho,
             B=measured.embedding(rival, Q, epoch.gamma),
             lam=lam,
@@ -135,15 +137,15 @@ def bounded(events: Events, Q: Floats, w: Floats, b: float, learner: Learner) ->
     return {**measured.doubled(bounds), "ceiling": highest, "strays": learner.strays}
 
 
-def ceiling(events: Events, Q: Floats, rival: Floats, bound: Bound, normalize: bool) -> float:
-    """What Algorithm 1 can suffer at most on these events, in the sum of losses.
+def ceiling(events: BoundEvents, Q: Floats, rival: Floats, bound: Bound, normalize: bool) -> float:
+    """An upper bound on the sum of losses of Algorithm 1 on these events.
 
-    The first two terms of the bound hold against every linear v on the features. So its loss is at
-    most theirs and that of v, which can be had from the events themselves: here v is the best multiple
-    of the series for ``rival``, cut off. It holds where λ is too small for the third term to say
-    anything, with the normalised kernel too, and less the loss of any rival it bounds the regret.
+    The first two terms of the bound hold against every linear v on the features, so the learner's loss is at
+    most their sum plus the loss of v, which can be computed from the events: here v is the best multiple of
+    the truncated series for ``rival``. This also holds with the normalised kernel, and if λ is too small for
+    the third term to be useful. Minus the loss of any competitor it bounds the regret.
     """
-    # A tenth of a second that nobody without complete vectors should wait for.
+    # Imported late: it takes a tenth of a second, and only streams with complete vectors need it.
     from scipy.optimize import minimize_scalar
 
     observed = ~np.isnan(events.X)
@@ -158,7 +160,7 @@ def ceiling(events: Events, Q: Floats, rival: Floats, bound: Bound, normalize: b
     each = events.stands_for / len(events.y)
 
     def most(multiple: float) -> float:
-        losses = suffered(events.loss, multiple * scores[:, np.newaxis], events.y)
+        losses = pointwise_loss(events.loss, multiple * scores[:, np.newaxis], events.y)
         return bound.regularisation * multiple**2 + each * float(events.weights @ losses)
 
     return bound.estimation + float(minimize_scalar(most).fun)

@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-from streamkarma.regret import shown
+from streamkarma.regret import plot_data
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -47,8 +47,8 @@ def page(report: dict[str, Any], svg: str) -> str:
         f" {report['events']:,} events: {report['task']}, {report['loss']} loss."
     )
     return _PAGE.format(
-        heading=html.escape(shown.clean(f"Regret on {report['input']}")),
-        caption=html.escape(shown.clean(caption)),
+        heading=html.escape(plot_data.clean(f"Regret on {report['input']}")),
+        caption=html.escape(plot_data.clean(caption)),
         # An XML declaration and a document type have no place inside of a page.
         svg=svg[svg.index("<svg") :],
         table="\n".join(_row(cells) for cells in table),
@@ -57,13 +57,13 @@ def page(report: dict[str, Any], svg: str) -> str:
 
 def _row(cells: Sequence[str]) -> str:
     tag = "th" if cells is _COLUMNS else "td"
-    return f"<tr>{''.join(f'<{tag}>{html.escape(shown.clean(cell))}</{tag}>' for cell in cells)}</tr>"
+    return f"<tr>{''.join(f'<{tag}>{html.escape(plot_data.clean(cell))}</{tag}>' for cell in cells)}</tr>"
 
 
 def _learner_cells(name: str, curve: dict[str, Any]) -> Sequence[str]:
     if not curve["events"]:
         return [name, *["–"] * 9, ""]
-    figures = [shown.number(curve[column][-1], 4) for column in ("mean_loss", "error")]
+    figures = [plot_data.number(curve[column][-1], 4) for column in ("mean_loss", "error")]
     return [name, f"{curve['events'][-1]:,}", *figures, *[""] * 7]
 
 
@@ -71,13 +71,13 @@ def _baseline_cells(name: str, rows: list[dict[str, Any]]) -> Sequence[str]:
     """The last figures of a baseline, and its problem if it ended with one."""
     last = rows[-1] if rows else {}
     problem = f"at {last['events']:,} events: {last['problem']}" if "problem" in last else ""
-    if not (good := shown.sound(rows)):
+    if not (good := plot_data.sound(rows)):
         return [name, *["–"] * 9, problem]
     row = good[-1]
     figures = [
-        shown.per_event(row, "baseline_loss"),
+        plot_data.per_event(row, "baseline_loss"),
         *(row[column] for column in ("error", "regret", "standard_error", "regret_per_event")),
-        shown.per_event(row, "held_out_loss"),
+        plot_data.per_event(row, "held_out_loss"),
         *(row.get(column) for column in ("held_out_error", "seconds")),
     ]
-    return [name, f"{row['events']:,}", *(shown.number(value, 4) for value in figures), problem]
+    return [name, f"{row['events']:,}", *(plot_data.number(value, 4) for value in figures), problem]

@@ -1,4 +1,4 @@
-"""What was suffered, what baselines would have suffered, and when to ask them."""
+"""The learner's loss so far, the loss of the baselines, and when to refit them."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from streamkarma.baselines.registry import REGISTRY
 from streamkarma.checkpoint import finite, natural
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
-from streamkarma.regret.memory import ERROR, LOSS, Arrays, Memory
-from streamkarma.regret.oracle import Learner
-from streamkarma.regret.refit import Refit
-from streamkarma.regret.statistics import NAMES, Sums
+from streamkarma.regret.background_fit import BackgroundFit
+from streamkarma.regret.oracle import LearnerProfile
+from streamkarma.regret.reservoir import ERROR, LOSS, Arrays, Reservoir
+from streamkarma.regret.sufficient_stats import NAMES, SufficientStats
 
 Floats = NDArray[np.float64]
 
-#: Baselines are asked at FIRST, 2 FIRST, 4 FIRST … events.
+#: Baselines are fitted after FIRST, 2 FIRST, 4 FIRST … events.
 FIRST = 256
 
-#: Those whose work grows with the events, and with no more than the square of the columns: a second
-#: or less for 1,000 events of 20 attributes.
+#: Baselines whose cost is linear in the events and at most quadratic in the columns: a second or less for
+#: 1,000 events of 20 attributes.
 FAST = ("zero", "mean", "median", "complete-case", "feature-deletion", "gmm")
 
-#: Those that need complete vectors, and are asked where a stream has them.
+#: Baselines that need complete vectors; they are added if the stream has them.
 ORACLES = ("full", "projection-full")
 
 
-def chosen(said: str, full: bool = False) -> list[str]:
-    """Names of baselines, from what a user wrote: names with commas, ``all``, ``fast``, ``none``.
+def parse_baselines(text: str, full: bool = False) -> list[str]:
+    """Names of baselines from a user's comma-separated list, which may have ``all``, ``fast`` and ``none``.
 
-    With ``full``, the stream has complete vectors: the oracles come along.
+    With ``full``, the stream has complete vectors, and the oracles are added.
 
     Raises
     ------
     UsageError
-        For a name that is not known.
+        For an unknown name.
 
     Examples
     --------
-    >>> chosen("mean, karma-batch"), chosen("none")
+    >>> parse_baselines("mean, karma-batch"), parse_baselines("none")
     (['mean', 'karma-batch'], [])
     """
     names: list[str] = []
-    for word in (part.strip() for part in said.split(",")):
+    for word in (part.strip() for part in text.split(",")):
         if word == "all":
             names += [name for name in REGISTRY if name not in ORACLES]
         elif word == "fast":
@@ -63,132 +63,133 @@ def chosen(said: str, full: bool = False) -> list[str]:
 
 
 class Tracker:
-    """Keeps what the learner suffered, and compares it with baselines as the stream grows.
+    """Keeps the learner's loss and compares it with baselines as the stream grows.
 
     Parameters
     ----------
     names
-        Of the baselines.
+        Names of the baselines.
     memory
-        Most events kept; past it they are a uniform sample, and the figures estimates.
+        Maximum number of events kept. Beyond it a uniform sample is kept, and the figures are estimates.
     seconds
-        What one baseline may take for one comparison.
+        Time limit for each fit of a baseline.
     seed
-        Of the sample.
+        Seed of the sample.
     patient
-        Wait for every comparison, instead of leaving out those that begin while another one
-        is on its way: for a stream that is at rest.
+        Wait for every comparison instead of skipping those that fall due while another one is running: for
+        a stream that can wait, such as a file.
 
     Attributes
     ----------
     learner
-        What the bound has to know of it; None for no bound.
+        What the bound depends on; None for no bound.
     stopped
-        Says whether there is no more time to wait for anything.
+        Returns whether to stop waiting.
     say
-        Takes a line on what is going on.
-    course
-        What the learner had suffered, again and again: events, sum of losses, sum of errors.
+        Called with a line of progress.
+    curve
+        The learner's loss over time: events, sum of losses, sum of errors.
     rows
-        By baseline: the rows so far, see ``hindsight.judged``, or ``{"events": …, "problem": …}``.
+        The results so far, by baseline: see ``hindsight.evaluate_baseline``, or
+        ``{"events": …, "problem": …}``.
     """
 
     def __init__(self, names: Sequence[str], memory: int = 20_000, seconds: float = 60.0,
                  seed: int = 0, patient: bool = False) -> None:  # fmt: skip
         self.names = list(names)
         self.patient = patient
-        self.learner: Learner | None = None
+        self.learner: LearnerProfile | None = None
         self.stopped: Callable[[], bool] = lambda: False
         self.say: Callable[[str], None] = lambda line: None
-        self.course: list[tuple[int, float, float]] = []
+        self.curve: list[tuple[int, float, float]] = []
         self._totals = np.zeros(2)
-        self.memory = Memory(memory, seed)
+        self.reservoir = Reservoir(memory, seed)
         self.seconds = seconds
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in self.names}
-        self._sums: Sums | None = None
+        self._stats: SufficientStats | None = None
         self._numbers = False
-        self._running: Refit | None = None
+        self._fit: BackgroundFit | None = None
         self._next = FIRST
-        self._asked = 0
+        self._compared_at = 0
 
-    def take(self, block: Block, rows: NDArray[np.intp], facts: Floats, task: str, loss: str,
+    def add(self, block: Block, rows: NDArray[np.intp], facts: Floats, task: str, loss: str,
              full: list[dict[str, float] | None] | None = None) -> None:  # fmt: skip
         """Add labelled events, in the order in which they were learned.
 
         Parameters
         ----------
         block, rows, facts, full
-            As of ``Memory.take``.
+            As in ``Reservoir.add``.
         task, loss
-            As of ``hindsight.judged``; what the learner suffered is in this loss.
+            As in ``hindsight.evaluate_baseline``; the learner's loss is measured in this loss.
         """
         if (task == "regression") != self._numbers:
-            # The labels turned out to be numbers: what they were taken for before is no target.
+            # The task turned out to be regression: the class indices collected so far are no targets.
             self._numbers = not self._numbers
             self.close()
-            self.memory.forget()
-            self.course, self._totals, self._next, self._asked = [], np.zeros(2), FIRST, 0
+            self.reservoir.clear()
+            self.curve, self._totals, self._next, self._compared_at = [], np.zeros(2), FIRST, 0
         self._follow(facts)
-        if loss == "squared" and not self.memory.events and not set(NAMES).isdisjoint(self.names):
-            # From the first event or not at all: what was missed could not be told from the sums.
-            self._sums = Sums()
+        if loss == "squared" and not self.reservoir.events and not set(NAMES).isdisjoint(self.names):
+            # From the first event or not at all: events that were missed cannot be added later.
+            self._stats = SufficientStats()
         begin = 0
         while begin < len(rows):
-            # A comparison comes after exactly so many events, however they were cut.
-            end = min(len(rows), begin + self._next - self.memory.events)
+            # A comparison comes after an exact number of events, however the blocks were cut.
+            end = min(len(rows), begin + self._next - self.reservoir.events)
             part = slice(begin, end)
-            self.memory.take(block, rows[part], facts[part], full[part] if full else None)
-            if self._sums is not None:
-                self._sums.take(block, rows[part], facts[part])
+            self.reservoir.add(block, rows[part], facts[part], full[part] if full else None)
+            if self._stats is not None:
+                self._stats.add(block, rows[part], facts[part])
             begin = end
-            if self.memory.events == self._next:
+            if self.reservoir.events == self._next:
                 self._next *= 2
-                self._ask(task, loss)
-        self._listen()
+                self._compare(task, loss)
+        self._poll()
 
     def _follow(self, facts: Floats) -> None:
-        """Note where the learner stands, sixteen times while the events grow tenfold or so."""
-        before = self.memory.events
-        # One after another from where they stood, so that blocks never show.
+        """Record the learner's loss, about sixteen times for each tenfold growth of the events."""
+        before = self.reservoir.events
+        # Summed one after another, so that the result does not depend on the blocks.
         sums = np.cumsum(np.vstack([self._totals, facts[:, [LOSS, ERROR]]]), axis=0)[1:]
-        while (at := self._point()) <= before + len(facts):
+        while (at := self._next_point()) <= before + len(facts):
             loss, error = sums[at - before - 1].tolist()
-            self.course.append((at, loss, error))
+            self.curve.append((at, loss, error))
         self._totals = sums[-1]
 
-    def standing(self) -> list[tuple[int, float, float]]:
-        """The course up to the last event."""
-        now = (self.memory.events, float(self._totals[0]), float(self._totals[1]))
-        return self.course if not now[0] or self.course[-1:] == [now] else [*self.course, now]
+    def curve_to_now(self) -> list[tuple[int, float, float]]:
+        """The curve up to the last event."""
+        now = (self.reservoir.events, float(self._totals[0]), float(self._totals[1]))
+        return self.curve if not now[0] or self.curve[-1:] == [now] else [*self.curve, now]
 
-    def _point(self) -> int:
-        last = self.course[-1][0] if self.course else 0
+    def _next_point(self) -> int:
+        last = self.curve[-1][0] if self.curve else 0
         return max(last + 1, int(last * 1.15))
 
-    def ask_for(self, names: Sequence[str], seconds: float) -> None:
+    def compare_with(self, names: Sequence[str], seconds: float) -> None:
         """Compare with these baselines from now on."""
         self.names, self.seconds = list(names), seconds
         self.rows = {name: [] for name in self.names}
 
     def finish(self, task: str, loss: str) -> None:
-        """Compare once more, with all events, and wait for it."""
-        if self._asked != self.memory.events:
+        """Compare once more, on all events, and wait for the results."""
+        if self._compared_at != self.reservoir.events:
             self.close()
             if not self.stopped():
-                self._ask(task, loss)
-        while self._running is not None and not self.stopped():
+                self._compare(task, loss)
+        while self._fit is not None and not self.stopped():
             time.sleep(0.01)
-            self._listen()
+            self._poll()
         self.close()
 
     def close(self) -> None:
-        """Leave what is on its way."""
-        if self._running is not None:
-            self._running.close()
-            self._running = None
+        """Cancel the comparison that is running."""
+        if self._fit is not None:
+            self._fit.close()
+            self._fit = None
 
     def latest(self) -> dict[str, dict[str, Any]]:
-        """The last row of each baseline that has one, problems only where there is nothing else."""
+        """The last result of each baseline; a problem only if it has no result."""
         last = {}
         for name, rows in self.rows.items():
             good = [row for row in rows if "problem" not in row]
@@ -196,54 +197,54 @@ class Tracker:
                 last[name] = (good or rows)[-1]
         return last
 
-    def _ask(self, task: str, loss: str) -> None:
-        """Begin a comparison; not while another one is on its way."""
-        self._listen()
-        if self._running is not None:
+    def _compare(self, task: str, loss: str) -> None:
+        """Start a comparison unless one is running."""
+        self._poll()
+        if self._fit is not None:
             return
-        self._asked = self.memory.events
+        self._compared_at = self.reservoir.events
         wanted = [name for name in self.names if task in REGISTRY[name].tasks]
         for name in set(self.names) - set(wanted):
             if not self.rows[name]:
-                self._note([(name, {"events": self.memory.events, "problem": f"is not for {task}"})])
-        snapshot = self.memory.snapshot()
-        if self._sums is not None and not self._sums.closed and not snapshot.exact:
-            # Beyond the memory the sums still know, to the last event.
+                self._record([(name, {"events": self.reservoir.events, "problem": f"is not for {task}"})])
+        snapshot = self.reservoir.snapshot()
+        if self._stats is not None and not self._stats.closed and not snapshot.exact:
+            # Once the reservoir is a sample, the statistics still cover every event.
             for name in NAMES:
                 if name in wanted:
                     wanted.remove(name)
-                    self._note([(name, self._sums.row(name))])
+                    self._record([(name, self._stats.row(name))])
         if wanted:
-            self._running = Refit(snapshot, wanted, task, loss, self.seconds, self.learner)
-        self.say(f"{self.memory.events:,} events: comparing with {', '.join(wanted)}")
-        while self.patient and self._running is not None and not self.stopped():
+            self._fit = BackgroundFit(snapshot, wanted, task, loss, self.seconds, self.learner)
+        self.say(f"{self.reservoir.events:,} events: comparing with {', '.join(wanted)}")
+        while self.patient and self._fit is not None and not self.stopped():
             time.sleep(0.01)
-            self._listen()
+            self._poll()
 
-    def _listen(self) -> None:
-        if self._running is not None:
-            self._note(self._running.poll())
-            if self._running.done:
-                self._running.close()
-                self._running = None
+    def _poll(self) -> None:
+        if self._fit is not None:
+            self._record(self._fit.poll())
+            if self._fit.done:
+                self._fit.close()
+                self._fit = None
 
-    def _note(self, found: list[tuple[str, dict[str, Any]]]) -> None:
+    def _record(self, found: list[tuple[str, dict[str, Any]]]) -> None:
         for name, row in found:
             self.rows[name].append(row)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """What was seen, as JSON and arrays; what baselines answered is theirs to say again."""
-        kept, arrays = self.memory.state()
+        """What was seen, as JSON and arrays; the results of baselines can be recomputed."""
+        kept, arrays = self.reservoir.state()
         header = {"memory": kept, "numbers": self._numbers, "next": self._next, "sums": None,
-                  "course": self.course, "totals": self._totals.tolist()}  # fmt: skip
-        if self._sums is not None:
-            header["sums"], more = self._sums.state()
+                  "curve": self.curve, "totals": self._totals.tolist()}  # fmt: skip
+        if self._stats is not None:
+            header["sums"], more = self._stats.state()
             arrays = {**arrays, **more}
         return header, arrays
 
     @classmethod
     def restored(cls, header: dict[str, Any], arrays: Arrays) -> Tracker:
-        """From a ``state``; ``ask_for`` says with what to compare.
+        """From a ``state``; call ``compare_with`` next.
 
         Raises
         ------
@@ -251,17 +252,17 @@ class Tracker:
             If its parts contradict each other.
         """
         tracker = cls([])
-        tracker.memory = Memory.restored(header["memory"], arrays)
+        tracker.reservoir = Reservoir.restored(header["memory"], arrays)
         tracker._numbers = bool(header["numbers"])
         tracker._next = natural(header["next"])
-        tracker.course = [(natural(at), finite(loss), finite(error)) for at, loss, error in header["course"]]
+        tracker.curve = [(natural(at), finite(loss), finite(error)) for at, loss, error in header["curve"]]
         loss, error = header["totals"]
         tracker._totals = np.array([finite(loss), finite(error)])
-        if tracker._next <= tracker.memory.events:
+        if tracker._next <= tracker.reservoir.events:
             raise ValueError("the next comparison is due before the events that were seen")
-        last = tracker.course[-1][0] if tracker.course else 0
-        if not last <= tracker.memory.events < tracker._point():
-            raise ValueError("the course of the regret is not that of the events that were seen")
+        last = tracker.curve[-1][0] if tracker.curve else 0
+        if not last <= tracker.reservoir.events < tracker._next_point():
+            raise ValueError("the learner's curve does not fit the events that were seen")
         if header["sums"] is not None:
-            tracker._sums = Sums.restored(header["sums"], arrays)
+            tracker._stats = SufficientStats.restored(header["sums"], arrays)
         return tracker

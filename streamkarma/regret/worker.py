@@ -1,8 +1,8 @@
 """The process that fits baselines while the stream goes on: ``python -m streamkarma.regret.worker``.
 
 It reads one request from standard input (its length, then arrays as ``numpy.savez`` writes them,
-nothing pickled). It prints a line of JSON when it is ready to begin, and one for every baseline as
-soon as that is done. When standard input ends, so does the process.
+nothing pickled). It prints a line of JSON when it is ready, and one for each baseline as soon as that is
+fitted. When standard input closes, the process ends.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from typing import Any
 
 import numpy as np
 
-from streamkarma.regret.hindsight import Table, judged
-from streamkarma.regret.memory import Snapshot
-from streamkarma.regret.oracle import Learner
+from streamkarma.regret.hindsight import EventTable, evaluate_baseline
+from streamkarma.regret.oracle import LearnerProfile
+from streamkarma.regret.reservoir import Snapshot
 from streamkarma.system import be_nice
 
 
-def answers(said: bytes, say: Any) -> None:
-    """Work a request; ``say`` is given one dict to begin with and one per baseline, in order."""
-    with np.load(io.BytesIO(said), allow_pickle=False) as arrays:
+def answer(message: bytes, send: Any) -> None:
+    """Answer a request: ``send`` is called with one dict at the start and one per baseline, in order."""
+    with np.load(io.BytesIO(message), allow_pickle=False) as arrays:
         header = json.loads(arrays["header"].tobytes())
         parts = {name: arrays[name] for name in Snapshot._fields if name != "events"}
     snapshot = Snapshot(events=header["events"], **parts)
-    say({"ready": True})
+    send({"ready": True})
     for name in header["names"]:
         began = time.perf_counter()
-        say({"name": name, **_tried(name, snapshot, header, began)})
+        send({"name": name, **_evaluate(name, snapshot, header, began)})
 
 
-def _tried(name: str, snapshot: Snapshot, header: dict[str, Any], began: float) -> dict[str, Any]:
-    learner = Learner(*header["learner"]) if header["learner"] else None
+def _evaluate(name: str, snapshot: Snapshot, header: dict[str, Any], began: float) -> dict[str, Any]:
+    learner = LearnerProfile(*header["learner"]) if header["learner"] else None
     try:
-        row = judged(name, Table.of(snapshot), header["task"], header["loss"], learner)
+        row = evaluate_baseline(name, EventTable.of(snapshot), header["task"], header["loss"], learner)
     except MemoryError:
         return {"events": snapshot.events, "problem": "not enough memory"}
     except Exception as error:
-        # Whatever is wrong with a baseline must not stop the others, nor the stream.
+        # A failing baseline must stop neither the others nor the stream.
         return {"events": snapshot.events, "problem": _in_a_line(error)}
     return {**row, "seconds": round(time.perf_counter() - began, 3)}
 
@@ -55,22 +55,22 @@ def _in_a_line(error: Exception) -> str:
 
 def main() -> None:
     """Answer the request on standard input."""
-    # What a library wants to tell a person about one fit of many is of no use here.
+    # Library warnings about single fits are of no use here.
     warnings.simplefilter("ignore")
-    # The stream comes first.
+    # The stream has priority.
     be_nice()
 
-    def say(answer: dict[str, Any]) -> None:
-        print(json.dumps(answer), flush=True)
+    def send(row: dict[str, Any]) -> None:
+        print(json.dumps(row), flush=True)
 
     size = int.from_bytes(sys.stdin.buffer.read(8), "little")
-    said = sys.stdin.buffer.read(size)
-    threading.Thread(target=_end_with_the_asker, daemon=True).start()
-    answers(said, say)
+    message = sys.stdin.buffer.read(size)
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    answer(message, send)
 
 
-def _end_with_the_asker() -> None:
-    """Nobody is left to hear the answer once standard input has ended, however it came to that."""
+def _exit_with_parent() -> None:
+    """End the process when standard input closes: then the parent has gone."""
     sys.stdin.buffer.read(1)
     os._exit(1)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from streamkarma.connectors.jsonlines.position import position_from
 from streamkarma.estimators.learners import learner_of
-from streamkarma.estimators.store import load_with_run
+from streamkarma.estimators.persistence import load_with_run
 from streamkarma.runtime.session import pending_of, resumed
 
 

@@ -8,8 +8,8 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from streamkarma.errors import RecordError, UsageError
-from streamkarma.estimators.learner import check_weight
 from streamkarma.estimators.learners import Model
+from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.roles import ID, IGNORED, TARGET, WEIGHT
 from streamkarma.events.values import LONGEST_NAME, as_number, fits, is_missing, is_unicode
 from streamkarma.parameters import RUNNING
@@ -22,7 +22,7 @@ NOW = "now"
 _MOST_NUMBERS = 16384
 
 
-class Taken(NamedTuple):
+class RecordFields(NamedTuple):
     """What was in a record beside its attributes and the target: id, weight, complete vector, time."""
 
     id: Any
@@ -95,7 +95,7 @@ class Fields(NamedTuple):
         special = [self.target, self.id, self.weight, self.timed, *self.ignore]
         return any(name is not None and "." in name for name in special)
 
-    def take(self, record: dict[str, Any]) -> Taken:
+    def take(self, record: dict[str, Any]) -> RecordFields:
         """Take out of a record what is no attribute, but for the target.
 
         Raises
@@ -109,7 +109,7 @@ class Fields(NamedTuple):
         for name in self.ignore:
             record.pop(name, None)
         vector = _vector(record.pop(self.full, None)) if self.full else None
-        return Taken(identity, 1.0 if weight is None else check_weight(weight), vector, time)
+        return RecordFields(identity, 1.0 if weight is None else check_weight(weight), vector, time)
 
 
 def _vector(value: Any) -> dict[str, float] | None:
@@ -152,7 +152,7 @@ def seconds_of(time: Any) -> float:
     return seconds
 
 
-def chosen_fields(plan: Plan, kept: Mapping[str, Any], model: Model, path: str | None) -> Fields:
+def merge_fields(plan: Plan, kept: Mapping[str, Any], model: Model, path: str | None) -> Fields:
     """The names that a plan gives, and those that were kept with its model.
 
     Raises

@@ -19,7 +19,7 @@ MEAN_WEIGHTS = "mean weight of the last 1,000 events"
 _MARGIN = 30  # columns of a line's name, value and gaps, without its sparkline and note
 
 
-class Standing(NamedTuple):
+class RunStatus(NamedTuple):
     """How a run stands.
 
     Loss and errors are means so far, experts have the mean weights of a mixture over the last 1,000 events
@@ -77,7 +77,7 @@ class Live:
         self._open = True
         self._height = 0  # lines of the table on the screen
         self._drawn = 0.0
-        self._held: tuple[Standing, float] | None = None  # what came too early to be drawn
+        self._held: tuple[RunStatus, float] | None = None  # what came too early to be drawn
         self._marks: deque[tuple[float, int]] = deque()
         self._loss, self._errors = _History(), _History()
 
@@ -93,12 +93,12 @@ class Live:
         """Whether `show` would draw now; if not, what it shows need not be gathered."""
         return self._open and (not self._height or now - self._drawn >= _PAUSE)
 
-    def show(self, standing: Standing, now: float) -> None:
+    def show(self, status: RunStatus, now: float) -> None:
         """Draw the table anew, unless that was done less than a fifth of a second before ``now``."""
         if self.due(now):
-            self._draw(standing, now)
+            self._draw(status, now)
         elif self._open:
-            self._held = standing, now
+            self._held = status, now
 
     def clear(self) -> None:
         """Take the table off the screen. The next `show` puts it back."""
@@ -112,49 +112,49 @@ class Live:
             self._draw(*self._held)
         self._open = False
 
-    def _draw(self, standing: Standing, now: float) -> None:
+    def _draw(self, status: RunStatus, now: float) -> None:
         self._held, self._drawn = None, now
-        if standing.loss is not None:
-            self._loss.add(standing.loss)
-        if standing.errors is not None:
-            self._errors.add(standing.errors[1])
+        if status.loss is not None:
+            self._loss.add(status.loss)
+        if status.errors is not None:
+            self._errors.add(status.errors[1])
         # Some terminals break a line already when its last column is filled.
         width = max(self._columns() - 1, 0)
-        lines = [line[:width].rstrip() for line in self._lines(standing, self._rate(standing, now), width)]
+        lines = [line[:width].rstrip() for line in self._lines(status, self._rate(status, now), width)]
         # The table before is erased behind each line and below the last: all of it first would flicker.
         self._write("\r" + "\x1b[A" * self._height + "\x1b[K\n".join(lines) + "\x1b[J\n")
         self._height = len(lines)
 
-    def _lines(self, standing: Standing, rate: float, width: int) -> list[str]:
-        note = f"{standing.loss_name}, mean so far"
+    def _lines(self, status: RunStatus, rate: float, width: int) -> list[str]:
+        note = f"{status.loss_name}, mean so far"
         room = max(8, min(40, width - _MARGIN - len(note))) if self._has_blocks else 0
-        rows = [("events", f"{standing.events:,}", f"{rate:,.0f}/s")]
-        if standing.loss is not None:
+        rows = [("events", f"{status.events:,}", f"{rate:,.0f}/s")]
+        if status.loss is not None:
             drawn = sparkline(self._loss.points, room)
-            rows.append(("loss", _number(standing.loss), f"{drawn:<{room}}   {note}"))
-        if standing.errors is not None:
-            name, error = standing.errors
+            rows.append(("loss", _number(status.loss), f"{drawn:<{room}}   {note}"))
+        if status.errors is not None:
+            name, error = status.errors
             rows.append((name, _number(error), sparkline(self._errors.points, room)))
-        limit = f" of {standing.budget:,}" if standing.budget else ""
-        if standing.support_vectors is not None:
-            rows.append(("vectors", f"{standing.support_vectors:,}{limit}", ""))
+        limit = f" of {status.budget:,}" if status.budget else ""
+        if status.support_vectors is not None:
+            rows.append(("vectors", f"{status.support_vectors:,}{limit}", ""))
         lines = [f"{name:<10}  {value:>12}   {more}" for name, value, more in rows]
-        if standing.experts:
-            lines.append(f"{'experts':<10}  {heaviest(standing.experts)}   ({MEAN_WEIGHTS})")
-        if standing.regret:
-            lines.append(f"{'regret':<10}  {_regret(standing.regret)}")
+        if status.experts:
+            lines.append(f"{'experts':<10}  {heaviest(status.experts)}   ({MEAN_WEIGHTS})")
+        if status.regret:
+            lines.append(f"{'regret':<10}  {_regret(status.regret)}")
         return lines
 
-    def _rate(self, standing: Standing, now: float) -> float:
+    def _rate(self, status: RunStatus, now: float) -> float:
         # Every drawing leaves a mark. The rate is that since the newest mark of _WINDOW seconds ago
         # or before, or else the first one; at the first one, it is the rate since the start.
-        self._marks.append((now, standing.events))
+        self._marks.append((now, status.events))
         while len(self._marks) > 1 and self._marks[1][0] <= now - _WINDOW:
             self._marks.popleft()
         then, events = self._marks[0]
         if now > then:
-            return (standing.events - events) / (now - then)
-        return standing.events / max(standing.seconds, 1e-9)
+            return (status.events - events) / (now - then)
+        return status.events / max(status.seconds, 1e-9)
 
     def _write(self, text: str) -> None:
         try:

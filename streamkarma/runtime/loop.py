@@ -13,20 +13,21 @@ import orjson
 
 from streamkarma._engine import parse
 from streamkarma.connectors.base import DeadLetter
-from streamkarma.connectors.records import Records, said
+from streamkarma.connectors.records import Records, format_position
 from streamkarma.connectors.rows import Column, Rows
 from streamkarma.errors import RecordError
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import Label, labelled
 from streamkarma.events.values import is_missing
-from streamkarma.runtime.comparing import Comparing
-from streamkarma.runtime.fields import NOW, Fields, Taken, seconds_of
-from streamkarma.runtime.gathered import Gathered, Ready
-from streamkarma.runtime.judge import Judge, Verdict
-from streamkarma.runtime.output import Counters, Output, Tally
-from streamkarma.runtime.pending import Event, Made, Pending
+from streamkarma.runtime.evaluator import Evaluation, Evaluator
+from streamkarma.runtime.event_buffer import EventBatch, EventBuffer
+from streamkarma.runtime.fields import NOW, Fields, RecordFields, seconds_of
+from streamkarma.runtime.output import Counters, Output, Totals
+from streamkarma.runtime.pending import Pending, PendingEvent, PriorPrediction
+from streamkarma.runtime.prediction_rows import prediction_columns, rows_at
 from streamkarma.runtime.reading import Reading
-from streamkarma.runtime.task import Tasked
+from streamkarma.runtime.regret_adapter import RegretAdapter
+from streamkarma.runtime.task import TaskModel
 
 #: Most bytes of an id that is kept, as JSON, and most characters of what is said of a bad record.
 LONGEST_ID, _LONGEST_REASON = 1024, 500
@@ -37,7 +38,7 @@ class Loop:
 
     Parameters
     ----------
-    tasked
+    task_model
         The model and its task.
     fields
         Which names are what.
@@ -51,17 +52,17 @@ class Loop:
         The number of the first event, from 1.
     pending
         Where events wait for labels that come later, or None if none do.
-    comparing
-        Who compares with baselines, or None.
-    beside
+    regret_adapter
+        Passes results on to the regret tracker; None for no tracker.
+    read_ahead
         Read in another thread while this one learns.
     """
 
-    def __init__(self, tasked: Tasked, fields: Fields, learn: bool, output: Output,
+    def __init__(self, task_model: TaskModel, fields: Fields, learn: bool, output: Output,
                  fail: bool, first: int, pending: Pending | None = None,
-                 comparing: Comparing | None = None, beside: bool = False) -> None:  # fmt: skip
-        self.tasked = tasked
-        self.judge = Judge(tasked, comparing)
+                 regret_adapter: RegretAdapter | None = None, read_ahead: bool = False) -> None:  # fmt: skip
+        self.task_model = task_model
+        self.evaluator = Evaluator(task_model, regret_adapter)
         self.pending = pending
         self.counters = Counters()
         #: What was wrong with the first record set aside, and where.
@@ -78,7 +79,7 @@ class Loop:
         self._next = first
         roles = None if pending is not None else fields.roles
         #: None where names or labels that come later are more than the engine can tell.
-        self._reading = None if roles is None else Reading(tasked, roles, learn, fail, beside)
+        self._reading = None if roles is None else Reading(task_model, roles, learn, fail, read_ahead)
         self._records: Records
         self._refresh()
 
@@ -87,13 +88,15 @@ class Loop:
         """The number of the last event so far."""
         return self._next - 1
 
-    def tally(self) -> Tally:
-        """What has been counted so far, to go back to."""
-        return copy.deepcopy(Tally(self.counters, self.judge.counted, self._waits(), self.first_rejected))
+    def totals(self) -> Totals:
+        """All counts so far, to return to with ``resume_totals``."""
+        return copy.deepcopy(
+            Totals(self.counters, self.evaluator.metrics, self._waits(), self.first_rejected)
+        )
 
-    def take_up(self, tally: Tally) -> None:
-        """Go on counting from there."""
-        self.counters, self.judge.counted, waits, self.first_rejected = copy.deepcopy(tally)
+    def resume_totals(self, totals: Totals) -> None:
+        """Continue counting from there."""
+        self.counters, self.evaluator.metrics, waits, self.first_rejected = copy.deepcopy(totals)
         if self.pending is not None:
             self.pending.matched, self.pending.unmatched, self.pending.expired = waits
 
@@ -110,9 +113,9 @@ class Loop:
         self._records = records
         if self.first_records is None:
             self.first_records = records
-        by_engine = records.text is not None and not records.labels_only and records.beside is None
+        by_engine = records.text is not None and not records.labels_only and records.metadata is None
         at, goal = begin, self.counters.events + most
-        while at < len(records) and (room := goal - self.counters.events - len(self._gathered.labels)) > 0:
+        while at < len(records) and (room := goal - self.counters.events - len(self._buffer.labels)) > 0:
             if self._reading is not None and by_engine and at not in records.refused:
                 behind = self._read(self._reading, at, room)
             else:
@@ -121,7 +124,7 @@ class Loop:
                 return behind
             at = behind
         self._flush()
-        self.tasked.announce_ignored()
+        self.task_model.announce_ignored()
         return at
 
     def _read(self, reading: Reading, at: int, most: int) -> int:
@@ -131,8 +134,8 @@ class Loop:
         """
         with closing(reading.parts(self._records, at, most)) as parts:
             for read in parts:
-                if len(read.ready.labels):
-                    self._run(read.ready)
+                if len(read.batch.labels):
+                    self._run(read.batch)
                 for each, value, why in read.rejected:
                     self._set_aside(each, value, why)
                     if self.failure is not None:
@@ -170,8 +173,8 @@ class Loop:
         """Add one record to what has gathered."""
         if self._nested and not is_flat(record):
             record = flatten(record)
-        if self._records.beside is not None:
-            self._put_beside(record, at)
+        if self._records.metadata is not None:
+            self._add_metadata(record, at)
         given = record.pop(self._fields.target, None)
         taken = self._fields.take(record)
         if self.pending is not None and taken.id is not None:
@@ -181,7 +184,7 @@ class Loop:
             raise RecordError(f"a label needs the id of its event, {self._fields.id!r}")
         self._add(record, given, self._label(record, given), taken, at)
 
-    def _take_later(self, record: dict[str, Any], given: Any, taken: Taken, at: int) -> None:
+    def _take_later(self, record: dict[str, Any], given: Any, taken: RecordFields, at: int) -> None:
         """Add an event that may wait, or the label of one that does."""
         pending, labels_only = self.pending, self._records.labels_only
         assert pending is not None
@@ -189,7 +192,7 @@ class Loop:
         if len(key) > LONGEST_ID:
             raise RecordError(f"an id that a label is to find has at most {LONGEST_ID:,} bytes")
         now = self._time(taken, at)
-        waiting = self._gathered.waiting
+        waiting = self._buffer.waiting
         if waiting and (key in waiting or not is_missing(given) or pending.seconds is not None):
             # What waits is in its place before anything is looked up, or has had its time:
             # else it would show where the records were cut, and a replay cuts them otherwise.
@@ -202,15 +205,15 @@ class Loop:
             self._add(record, early, self._label(record, early), taken, at)
             if is_missing(early):
                 observed = record if is_flat(record) else flatten(record)
-                kept = self.tasked.model.worth_keeping(observed)
-                self._gathered.waiting[key] = (len(self._gathered.labels) - 1, kept, now)
+                kept = self.task_model.model.worth_keeping(observed)
+                self._buffer.waiting[key] = (len(self._buffer.labels) - 1, kept, now)
             else:
                 pending.settle_label(key)
             return
         event = pending.event_of(key)
         if event is not None:
             label = self._label(event.record, given)
-            self._add(event.record, given, label, taken._replace(weight=event.weight), at, event.made)
+            self._add(event.record, given, label, taken._replace(weight=event.weight), at, event.prior)
             pending.settle(key)
         elif labels_only or all(map(is_missing, record.values())):
             self._label({}, given)
@@ -218,7 +221,7 @@ class Loop:
         else:
             self._add(record, given, self._label(record, given), taken, at)
 
-    def _time(self, taken: Taken, at: int) -> float:
+    def _time(self, taken: RecordFields, at: int) -> float:
         """When a record happened."""
         assert self.pending is not None
         if self._records.time is not None:
@@ -227,18 +230,18 @@ class Loop:
             return time.time()
         return self.pending.tick(None if is_missing(taken.time) else seconds_of(taken.time))
 
-    def _add(self, record: dict[str, Any], given: Any, label: Label | None, taken: Taken, at: int,
-             made: Made | None = None) -> None:  # fmt: skip
+    def _add(self, record: dict[str, Any], given: Any, label: Label | None, taken: RecordFields, at: int,
+             prior: PriorPrediction | None = None) -> None:  # fmt: skip
         learned = self.learns and label is not None and taken.weight > 0.0
-        self.tasked.model.vocabulary.read_dicts([record], [learned], self._gathered.events)
-        self._gathered.append(given, label, taken, at, made)
+        self.task_model.model.vocabulary.read_dicts([record], [learned], self._buffer.events)
+        self._buffer.append(given, label, taken, at, prior)
 
-    def _put_beside(self, record: dict[str, Any], at: int) -> None:
-        """Add the attributes that came beside the value of a record."""
-        assert self._records.beside is not None
-        for name, value in self._records.beside[at].items():
+    def _add_metadata(self, record: dict[str, Any], at: int) -> None:
+        """Add the metadata attributes of a record."""
+        assert self._records.metadata is not None
+        for name, value in self._records.metadata[at].items():
             if name in record:
-                raise RecordError(f"{name!r} is in the record and comes beside it as well")
+                raise RecordError(f"{name!r} is both in the record and in its metadata")
             record[name] = value
 
     def _known(self, given: Any) -> bool:
@@ -248,7 +251,7 @@ class Loop:
         if self._known(given):
             return given  # type: ignore[no-any-return]  # it is one of the model's labels
         # What is no event must not settle the task.
-        self.tasked.model.vocabulary.check(record)
+        self.task_model.model.vocabulary.check(record)
         return self._check(given)
 
     def _check(self, label: Any) -> Label | None:
@@ -256,73 +259,75 @@ class Loop:
         if is_missing(label):
             return None
         self._flush()
-        checked = self.tasked.check(label)
+        checked = self.task_model.check(label)
         self._new_batch()
         return checked
 
     def _flush(self) -> None:
         """Process what has gathered."""
-        if self._gathered.labels:
-            self._run(self._gathered.ready())
+        if self._buffer.labels:
+            self._run(self._buffer.batch())
 
-    def _run(self, ready: Ready) -> None:
+    def _run(self, batch: EventBatch) -> None:
         """Predict and learn events, and hand out the rows."""
-        weights = ready.weights if self.learns else np.zeros_like(ready.weights)
+        weights = batch.weights if self.learns else np.zeros_like(batch.weights)
         printed = self._output.predictions is not None
-        columns = printed or bool(ready.waiting)
-        judged = self.judge.run(ready.events, ready.labels, weights, columns, ready.made, ready.full)
+        evaluation = self.evaluator.run(batch.events, batch.labels, weights, batch.prior, batch.full)
+        shown = printed or batch.waiting
+        columns = prediction_columns(self.task_model, evaluation) if shown else {}
         if self.pending is not None:
-            self._keep_waiting(self.pending, judged, ready)
-        rows = self._rows(judged.columns, ready) if printed else None
-        events, there = len(ready.labels), labelled(ready.labels)
+            self._keep_waiting(self.pending, evaluation, columns, batch)
+        rows = self._rows(columns, batch) if printed else None
+        events, there = len(batch.labels), labelled(batch.labels)
         self._next += events
         c = self.counters
         self.counters = c._replace(
             events=c.events + events,
             learned=c.learned + int((there & (weights > 0.0)).sum()),
             unlabelled=c.unlabelled + events - int(there.sum()),
-            zero_weight=c.zero_weight + int((there & (ready.weights == 0.0)).sum()),
+            zero_weight=c.zero_weight + int((there & (batch.weights == 0.0)).sum()),
         )
         self._refresh()
-        # Last, for whoever takes them may be gone, and what was learned is counted by now.
+        # Last, because the reader of the output may be gone; all that was learned is counted by now.
         if self._output.predictions is not None and rows is not None:
-            self._output.predictions(rows, ready.at)
+            self._output.predictions(rows, batch.at)
 
-    def _keep_waiting(self, pending: Pending, judged: Verdict, ready: Ready) -> None:
-        """Have events wait for their labels, with what was said of them."""
-        said_rows = judged.rows([t for t, _, _ in ready.waiting.values()])
-        for (key, (t, record, then)), row in zip(ready.waiting.items(), said_rows, strict=True):
-            made = Made(row, judged.scores[t].tolist(), int(judged.known[t]))
-            pending.keep(key, Event(record, float(ready.weights[t]), made), then)
+    def _keep_waiting(self, pending: Pending, evaluation: Evaluation, columns: dict[str, Column],
+                      batch: EventBatch) -> None:  # fmt: skip
+        """Keep events, with their predictions, until their labels come."""
+        rows = rows_at(columns, [t for t, _, _ in batch.waiting.values()])
+        for (key, (t, record, then)), row in zip(batch.waiting.items(), rows, strict=True):
+            prior = PriorPrediction(row, evaluation.scores[t].tolist(), int(evaluation.known[t]))
+            pending.keep(key, PendingEvent(record, float(batch.weights[t]), prior), then)
 
     def _refresh(self) -> None:
-        self._accepted = self.tasked.accepted()
+        self._accepted = self.task_model.accepted()
         self._new_batch()
 
     def _new_batch(self) -> None:
-        self._gathered = Gathered()
+        self._buffer = EventBuffer()
 
-    def _rows(self, columns: dict[str, Column], ready: Ready) -> Rows:
+    def _rows(self, columns: dict[str, Column], batch: EventBatch) -> Rows:
         """What was said, with what is not the model's to say, in the order of the contract."""
         every = {
-            "n": np.arange(self._next, self._next + len(ready.labels)),
+            "n": np.arange(self._next, self._next + len(batch.labels)),
             **columns,
-            "target": ready.targets,
-            "observed": ready.events.sizes,
+            "target": batch.targets,
+            "observed": batch.events.sizes,
         }
         if self._fields.id is not None:
-            every["id"] = ready.ids
+            every["id"] = batch.ids
         return Rows({name: every[name] for name in _ORDER if name in every})
 
     def _set_aside(self, at: int, value: bytes, error: str) -> None:
         self.counters = self.counters._replace(rejected=self.counters.rejected + 1)
-        place, told = self._records.place(at), error[:_LONGEST_REASON]
-        reason = f"{said(place)}: {told}"
+        position, error = self._records.position(at), error[:_LONGEST_REASON]
+        reason = f"{format_position(position)}: {error}"
         self.first_rejected = self.first_rejected or reason
         if self._fail:
             self.failure = reason
         if self._output.dead_letters is not None:
-            self._output.dead_letters(DeadLetter(at, place, told, value))
+            self._output.dead_letters(DeadLetter(at, position, error, value))
 
 
 #: What a row may have.

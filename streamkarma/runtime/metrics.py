@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.estimators.judged import finite
+from streamkarma.estimators.results import finite
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

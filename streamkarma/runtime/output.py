@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from streamkarma.connectors.base import DeadLetter, Sink
 from streamkarma.connectors.rows import Rows
-from streamkarma.runtime.judge import Counted
+from streamkarma.runtime.evaluator import RunningMetrics
 
 
 class Counters(NamedTuple):
@@ -20,11 +20,11 @@ class Counters(NamedTuple):
     rejected: int = 0
 
 
-class Tally(NamedTuple):
-    """All that a loop counts, and the model does not depend on."""
+class Totals(NamedTuple):
+    """All that a loop counts; the model does not depend on it."""
 
     counters: Counters
-    counted: Counted
+    metrics: RunningMetrics
     waits: tuple[int, int, int]
     first_rejected: str | None
 

@@ -7,13 +7,13 @@ from collections import OrderedDict
 from typing import Any, NamedTuple
 
 from streamkarma.checkpoint import finite, natural
-from streamkarma.estimators.classification import CoreClassifier
-from streamkarma.estimators.learner import check_weight
+from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.learners import Model
+from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.labels import Label
 
 
-class Made(NamedTuple):
+class PriorPrediction(NamedTuple):
     """What was said of an event when it came, which is what its loss is later measured on.
 
     Attributes
@@ -32,12 +32,12 @@ class Made(NamedTuple):
     known: int
 
 
-class Event(NamedTuple):
+class PendingEvent(NamedTuple):
     """An event without its label: its attributes, its weight, and what was said of it."""
 
     record: dict[str, Any]
     weight: float
-    made: Made
+    prior: PriorPrediction
 
 
 class Pending:
@@ -64,7 +64,7 @@ class Pending:
     --------
     >>> pending = Pending(limit=1)
     >>> for key in (b"7", b"8"):
-    ...     pending.keep(key, Event({"x": 1.0}, 1.0, Made({}, [0.5], 2)), time=0.0)
+    ...     pending.keep(key, PendingEvent({"x": 1.0}, 1.0, PriorPrediction({}, [0.5], 2)), time=0.0)
     >>> pending.expired, pending.event_of(b"7"), pending.event_of(b"8").record
     (1, None, {'x': 1.0})
     """
@@ -75,10 +75,10 @@ class Pending:
         self.clock = 0.0
         #: Labels that found their event, labels that did not, and events that left without.
         self.matched = self.unmatched = self.expired = 0
-        self._events: OrderedDict[bytes, tuple[float, Event]] = OrderedDict()
+        self._events: OrderedDict[bytes, tuple[float, PendingEvent]] = OrderedDict()
         self._labels: OrderedDict[bytes, tuple[float, Label]] = OrderedDict()
 
-    def keep(self, key: bytes, event: Event, time: float) -> None:
+    def keep(self, key: bytes, event: PendingEvent, time: float) -> None:
         """Let an event wait for its label."""
         self.expired += self._events.pop(key, None) is not None
         self._events[key] = (time, event)
@@ -86,7 +86,7 @@ class Pending:
             self._events.popitem(last=False)
             self.expired += 1
 
-    def event_of(self, key: bytes) -> Event | None:
+    def event_of(self, key: bytes) -> PendingEvent | None:
         """The event of this id, which stays until ``settle``."""
         found = self._events.get(key)
         return found[1] if found else None
@@ -148,7 +148,7 @@ class Pending:
     def state(self) -> dict[str, Any]:
         """All that waits, as JSON."""
         events = [
-            [key.decode(), time, e.record, e.weight, e.made.row, _finite(e.made.scores), e.made.known]
+            [key.decode(), time, e.record, e.weight, e.prior.row, _finite(e.prior.scores), e.prior.known]
             for key, (time, e) in self._events.items()
         ]
         labels = [[key.decode(), time, label] for key, (time, label) in self._labels.items()]
@@ -167,15 +167,15 @@ class Pending:
         seconds = None if state["seconds"] is None else finite(state["seconds"])
         pending = cls(natural(state["limit"]), seconds)
         pending.clock = finite(state["clock"])
-        classes = len(model.classes) if isinstance(model, CoreClassifier) else 0
+        classes = len(model.classes) if isinstance(model, BaseClassifier) else 0
         # Of two classes there is one score; of a regression, a prediction and a deviation.
-        widths = {1, *range(3, classes + 1)} if isinstance(model, CoreClassifier) else {1, 2}
+        widths = {1, *range(3, classes + 1)} if isinstance(model, BaseClassifier) else {1, 2}
         for key, time, record, weight, row, scores, known in state["events"]:
             numbers = [math.nan if s is None else finite(s) for s in scores]
             if len(numbers) not in widths:
                 raise ValueError("a prediction of other classes than there are")
-            made = Made(dict(row), numbers, natural(known))
-            event = Event(dict(record), check_weight(weight), made)
+            prior = PriorPrediction(dict(row), numbers, natural(known))
+            event = PendingEvent(dict(record), check_weight(weight), prior)
             pending._events[key.encode()] = (finite(time), event)
         for key, time, label in state["labels"]:
             pending._labels[key.encode()] = (finite(time), label)

@@ -24,7 +24,7 @@ class Plan(NamedTuple):
     fields
         Names that are not attributes, by the names of ``Fields``.
     task, positive, learner
-        See ``Tasked``.
+        See ``TaskModel``.
     options
         Parameters of the estimator that were said.
     checkpoint_every

@@ -48,12 +48,12 @@ class Progress:
         now = time.perf_counter()
         if self._live is not None:
             if self._live.due(now):
-                self._live.show(report.standing(loop, now - self._begin), now)
+                self._live.show(report.run_status(loop, now - self._begin), now)
             return
         events = loop.counters.events
         if self._plan.report_every and events >= self._next_report:
             self._next_report = events + self._plan.report_every
-            self.say(report.progress(report.standing(loop, now - self._begin)))
+            self.say(report.progress(report.run_status(loop, now - self._begin)))
 
     def say(self, line: str) -> None:
         """Say something else, without hurting the table."""

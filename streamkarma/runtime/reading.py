@@ -1,4 +1,4 @@
-"""Lines of JSON that the engine reads by itself, ready for a step."""
+"""Lines of JSON that the engine reads by itself, ready to be learned."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from streamkarma.connectors.rows import Json
 from streamkarma.estimators.regression import LARGEST_TARGET
 from streamkarma.events.labels import Label, LabelColumn
 from streamkarma.events.roles import ID
-from streamkarma.runtime.gathered import Ready, shown_labels
-from streamkarma.runtime.task import Tasked
+from streamkarma.runtime.event_buffer import EventBatch, shown_labels
+from streamkarma.runtime.task import TaskModel
 
 
 class Read(NamedTuple):
@@ -21,7 +21,7 @@ class Read(NamedTuple):
 
     Attributes
     ----------
-    ready
+    batch
         The events.
     rejected
         Records that are no events: index, what they hold, and why.
@@ -31,7 +31,7 @@ class Read(NamedTuple):
         The label of that record, if reading stopped at one that is not known yet; its JSON.
     """
 
-    ready: Ready
+    batch: EventBatch
     rejected: list[tuple[int, bytes, str]]
     end: int
     unknown: str | None
@@ -47,7 +47,7 @@ class Reading:
 
     Parameters
     ----------
-    tasked
+    task_model
         The model and its task.
     roles
         What names that are no attributes are for.
@@ -55,18 +55,18 @@ class Reading:
         Whether labels are learned from.
     strict
         Whether to stop at the first record that is no event.
-    beside
-        Whether to read the next part in a thread of its own while one is learned.
+    read_ahead
+        Whether to read the next part in another thread while one is learned.
     """
 
-    def __init__(self, tasked: Tasked, roles: Mapping[str, int], learn: bool, strict: bool,
-                 beside: bool = False) -> None:  # fmt: skip
-        self._tasked = tasked
+    def __init__(self, task_model: TaskModel, roles: Mapping[str, int], learn: bool, strict: bool,
+                 read_ahead: bool = False) -> None:  # fmt: skip
+        self._task_model = task_model
         self._reader = LineReader(dict(roles), learn, strict)
         self._has_ids = ID in roles.values()
         self._known: tuple[Any, int] | None = None
         self._strict = strict
-        self._thread = ThreadPoolExecutor(1, "reader") if beside else None
+        self._thread = ThreadPoolExecutor(1, "reader") if read_ahead else None
 
     def parts(self, records: Records, at: int, most: int) -> Generator[Read, None, None]:
         """Read records from one on, part by part: up to so many events, to one that is refused whatever is
@@ -75,11 +75,11 @@ class Reading:
         With a thread for it the next part is read when one is given out. That the encoder is then ahead of
         the learner shows nowhere: all labels are known, and all that was read is given out.
         """
-        self._tasked.check_positive()
+        self._task_model.check_positive()
         size = _PART if self._thread is not None else most
         read = self.read(records, at, min(size, most))
         while True:
-            most -= len(read.ready.labels)
+            most -= len(read.batch.labels)
             ends = read.unknown is not None or (self._strict and read.rejected)
             if ends or most <= 0 or read.end == len(records) or read.end in records.refused:
                 yield read
@@ -101,12 +101,12 @@ class Reading:
         classes = self._know_labels()
         lines, text, begin = self._lines(records, at, most)
         labels = LabelColumn(lines.labels, lines.kinds, classes)
-        ready = self._ready(lines, at, labels, shown_labels(labels.plain()))
+        batch = self._ready(lines, at, labels, shown_labels(labels.plain()))
         rejected = [(at + line, text[first:last], why) for line, first, last, why in lines.rejected]
         records.remember(at + lines.count, begin + lines.end)
-        return Read(ready, rejected, at + lines.count, lines.unknown)
+        return Read(batch, rejected, at + lines.count, lines.unknown)
 
-    def read_one(self, records: Records, at: int, given: Any, label: Label | None) -> Ready:
+    def read_one(self, records: Records, at: int, given: Any, label: Label | None) -> EventBatch:
         """Read one record whose label was looked at: as it was ``given``, and as it is learned."""
         lines, _, begin = self._lines(records, at, 1, label is not None)
         records.remember(at + 1, begin + lines.end)
@@ -121,22 +121,22 @@ class Reading:
         refused = min((each for each in records.refused if each >= at), default=None)
         if refused is not None:
             text, begin, shift = text[begin : records.begin(refused)], 0, begin
-        return self._reader.read(self._tasked.model.vocabulary, text, begin, most, given), text, shift
+        return self._reader.read(self._task_model.model.vocabulary, text, begin, most, given), text, shift
 
-    def _ready(self, lines: Lines, at: int, labels: Any, targets: Any) -> Ready:
+    def _ready(self, lines: Lines, at: int, labels: Any, targets: Any) -> EventBatch:
         events = len(lines.events)
         whole = events == lines.count
         indices = range(at, at + events) if whole else (at + lines.lines).tolist()
         ids = Json(lines.kept[ID] if self._has_ids else [])
-        return Ready(lines.events, labels, lines.weights, targets, ids, indices)
+        return EventBatch(lines.events, labels, lines.weights, targets, ids, indices)
 
     def _know_labels(self) -> list[Label]:
         """Have the reader know the labels of the model as it stands; returns its classes."""
-        model = self._tasked.model
+        model = self._task_model.model
         classes: list[Label] = getattr(model, "classes", [])
         known = model, len(classes)
         if self._known != known:
-            numbers = self._tasked.predicts_numbers
+            numbers = self._task_model.predicts_numbers
             self._reader.know(LARGEST_TARGET if numbers else classes)
             self._known = known
         return classes

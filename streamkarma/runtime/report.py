@@ -11,7 +11,7 @@ from streamkarma.connectors.base import DeadLetter
 from streamkarma.errors import RecordError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.events.flatten import flatten
-from streamkarma.runtime.live import MEAN_WEIGHTS, Standing, heaviest
+from streamkarma.runtime.live import MEAN_WEIGHTS, RunStatus, heaviest
 from streamkarma.runtime.loop import Loop
 
 #: As many of the first records as are looked into for a hint, until there are so many names, and none longer.
@@ -20,21 +20,21 @@ _FIRST, _LONGEST_NAME = 100, 60
 _NAMES = 8
 
 
-def standing(loop: Loop, seconds: float) -> Standing:
+def run_status(loop: Loop, seconds: float) -> RunStatus:
     """Where a run stands."""
-    judge, model = loop.judge, loop.tasked.model.summary()
-    metrics = judge.result()
+    evaluator, model = loop.evaluator, loop.task_model.model.summary()
+    metrics = evaluator.result()
     errors = next(((name, metrics[name]) for name in ("error_rate", "mae") if name in metrics), None)
     regret = {}
-    if judge.comparing is not None:
-        rows = judge.comparing.summary()
+    if evaluator.regret_adapter is not None:
+        rows = evaluator.regret_adapter.summary()
         regret = {name: row["regret_per_event"] for name, row in rows.items() if "problem" not in row}
-    return Standing(loop.counters.events, seconds, judge.mean_loss, loop.tasked.model.loss, errors,
+    return RunStatus(loop.counters.events, seconds, evaluator.mean_loss, loop.task_model.model.loss, errors,
                     None if "experts" in model else model.get("support_vectors"), model.get("budget"),
                     model.get("experts", {}), regret)  # fmt: skip
 
 
-def progress(now: Standing) -> str:
+def progress(now: RunStatus) -> str:
     """One line on how far the run is and how well it does."""
     parts = [f"{now.events:,} events", f"{now.events / max(now.seconds, 1e-9):,.0f}/s"]
     if now.loss is not None:
@@ -55,20 +55,20 @@ def progress(now: Standing) -> str:
 
 def summarise(loop: Loop, ignored_before: int, seconds: float) -> dict[str, Any]:
     """The summary of a run, as JSON."""
-    model, judge, counters = loop.tasked.model, loop.judge, loop.counters
+    model, evaluator, counters = loop.task_model.model, loop.evaluator, loop.counters
     summary = {
         **counters._asdict(),
         "ignored_attributes": model.ignored - ignored_before,
         "seconds": round(seconds, 6),
         "events_per_second": round(counters.events / max(seconds, 1e-9), 1),
-        "task": loop.tasked.name,
+        "task": loop.task_model.name,
         "learner": learner_of(model),
-        "loss": {"name": model.loss, "mean": judge.mean_loss, "total": judge.counted.loss_total},
-        "metrics": judge.result(),
+        "loss": {"name": model.loss, "mean": evaluator.mean_loss, "total": evaluator.metrics.loss_total},
+        "metrics": evaluator.result(),
         "model": model.summary(),
-        "regret": judge.comparing.summary() if judge.comparing is not None else {},
+        "regret": evaluator.regret_adapter.summary() if evaluator.regret_adapter is not None else {},
     }
-    if judge.comparing is not None and (bound := judge.comparing.bound()) is not None:
+    if evaluator.regret_adapter is not None and (bound := evaluator.regret_adapter.bound()) is not None:
         summary["bound"] = bound
     if loop.pending is not None:
         summary["pending"] = loop.pending.summary()
@@ -105,7 +105,7 @@ def _first_names(loop: Loop) -> set[str]:
 
 def dead_letter(letter: DeadLetter) -> dict[str, Any]:
     """A record that was set aside, as JSON."""
-    return {**letter.place, "error": letter.error, "record": letter.value.decode(errors="replace")}
+    return {**letter.position, "error": letter.error, "record": letter.value.decode(errors="replace")}
 
 
 def table(summary: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from streamkarma.connectors.jsonlines.sink import check_writable
 from streamkarma.errors import OutputError, RunError, UsageError
 from streamkarma.lock import ModelLock
 from streamkarma.runtime.destinations import Destinations, check_distinct
-from streamkarma.runtime.output import Tally, both
+from streamkarma.runtime.output import Totals, both
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.progress import Progress
 from streamkarma.runtime.session import Session
@@ -68,7 +68,7 @@ class Run:
         self._destinations: Destinations | None = None
         self._next_checkpoint = plan.checkpoint_every
         #: What was counted up to the last commit.
-        self._tally: Tally | None = None
+        self._totals: Totals | None = None
         self._failures = 0
 
     def execute(self) -> int:
@@ -142,8 +142,8 @@ class Run:
             for block in reader.replay():
                 self._replay(block)
             loop = session.new_loop(both(reader.sink, self._destinations.output(), self._has_failed))
-            if self._tally is not None:
-                loop.take_up(self._tally)
+            if self._totals is not None:
+                loop.resume_totals(self._totals)
             self._next_checkpoint = self.events + self._plan.checkpoint_every
             self._consume(reader)
 
@@ -196,7 +196,7 @@ class Run:
             self._progress.over()
             session.compare()
         session.leave()
-        if session.comparing is not None and not self._source.shared:
+        if session.regret_adapter is not None and not self._source.shared:
             self.checkpoint()
         if session.loop.failure is not None:
             raise RunError(session.loop.failure)
@@ -243,7 +243,7 @@ class Run:
 
     def committed(self) -> None:
         """All that was learned so far counts."""
-        self._tally = self.session.loop.tally()
+        self._totals = self.session.loop.totals()
         self._failures = 0
 
     def say(self, line: str) -> None:

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from streamkarma.checkpoint import natural
-from streamkarma.core.learning import Arrays
+from streamkarma.core.learner import Arrays
 from streamkarma.errors import ModelFileError, UsageError
-from streamkarma.estimators.learners import Model, chosen, learner_of
-from streamkarma.estimators.store import load_with_run, save
-from streamkarma.runtime.comparing import opened
+from streamkarma.estimators.learners import Model, infer_learner, learner_of
+from streamkarma.estimators.persistence import load_with_run, save
 from streamkarma.runtime.destinations import Destinations
-from streamkarma.runtime.fields import Fields, chosen_fields
+from streamkarma.runtime.fields import Fields, merge_fields
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.pending import Pending
 from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.task import Tasked
+from streamkarma.runtime.regret_adapter import open_regret
+from streamkarma.runtime.task import TaskModel
 
 
 class Session:
@@ -54,14 +54,14 @@ class Session:
         if path is not None and self.resumed:
             self._resume(path, say)
         else:
-            learner = plan.learner or chosen(plan.options)
-            self.tasked = Tasked(plan.task or "auto", dict(plan.options), plan.positive, say, learner)
-        self.fields = chosen_fields(plan, self.kept.get("fields", {}), self.tasked.model, path)
+            learner = plan.learner or infer_learner(plan.options)
+            self.task_model = TaskModel(plan.task or "auto", dict(plan.options), plan.positive, say, learner)
+        self.fields = merge_fields(plan, self.kept.get("fields", {}), self.task_model.model, path)
         self.pending = self._open_pending()
         state = self.kept.pop("regret", None)
         full = self.fields.full is not None
-        self.comparing = opened(plan, self.tasked, full, state, self._arrays, path)
-        self.ignored_before = self.tasked.model.ignored
+        self.regret_adapter = open_regret(plan, self.task_model, full, state, self._arrays, path)
+        self.ignored_before = self.task_model.model.ignored
         first = (self.kept.get("events", 0) if plan.learn else 0) + 1
         #: What to say of a model that is gone on with, or None.
         self.resuming = f"resuming {path} at event {first}" if self.resumed and plan.learn else None
@@ -80,9 +80,16 @@ class Session:
 
     def _loop_from(self, first: int, output: Output, fail: bool) -> Loop:
         return Loop(
-            self.tasked, self.fields, self._plan.learn, output, fail, first, self.pending, self.comparing,
-            beside=self._plan.workers > 1,
-        )  # fmt: skip
+            self.task_model,
+            self.fields,
+            self._plan.learn,
+            output,
+            fail,
+            first,
+            self.pending,
+            self.regret_adapter,
+            read_ahead=self._plan.workers > 1,
+        )
 
     def save(self, **more: Any) -> None:
         """Write the model and what goes with it, if it is to be kept at all."""
@@ -91,7 +98,7 @@ class Session:
         if self.destinations is not None and (marks := self.destinations.marks()):
             self.kept["outputs"] = {**self.kept.get("outputs", {}), **marks}
         self.kept |= {
-            "task": self.tasked.state(),
+            "task": self.task_model.state(),
             "fields": self.fields._asdict(),
             "events": self.loop.last,
             **more,
@@ -99,9 +106,9 @@ class Session:
         if self.pending is not None:
             self.kept["pending"] = self.pending.state()
         arrays = None
-        if self.comparing is not None:
-            self.kept["regret"], arrays = self.comparing.tracker.state()
-        save(self.tasked.model, self._path, self.kept, arrays)
+        if self.regret_adapter is not None:
+            self.kept["regret"], arrays = self.regret_adapter.tracker.state()
+        save(self.task_model.model, self._path, self.kept, arrays)
 
     def go_on_with(self, destinations: Destinations, again: bool, say: Callable[[str], None]) -> None:
         """Write on where the model stands, if it was there before; else begin with empty files.
@@ -116,18 +123,18 @@ class Session:
 
     def wait_until(self, stopped: Callable[[], bool]) -> None:
         """Who compares waits for nothing once that is so."""
-        if self.comparing is not None:
-            self.comparing.tracker.stopped = stopped
+        if self.regret_adapter is not None:
+            self.regret_adapter.tracker.stopped = stopped
 
     def compare(self) -> None:
         """Compare with the baselines a last time."""
-        if self.comparing is not None:
-            self.comparing.finish()
+        if self.regret_adapter is not None:
+            self.regret_adapter.finish()
 
     def leave(self) -> None:
         """Give up what is on its way beside the stream."""
-        if self.comparing is not None:
-            self.comparing.tracker.close()
+        if self.regret_adapter is not None:
+            self.regret_adapter.tracker.close()
 
     def _resume(self, path: str, say: Callable[[str], None]) -> None:
         plan = self._plan
@@ -143,12 +150,12 @@ class Session:
                     f"{path} was made with {name} {_said(made)}, not {_said(value)}; "
                     "leave the option out or begin another model"
                 )
-        self.tasked = resumed(path, model, self.kept, say)
-        made = self.tasked.task
-        if plan.task not in (None, "auto", made, self.tasked.name):
-            raise UsageError(f"{path} was made for the task {self.tasked.name}, not {plan.task}")
+        self.task_model = resumed(path, model, self.kept, say)
+        made = self.task_model.task
+        if plan.task not in (None, "auto", made, self.task_model.name):
+            raise UsageError(f"{path} was made for the task {self.task_model.name}, not {plan.task}")
         if plan.positive is not None:
-            self.tasked.positive = plan.positive
+            self.task_model.positive = plan.positive
 
     def _open_pending(self) -> Pending | None:
         plan, state = self._plan, self.kept.get("pending")
@@ -160,20 +167,20 @@ class Session:
             raise UsageError("--full has no meaning for labels that come later (--pending)")
         if self.fields.id is None:
             raise UsageError("labels that come later need --id NAME, by which they find their event")
-        pending = pending_of(str(self._path), self.tasked.model, state) if state else Pending(wanted)
+        pending = pending_of(str(self._path), self.task_model.model, state) if state else Pending(wanted)
         pending.limit = plan.pending or pending.limit
         pending.seconds = plan.pending_seconds or pending.seconds
         return pending
 
 
-def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[str], None]) -> Tasked:
+def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[str], None]) -> TaskModel:
     """The task of a model that was read from a file."""
     try:
         Fields.restored(kept.get("fields", {}))
         natural(kept.get("events", 0))
         if not isinstance(kept.get("kafka", {}), dict):
             raise ValueError("the offsets of Kafka are none")
-        return Tasked.resumed(model, kept.get("task"), announce)
+        return TaskModel.resumed(model, kept.get("task"), announce)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path} was not written by streamkarma learn: {error!r:.200}") from error
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from streamkarma.core.loss import REGRESSION
 from streamkarma.errors import RecordError, RunError, UsageError
-from streamkarma.estimators.classification import CoreClassifier
-from streamkarma.estimators.learners import Model, learner_of, made
-from streamkarma.estimators.regression import CoreRegressor
+from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.estimators.learners import Model, create, learner_of
+from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.events.labels import Label
 from streamkarma.parameters import TASKS
 
 
-class Tasked:
+class TaskModel:
     """A model whose task may still have to show in the labels.
 
     With ``auto``, a boolean or a string means classification, and a number other than -1, 0
@@ -55,12 +55,12 @@ class Tasked:
             self.task, self.settled = "regression", True
         #: Whether it was the loss that said so.
         self._by_loss = task == "auto" and self.settled
-        self.model = made(learner, options, self.task == "regression")
+        self.model = create(learner, options, self.task == "regression")
 
     @property
     def name(self) -> str:
         """The task as it stands: binary, multiclass, regression or auto."""
-        if self.task == "auto" and isinstance(self.model, CoreClassifier) and self.model.classes:
+        if self.task == "auto" and isinstance(self.model, BaseClassifier) and self.model.classes:
             return "multiclass" if len(self.model.classes) > 2 else "binary"
         return self.task
 
@@ -85,7 +85,7 @@ class Tasked:
             raise UsageError(f"--loss {self.model.loss} is for numbers, and the labels are {_kinds(label)}")
         model = self.model
         checked = model.check_label(label)
-        if self.task == "binary" and isinstance(model, CoreClassifier):
+        if self.task == "binary" and isinstance(model, BaseClassifier):
             known = model.classes
             if len(known) >= 2 and checked not in known:
                 raise RecordError(
@@ -96,7 +96,7 @@ class Tasked:
         return checked
 
     def _settle(self, label: Any) -> None:
-        assert isinstance(self.model, CoreClassifier)
+        assert isinstance(self.model, BaseClassifier)
         known = self.model.classes
         if isinstance(label, (bool, str)) and (not known or not _is_number(known[0])):
             self.settled = True
@@ -112,11 +112,11 @@ class Tasked:
                 self._announce(f"task: regression, since a label is {label}")
 
     def _become_regression(self, known: list[Label]) -> None:
-        assert isinstance(self.model, CoreClassifier)
+        assert isinstance(self.model, BaseClassifier)
         if self.positive is not None:
             raise UsageError("the labels mean regression, where --positive has no meaning; give --task")
-        regressor = made(learner_of(self.model), _for_regression(self._options), regression=True)
-        assert isinstance(regressor, CoreRegressor)
+        regressor = create(learner_of(self.model), _for_regression(self._options), regression=True)
+        assert isinstance(regressor, BaseRegressor)
         if known:
             regressor.take_over(self.model, float(known[0]))
         self.model, self.task, self.settled = regressor, "regression", True
@@ -136,7 +136,7 @@ class Tasked:
 
     def check_positive(self) -> None:
         """RunError if the positive class asked for is neither of the two."""
-        if isinstance(self.model, CoreClassifier):
+        if isinstance(self.model, BaseClassifier):
             self.sign()
 
     def sign(self) -> int:
@@ -147,7 +147,7 @@ class Tasked:
         RunError
             If the positive class asked for is neither of the two.
         """
-        assert isinstance(self.model, CoreClassifier)
+        assert isinstance(self.model, BaseClassifier)
         known = self.model.classes
         if not known or len(known) > 2:
             return 0
@@ -179,7 +179,7 @@ class Tasked:
 
     def _check_resumed(self) -> None:
         """ValueError if the model is none of this task, or was made with other options."""
-        regression = isinstance(self.model, CoreRegressor)
+        regression = isinstance(self.model, BaseRegressor)
         if self.task not in TASKS or regression != (self.task == "regression"):
             raise ValueError(f"a {type(self.model).__name__} is not for the task {self.task}")
         if not isinstance(self.positive, (str, type(None))):
@@ -189,7 +189,9 @@ class Tasked:
                 raise ValueError(f"{name} is not what the model was made with")
 
     @classmethod
-    def resumed(cls, model: Model, state: dict[str, Any] | None, announce: Callable[[str], None]) -> Tasked:
+    def resumed(
+        cls, model: Model, state: dict[str, Any] | None, announce: Callable[[str], None]
+    ) -> TaskModel:
         """Go on with a model, and the ``state`` that was kept beside it.
 
         Without a state, as of a model saved from Python, the task is what the model can do.
@@ -199,19 +201,21 @@ class Tasked:
         KeyError, TypeError, ValueError
             If it is no state.
         """
-        tasked = cls("auto", {}, None, announce, learner_of(model))
-        tasked.model = model
+        task_model = cls("auto", {}, None, announce, learner_of(model))
+        task_model.model = model
         if state is None:
-            tasked.task = "auto" if isinstance(model, CoreClassifier) else "regression"
-            tasked.settled = True
+            task_model.task = "auto" if isinstance(model, BaseClassifier) else "regression"
+            task_model.settled = True
         else:
-            tasked.task, tasked.settled = str(state["task"]), state["settled"]
-            if type(tasked.settled) is not bool or not (tasked.settled or isinstance(model, CoreClassifier)):
+            task_model.task, task_model.settled = str(state["task"]), state["settled"]
+            if type(task_model.settled) is not bool or not (
+                task_model.settled or isinstance(model, BaseClassifier)
+            ):
                 raise ValueError("only a classifier waits for labels that settle its task")
-            tasked.positive = state["positive"]
-            tasked._options = dict(state["options"])
-            tasked._check_resumed()
-        return tasked
+            task_model.positive = state["positive"]
+            task_model._options = dict(state["options"])
+            task_model._check_resumed()
+        return task_model
 
 
 def _same(one: Any, other: Any) -> bool:

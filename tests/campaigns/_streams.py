@@ -29,7 +29,7 @@ class Case(NamedTuple):
     Attributes
     ----------
     task, learner, options
-        What ``Tasked`` takes.
+        What ``TaskModel`` takes.
     labels
         The classes, or empty for a regression.
     names, categories

@@ -36,7 +36,7 @@ class Written(NamedTuple):
         return Output(lambda rows, at: self.rows.append(rows.text()), self._keep_letter)
 
     def _keep_letter(self, letter: DeadLetter) -> None:
-        self.letters.append((letter.place["line"], letter.error, letter.value))
+        self.letters.append((letter.position["line"], letter.error, letter.value))
 
 
 def run(tries: int, seed: int, folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from streamkarma.errors import UsageError
 from streamkarma.estimators.learners import LEARNERS, Model
-from streamkarma.estimators.store import load, save
+from streamkarma.estimators.persistence import load, save
 
 TRIES = "a learner with random parameters, many at their extremes, on an extreme stream"
 PROMISE = (
@@ -53,7 +53,7 @@ PARAMETERS: dict[str, dict[str, list[Any]]] = {
         "indicators": [True, False],
         "r": [10.0, 1e-12, 1e12],
         "shrink": [5.0, 0.0, 1e-12, 1e12],
-        "max_rank_dim": [64, 1, 2, 200],
+        "max_pairwise_coordinates": [64, 1, 2, 200],
         "rank": [16, 1, 64],
         **_SHARED,
     },

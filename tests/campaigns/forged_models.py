@@ -82,7 +82,7 @@ _KINDS: list[dict[str, Any]] = [
     {"learner": "explicit", "options": {"update": "sgd"}},
     {"learner": "explicit", "options": {"update": "adagrad", "forget": 5.0}},
     {"learner": "subspace"},
-    {"learner": "subspace", "options": {"indicators": True, "max_rank_dim": 1, "rank": 3}},
+    {"learner": "subspace", "options": {"indicators": True, "max_pairwise_coordinates": 1, "rank": 3}},
     {"learner": "auto", "options": {"budget": 8}},
 ]
 
@@ -151,7 +151,7 @@ def _use(path: Path) -> str | None:
         _positions(session)
         describe(str(path))
         session.loop.feed(_block(_records("none", 2)))
-        task = "binary" if session.tasked.name == "auto" else session.tasked.name
+        task = "binary" if session.task_model.name == "auto" else session.task_model.name
         session.loop.feed(_block(_records(task, 7)))
         session.save()
         session.leave()

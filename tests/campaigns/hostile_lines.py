@@ -18,7 +18,7 @@ from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.output import Counters, Output
 from streamkarma.runtime.pending import Pending
-from streamkarma.runtime.task import Tasked
+from streamkarma.runtime.task import TaskModel
 from tests.campaigns import repeat
 from tests.campaigns._hostile import BOM, hostile_line
 from tests.campaigns._streams import Case, any_case, line
@@ -135,22 +135,22 @@ def _learn(setting: Setting, blocks: Iterable[Records], dicts: bool = False) -> 
 
     def keep(some: Rows, at: Any) -> None:
         rows.append(some.text())
-        lines.extend(records.place(i)["line"] for i in at)
+        lines.extend(records.position(i)["line"] for i in at)
 
     def keep_letter(letter: DeadLetter) -> None:
-        letters.append((letter.place["line"], letter.error, letter.value))
+        letters.append((letter.position["line"], letter.error, letter.value))
 
     case = setting.case
-    tasked = Tasked(case.task, dict(case.options), None, lambda _: None, case.learner)
+    task_model = TaskModel(case.task, dict(case.options), None, lambda _: None, case.learner)
     pending = Pending(setting.waiting) if setting.waiting else None
-    loop = Loop(tasked, setting.fields, True, Output(keep, keep_letter), False, 1, pending)
+    loop = Loop(task_model, setting.fields, True, Output(keep, keep_letter), False, 1, pending)
     if dicts:
         loop._reading = None
     for records in blocks:
         loop.feed(records)
-    header, arrays = tasked.model.state()
+    header, arrays = task_model.model.state()
     waits = pending.summary() if pending is not None else None
-    state = (header, tasked.state(), {name: array.tobytes() for name, array in arrays.items()}, waits)
+    state = (header, task_model.state(), {name: array.tobytes() for name, array in arrays.items()}, waits)
     return Outcome(b"".join(rows), lines, letters, loop.counters, state)
 
 

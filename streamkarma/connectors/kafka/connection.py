@@ -11,7 +11,7 @@ from typing import TypeVar
 from kafka import errors
 
 from streamkarma.connectors.kafka.errors import reason_of
-from streamkarma.connectors.kafka.settings import Settings
+from streamkarma.connectors.kafka.settings import KafkaSettings
 from streamkarma.errors import RunError
 
 Client = TypeVar("Client")
@@ -79,7 +79,7 @@ def _plain(line: str) -> str:
     return reason.partition(" failed: ")[2] or reason.removeprefix("Connection lost: ")
 
 
-def connect(make: Callable[[int], Client], settings: Settings, log: LogCapture, patience: float,
+def connect(make: Callable[[int], Client], settings: KafkaSettings, log: LogCapture, patience: float,
             say: Callable[[str], None], stopped: Callable[[], bool]) -> Client:  # fmt: skip
     """Make a client, trying again with growing pauses while the brokers do not answer.
 

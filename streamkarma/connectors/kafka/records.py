@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 from kafka.consumer.fetcher import ConsumerRecord
 
-from streamkarma.connectors.records import Place, Records
+from streamkarma.connectors.records import RecordPosition, Records
 from streamkarma.errors import RecordError
 
 
@@ -61,7 +61,9 @@ def _read(what: str, value: bytes) -> Any:
     return number if isinstance(number, (int, float)) and not isinstance(number, bool) else text
 
 
-def records_of(polled: Sequence[ConsumerRecord], beside: Metadata, labels_only: bool, limit: int) -> Records:
+def records_of(
+    polled: Sequence[ConsumerRecord], metadata: Metadata, labels_only: bool, limit: int
+) -> Records:
     """Consumed records, all with a value, as the loop takes them."""
     values = [record.value for record in polled]
     refused: dict[int, str] = {}
@@ -72,22 +74,22 @@ def records_of(polled: Sequence[ConsumerRecord], beside: Metadata, labels_only: 
             elif len(value) > limit:
                 refused[i] = "longer than the limit; see --max-record-bytes"
     attributes: list[dict[str, Any]] | None = None
-    if beside:
+    if metadata:
         attributes = []
         for i, record in enumerate(polled):
             try:
-                attributes.append(beside.of(record))
+                attributes.append(metadata.of(record))
             except RecordError as error:
                 attributes.append({})
                 refused.setdefault(i, str(error))
 
-    def place(i: int) -> Place:
+    def position(i: int) -> RecordPosition:
         return {"topic": polled[i].topic, "partition": polled[i].partition, "offset": polled[i].offset}
 
     return Records(
         values,
         len(values),
-        place,
+        position,
         refused,
         attributes,
         labels_only,

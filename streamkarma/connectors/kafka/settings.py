@@ -18,7 +18,7 @@ from streamkarma.errors import UsageError
 #: An environment variable of this prefix sets the Kafka setting of the same name, in capitals:
 #: the place for passwords, which on a command line everybody can read.
 ENVIRONMENT = "STREAMKARMA_KAFKA_"
-#: Settings that are this program's business.
+#: KafkaSettings that are this program's business.
 _OURS = {
     "bootstrap_servers": "use --brokers",
     "group_id": "use --group",
@@ -36,7 +36,7 @@ _ASSIGNORS = {
     "sticky": StickyPartitionAssignor,
     "cooperative-sticky": CooperativeStickyAssignor,
 }
-#: Settings whose values are objects of Python.
+#: KafkaSettings whose values are objects of Python.
 _OBJECTS = {
     "default_offset_commit_callback",
     "kafka_client",
@@ -53,7 +53,7 @@ _OBJECTS = {
 }
 
 
-class Settings:
+class KafkaSettings:
     """What was set of kafka-python's configuration, by name.
 
     Parameters

@@ -11,7 +11,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 
 from streamkarma.connectors.base import DeadLetter
 from streamkarma.connectors.kafka._private import OVERHEAD, BulkProducer
-from streamkarma.connectors.kafka.settings import Settings
+from streamkarma.connectors.kafka.settings import KafkaSettings
 from streamkarma.connectors.rows import Rows
 
 #: As much of a dead letter as is sent where the whole does not fit.
@@ -25,7 +25,7 @@ _REQUEST_MS, _DELIVERY_MARGIN_MS = 8000, 2000
 _LINGER_MS = 5
 
 
-def producer_settings(settings: Settings) -> dict[str, Any]:
+def producer_settings(settings: KafkaSettings) -> dict[str, Any]:
     """Arguments for a producer of many small transactions, unless the user has set others."""
     request_ms = settings.get("request_timeout_ms") or _REQUEST_MS
     linger_ms = settings.get("linger_ms") or _LINGER_MS
@@ -48,7 +48,7 @@ class TopicSink:
         A producer with a transactional id, which has not begun anything.
     output_topic, dead_letter_topic
         Where to send rows and dead letters; one of them may be None.
-    journal_group, journal_place
+    journal_group, journal_partition
         The group and the partition under which the journal of each transaction is kept.
 
     Raises
@@ -58,12 +58,12 @@ class TopicSink:
     """
 
     def __init__(self, producer: BulkProducer, output_topic: str | None, dead_letter_topic: str | None,
-                 journal_group: str, journal_place: TopicPartition) -> None:  # fmt: skip
+                 journal_group: str, journal_partition: TopicPartition) -> None:  # fmt: skip
         self._producer = producer
         self._output_topic = output_topic
         self._dead_letter_topic = dead_letter_topic
         self._journal_group = journal_group
-        self._journal_place = journal_place
+        self._journal_partition = journal_partition
         self._opened: float | None = None
         #: Of what was sent since the last commit, futures of all batches.
         self._sent: list[Any] = []
@@ -80,13 +80,13 @@ class TopicSink:
         self._sent += self._producer.send_many(str(self._output_topic), rows.lines(), keys)
 
     def write_dead_letter(self, letter: DeadLetter) -> None:
-        """Send a rejected record as it was, with the place and the reason as further headers."""
+        """Send a rejected record as it was, with its position and the reason in additional headers."""
         self._begin()
         record = self.records[letter.at]
         # kafka-python reads headers without a value, but cannot write them.
         value, headers = record.value, [(name, each or b"") for name, each in record.headers]
-        place = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
-        own = [(name, text.encode()) for name, text in {**place, "reason": letter.error}.items()]
+        position = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
+        own = [(name, text.encode()) for name, text in {**position, "reason": letter.error}.items()]
         carried = sum(len(name.encode()) + len(each) for name, each in headers)
         most = self._producer.config["max_request_size"] - OVERHEAD - len(record.key or b"")
         if value is not None and len(value) + carried > (SHOWN_BYTES if self.cut else most):
@@ -106,7 +106,7 @@ class TopicSink:
         self._begin()
         send = self._producer.send_offsets_to_transaction
         send(dict(offsets), member)
-        written = {self._journal_place: OffsetAndMetadata(events, journal, -1)}
+        written = {self._journal_partition: OffsetAndMetadata(events, journal, -1)}
         send(written, ConsumerGroupMetadata(self._journal_group))
         self._check_sent()
         self._producer.commit_transaction()

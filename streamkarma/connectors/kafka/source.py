@@ -20,7 +20,7 @@ from streamkarma.connectors.kafka.connection import Client, LogCapture, connect
 from streamkarma.connectors.kafka.journal import positions_state
 from streamkarma.connectors.kafka.reader import TopicReader
 from streamkarma.connectors.kafka.records import Metadata
-from streamkarma.connectors.kafka.settings import Settings
+from streamkarma.connectors.kafka.settings import KafkaSettings
 from streamkarma.connectors.kafka.topic_check import check_topics
 from streamkarma.connectors.kafka.topics import Topics
 from streamkarma.errors import UsageError
@@ -116,7 +116,7 @@ class TopicSource(Source):
         self.at = at
         self.keeps_model = model is not None
         self.topics = Topics.of(at.topics, at.label_topic, [at.output_topic, at.dead_letter_topic])
-        self.settings = Settings(at.brokers, at.settings, os.environ)
+        self.settings = KafkaSettings(at.brokers, at.settings, os.environ)
         self.instance = _instance(model, self.settings.get("group_instance_id"))
         if at.dead_letter_topic is None:
             self.dead_letter_hint = "--dead-letter-topic keeps them all"

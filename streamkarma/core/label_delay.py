@@ -1,4 +1,4 @@
-"""How late labels come: which events were asked about before they were learned, and when."""
+"""How late labels come: which events were predicted before they were learned, and when."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded
-from streamkarma.core.learning import Arrays, Floats
+from streamkarma.core.learner import Arrays, Floats
 from streamkarma.events.block import Block
 
 
-class Waiting:
-    """Events that were asked about and wait for their label, known by what is in them."""
+class LabelDelay:
+    """Events that were predicted and wait for their label, recognised by their content."""
 
     def __init__(self) -> None:
         self.engine = _engine.LabelDelay()
@@ -28,21 +28,21 @@ class Waiting:
 
     def delays(self, events: Block | Encoded, learned: NDArray[np.bool_],
                asked: NDArray[np.bool_]) -> Floats:  # fmt: skip
-        """Take note of events as they were before encoding, and say how late labels come.
+        """Record events as they were before encoding, and return how late their labels come.
 
         Parameters
         ----------
         events
-            T events; of a block the values are those from before.
+            T events; in a block, with the values from before encoding.
         learned
-            Shape (T,): whether the event has its label and is learned.
+            Shape (T,): whether the event has a label and is learned.
         asked
-            Shape (T,): whether it has none yet. What has one and weight 0 is neither.
+            Shape (T,): whether it has no label yet. An event with a label and weight 0 is neither.
 
         Returns
         -------
-        Shape (T,): how many other events were learned, or asked about for the first time, since a
-        learned event was asked about; 0 where it was not.
+        Shape (T,): how many other events were learned, or predicted for the first time, since a learned
+        event was predicted; 0 if it was not predicted before.
         """
         return self.engine.delays(events, learned, asked)
 
@@ -51,5 +51,5 @@ class Waiting:
         return self.engine.arrays()
 
     def restore(self, arrays: Arrays) -> None:
-        """Take over the state in ``arrays``, whose parts are removed; ValueError if they make no sense."""
+        """Restore the state from ``arrays``, removing its parts; ValueError if they are inconsistent."""
         self.engine.restore(arrays)

@@ -1,4 +1,4 @@
-"""From records to scores: what the classifier and the regressor have in common."""
+"""From records to scores: an encoder and a learner."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded, Encoder
-from streamkarma.core.learning import Arrays, Core, Floats
+from streamkarma.core.label_delay import LabelDelay
+from streamkarma.core.learner import Arrays, Floats, Learner
 from streamkarma.core.mixture import Calibrated, Mixture
-from streamkarma.core.waiting import Waiting
 from streamkarma.errors import RecordError
-from streamkarma.estimators.settings import memory
+from streamkarma.estimators.settings import averaging_window
 from streamkarma.events.values import Record, fits, is_missing
 
-#: An event of a larger weight counts as one of this: what it adds to a model must stay finite.
+#: Larger weights are clipped to this, so that the model stays finite.
 HEAVIEST = 1e15
 
 
@@ -33,26 +33,26 @@ def check_weight(weight: Any) -> float:
     return min(number, HEAVIEST)
 
 
-class Learner:
-    """An encoder and a core learner, advanced together.
+class Pipeline:
+    """An encoder and a learner, advanced together.
 
     Parameters
     ----------
-    core
-        What learns.
+    learner
+        The learner.
     scale, max_attributes, max_coordinates, max_name_bytes, forget
         As in the estimators.
     """
 
-    def __init__(self, core: Core, scale: bool, max_attributes: int, max_coordinates: int,
+    def __init__(self, learner: Learner, scale: bool, max_attributes: int, max_coordinates: int,
                  max_name_bytes: int, forget: float | None) -> None:  # fmt: skip
-        self.longest = memory(forget)
+        self.longest = averaging_window(forget)
         self.longest_name = max_name_bytes
-        self.core = core
-        #: For a mixture, which has to know how late labels come.
-        self.waiting = Waiting() if isinstance(core, (Mixture, Calibrated)) else None
+        self.learner = learner
+        #: Measures how late labels come; only mixtures and calibrated learners need it.
+        self.label_delay = LabelDelay() if isinstance(learner, (Mixture, Calibrated)) else None
         self.encoder = Encoder(max_attributes, max_coordinates, max_name_bytes, scale, self.longest)
-        #: What the core learner was given last.
+        #: The events passed to the learner last.
         self.encoded: Encoded
         self._delays = np.zeros(0)
 
@@ -60,19 +60,19 @@ class Learner:
         return {name: value for name, value in self.__dict__.items() if name != "encoded"}
 
     def read(self, records: Sequence[Record], learned: Sequence[bool]) -> Encoded:
-        """Encode records; those ``learned`` count in the statistics, and their names are kept.
+        """Encode records; those ``learned`` update the statistics, and their names are kept.
 
         Raises
         ------
         RecordError
-            If one of them is no event. None is encoded then.
+            If one of them is invalid; then none is encoded.
         """
         events = Encoded()
         self.encoder.read_dicts(list(records), list(learned), events)
         return events
 
     def read_table(self, names: list[Any], table: Floats, learned: Sequence[bool]) -> Encoded:
-        """Encode the rows of a table, as ``read``; NaN is missing."""
+        """Encode the rows of a table like ``read``; NaN is missing."""
         events = Encoded()
         self.encoder.read_table(names, table, list(learned), events)
         return events
@@ -85,7 +85,7 @@ class Learner:
         record
             The event.
         label, weight
-            As of ``Core.run``.
+            As in ``Learner.run``.
 
         Returns
         -------
@@ -94,47 +94,47 @@ class Learner:
         Raises
         ------
         RecordError
-            If it is none.
+            If the event is invalid.
         """
-        waiting = None if self.waiting is None else self.waiting.engine
-        return self.encoder.step(record, label, weight, self.core.engine, waiting)
+        label_delay = None if self.label_delay is None else self.label_delay.engine
+        return self.encoder.step(record, label, weight, self.learner.engine, label_delay)
 
     def take(self, events: Encoded, learned: NDArray[np.bool_], asked: NDArray[np.bool_]) -> None:
-        """Take encoded events for ``run``; for those ``asked`` about a label is to come."""
+        """Take encoded events for ``run``; those ``asked`` are predicted now and labelled later."""
         self.encoded = events
-        if self.waiting is not None:
-            self._delays = self.waiting.delays(events, learned, asked)
+        if self.label_delay is not None:
+            self._delays = self.label_delay.delays(events, learned, asked)
 
     def run(self, part: slice, labels: Floats, weights: Floats,
-            others: Floats | None = None) -> tuple[Floats, Floats]:  # fmt: skip
+            external: Floats | None = None) -> tuple[Floats, Floats]:  # fmt: skip
         """Predict, then learn, a part of the events taken last.
 
         Parameters
         ----------
         part
-            From where to where.
+            Which of them.
         labels, weights
-            As of ``Core.run``, for these events.
+            As in ``Learner.run``, for these events.
         others
-            As of ``Mixture.run``.
+            As in ``Mixture.run``.
         """
         weights = np.minimum(weights, HEAVIEST)
-        delays = None if self.waiting is None else self._delays[part]
-        return self.core.run(self.encoded, labels, weights, delays, others, (part.start, part.stop))
+        delays = None if self.label_delay is None else self._delays[part]
+        return self.learner.run(self.encoded, labels, weights, delays, external, (part.start, part.stop))
 
     def scores(self, events: Encoded) -> Floats:
-        """Scores of events by the model as it stands, shape (T, C).
+        """Scores of events by the current model, shape (T, C).
 
-        That leaves no trace, but that a mixture remembers what it was asked about.
+        The model does not change, except that a mixture remembers which events it predicted.
         """
         none = np.zeros(len(events), np.bool_)
         self.take(events, none, ~none)
-        return self.core.scores(events)
+        return self.learner.scores(events)
 
     def worth_keeping(self, record: dict[str, Any]) -> dict[str, Any]:
-        """What of a flat record is worth keeping until it is learned.
+        """A flat record without the values that will not be used when it is learned later.
 
-        That is not what is missing, and not what is too long, which is counted here.
+        Missing values are dropped; names and categories that are too long are dropped and counted as ignored.
         """
         kept = {}
         for name, value in record.items():
@@ -151,33 +151,33 @@ class Learner:
         return {
             "attributes": self.encoder.attribute_count - 1,
             "coordinates": self.encoder.coordinate_count - 1,
-            **self.core.summary(),
+            **self.learner.summary(),
         }
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything learned: what goes into JSON, and arrays."""
+        """Everything learned, as JSON and arrays."""
         header = {"entries": self.encoder.entries(), "ignored": self.encoder.ignored}
-        beside = self.waiting.arrays() if self.waiting is not None else {}
-        return header, {"moments": self.encoder.moments(), **beside, **self.core.arrays()}
+        delays = self.label_delay.arrays() if self.label_delay is not None else {}
+        return header, {"moments": self.encoder.moments(), **delays, **self.learner.arrays()}
 
-    def take_over(self, other: Learner) -> None:
-        """Have the names and the statistics of another, and a core learner that begins after its steps."""
+    def take_over(self, other: Pipeline) -> None:
+        """Take the names and statistics of another pipeline, and restart the learner after as many steps."""
         self.encoder = other.encoder
-        self.core.restart(other.core.steps)
-        if self.waiting is not None and other.waiting is not None:
-            self.waiting = other.waiting
+        self.learner.restart(other.learner.steps)
+        if self.label_delay is not None and other.label_delay is not None:
+            self.label_delay = other.label_delay
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
-        """Take over a ``state``.
+        """Restore a ``state``.
 
         Raises
         ------
         ValueError
-            If the parts of the state contradict each other.
+            If the parts of the state are inconsistent.
         """
         entries = [(name, category) for name, category in header["entries"]]
         moments = arrays.pop("moments")
         self.encoder.restore(entries, header["ignored"], moments)
-        if self.waiting is not None:
-            self.waiting.restore(arrays)
-        self.core.restore(arrays, self.encoder.attribute_count, self.encoder.coordinate_count)
+        if self.label_delay is not None:
+            self.label_delay.restore(arrays)
+        self.learner.restore(arrays, self.encoder.attribute_count, self.encoder.coordinate_count)

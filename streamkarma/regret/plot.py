@@ -11,7 +11,7 @@ from statistics import fmean, median_high
 from typing import TYPE_CHECKING, Any
 
 from streamkarma.errors import RunError, UsageError
-from streamkarma.regret import shown
+from streamkarma.regret import plot_data
 from streamkarma.regret.page import page
 
 if TYPE_CHECKING:
@@ -86,19 +86,25 @@ def figure(report: dict[str, Any]) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    labels, loss = shown.labels(report), f"mean {report['loss']} loss"
-    regrets, means = shown.curves(report, labels)
+    labels, loss = plot_data.labels(report), f"mean {report['loss']} loss"
+    regrets, means = plot_data.curves(report, labels)
     panels = (
-        (f"(a) cumulative regret of {next(iter(labels.values()))}", regrets, shown.limits(regrets, [0.0])),
-        (f"(b) {loss} so far", means, shown.limits(means, [])),
+        (
+            f"(a) cumulative regret of {next(iter(labels.values()))}",
+            regrets,
+            plot_data.limits(regrets, [0.0]),
+        ),
+        (f"(b) {loss} so far", means, plot_data.limits(means, [])),
     )
     ends = [_ends(curves, limits) for _, curves, limits in panels]
-    notes, span = shown.notes(report, labels), shown.span(regrets + means)
+    notes, span = plot_data.notes(report, labels), plot_data.span(regrets + means)
     bars, foot = _BAR * len(means) + 0.06, 0.42 + len(notes) * _PITCH / 72
     with _settings():
         sheet = Figure(figsize=(_WIDTH, 0.25 + 2 * (_HEIGHT + _BETWEEN) + bars + foot), dpi=_DPI)
         FigureCanvasAgg(sheet)
-        left = _widest(sheet, [shown.number(tick, 6) for _, _, limits in panels for tick in _ticks(*limits)])
+        left = _widest(
+            sheet, [plot_data.number(tick, 6) for _, _, limits in panels for tick in _ticks(*limits)]
+        )
         right = _WIDTH - _widest(sheet, [end.label for each in ends for end in each]) - _SAMPLE[1] / 72
         top = sheet.get_figheight() - 0.25
         for (title, curves, limits), each in zip(panels, ends, strict=True):
@@ -108,7 +114,7 @@ def figure(report: dict[str, Any]) -> Figure:
             top -= _HEIGHT + _BETWEEN
         sheet.axes[0].axhline(0, color="black", linewidth=0.5, zorder=1)
         left = _widest(sheet, [curve.label for curve in means])
-        right = _WIDTH - _widest(sheet, [f"→{shown.number(curve.ys[-1])}" for curve in means])
+        right = _WIDTH - _widest(sheet, [f"→{plot_data.number(curve.ys[-1])}" for curve in means])
         _stack(_axes(sheet, f"(c) {loss} at the end", (left, right), (top - bars, top)), means)
         sheet.text(0.01, 0.04 / sheet.get_figheight(), "\n".join(notes))
     return sheet
@@ -132,14 +138,14 @@ def _rendered(report: dict[str, Any], kind: str) -> bytes:
     return drawn.getvalue()
 
 
-def _ends(curves: list[shown.Curve], limits: tuple[float, float]) -> list[shown.Curve]:
+def _ends(curves: list[plot_data.Curve], limits: tuple[float, float]) -> list[plot_data.Curve]:
     """The last point of each curve, upwards, with what is written beside it; the grey ones share one."""
-    grey = sorted((curve for curve in curves if curve.look is shown.GREY), key=lambda curve: curve.ys[-1])
+    grey = sorted((curve for curve in curves if curve.look is plot_data.GREY), key=lambda curve: curve.ys[-1])
     middle = [curve._replace(label=f"{len(grey)} more, grey") for curve in grey[len(grey) // 2 :][:1]]
     ends = []
-    for curve in [*(curve for curve in curves if curve.look is not shown.GREY), *middle]:
+    for curve in [*(curve for curve in curves if curve.look is not plot_data.GREY), *middle]:
         low, y, high = limits[0], curve.ys[-1], limits[1]
-        beyond = "" if low <= y <= high else f" {'↑' if y > high else '↓'}{shown.number(y)}"
+        beyond = "" if low <= y <= high else f" {'↑' if y > high else '↓'}{plot_data.number(y)}"
         y = min(max(y, low), high)
         ends.append(curve._replace(label=curve.label + beyond, xs=curve.xs[-1:], ys=[y]))
     return sorted(ends, key=lambda end: end.ys[0])
@@ -182,7 +188,7 @@ def _axes(sheet: Figure, title: str, across: tuple[float, float], up: tuple[floa
 
 
 def _plot(
-    axes: Axes, curves: list[shown.Curve], span: tuple[float, float], limits: tuple[float, float]
+    axes: Axes, curves: list[plot_data.Curve], span: tuple[float, float], limits: tuple[float, float]
 ) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
@@ -191,7 +197,7 @@ def _plot(
         single = len(curve.xs) == 1
         axes.plot(curve.xs, curve.ys, **({"marker": "."} if single else {}) | curve.look)
         if any(curve.band):
-            low, high = ([y + side * error for y, error in shown.banded(curve)] for side in (-1, 1))
+            low, high = ([y + side * error for y, error in plot_data.banded(curve)] for side in (-1, 1))
             width = 0.8 if single else 0
             axes.fill_between(curve.xs, low, high, color=curve.look["color"], alpha=0.15, linewidth=width)
     if not curves:
@@ -208,10 +214,10 @@ def _plot(
     axes.set_yticks(_ticks(*limits))
     axes.xaxis.set_minor_formatter(NullFormatter())
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(lambda value, _: shown.number(value, 6))
+        axis.set_major_formatter(lambda value, _: plot_data.number(value, 6))
 
 
-def _name(axes: Axes, ends: list[shown.Curve]) -> None:
+def _name(axes: Axes, ends: list[plot_data.Curve]) -> None:
     """Write beside the panel what its curves are, each with a sample of it."""
     from matplotlib.patches import ConnectionPatch
 
@@ -231,13 +237,13 @@ def _name(axes: Axes, ends: list[shown.Curve]) -> None:
         axes.add_artist(leader)
 
 
-def _stack(axes: Axes, curves: list[shown.Curve]) -> None:
+def _stack(axes: Axes, curves: list[plot_data.Curve]) -> None:
     """The last points of the curves as bars, the lowest first; what is far beyond most is cut."""
     curves = sorted(curves, key=lambda curve: curve.ys[-1])
     values, places = [curve.ys[-1] for curve in curves], range(len(curves))
     held = [(curve.held_out, place) for place, curve in enumerate(curves) if curve.held_out is not None]
     usual = median_high(values or [0.0])
-    learners = [curve.ys[-1] for curve in curves if curve.look in shown.LEARNERS]
+    learners = [curve.ys[-1] for curve in curves if curve.look in plot_data.LEARNERS]
     most = max([4 * usual, *(value for value in learners if value <= 20 * usual)])
     seen = [value for value in [*values, *(value for value, _ in held)] if value <= most]
     high = 1.04 * max(seen, default=0.0) or 1.0
@@ -247,7 +253,7 @@ def _stack(axes: Axes, curves: list[shown.Curve]) -> None:
             axes.plot(
                 [value - curve.whisker, value + curve.whisker], [place] * 2, color="black", linewidth=0.6
             )
-        text = f"{'→' if value > high else ''}{shown.number(value)}"
+        text = f"{'→' if value > high else ''}{plot_data.number(value)}"
         axes.text(1.03, place, text, va="center_baseline", transform=axes.get_yaxis_transform())
     hollow: dict[str, Any] = {"color": "black", "markerfacecolor": "white", "markeredgewidth": 0.6}
     for value, place in held:
@@ -255,6 +261,6 @@ def _stack(axes: Axes, curves: list[shown.Curve]) -> None:
     axes.set(xlim=(0, high), ylim=(len(curves) - 0.4, -0.6))
     axes.set_xlabel("baselines in hindsight" + (", ◇ held out" if held else ""))
     axes.set_xticks(_ticks(0, high))
-    axes.xaxis.set_major_formatter(lambda value, _: shown.number(value, 6))
+    axes.xaxis.set_major_formatter(lambda value, _: plot_data.number(value, 6))
     axes.set_yticks(places, [curve.label for curve in curves])
     axes.tick_params(axis="y", length=0)

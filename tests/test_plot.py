@@ -14,7 +14,7 @@ import matplotlib
 import pytest
 
 from streamkarma.errors import RunError, UsageError
-from streamkarma.regret.picture import check_ending, draw, figure
+from streamkarma.regret.plot import check_ending, draw, figure
 
 NAMES = ["full", "zero", *(f"baseline-{number}" for number in range(22))]
 LONG = [f"nearest-neighbours-imputation-with-{k}-neighbours-and-distance-weights" for k in (5, 7, 9)]
@@ -254,5 +254,5 @@ def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_importing_it_does_not_import_matplotlib() -> None:
-    code = "import sys, streamkarma.regret.picture; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, streamkarma.regret.plot; sys.exit('matplotlib' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,54 +12,56 @@ from streamkarma.core.theory import DEFAULT_REGULARITY
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.common import Weights
-from streamkarma.estimators.judged import Judged
 from streamkarma.estimators.learners import Model
+from streamkarma.estimators.results import ClassificationResult
 from streamkarma.estimators.settings import AUTO, DEFAULT_RHO
 from streamkarma.parameters import RUNNING
-from streamkarma.regret.losses import comparable, suffered
-from streamkarma.regret.memory import Arrays
-from streamkarma.regret.oracle import LIPSCHITZ, Learner
-from streamkarma.regret.tracker import Tracker, chosen
+from streamkarma.regret.losses import comparable, pointwise_loss
+from streamkarma.regret.oracle import LIPSCHITZ, LearnerProfile
+from streamkarma.regret.reservoir import Arrays
+from streamkarma.regret.tracker import Tracker, parse_baselines
 from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.task import Tasked
+from streamkarma.runtime.task import TaskModel
 
 Full = Sequence[dict[str, float] | None]
 
 
-class Comparing:
+class RegretAdapter:
     """A tracker, and what it is told of each batch.
 
     Parameters
     ----------
-    tasked
+    task_model
         The model and its task.
     tracker
         Who compares.
     """
 
-    def __init__(self, tasked: Tasked, tracker: Tracker) -> None:
+    def __init__(self, task_model: TaskModel, tracker: Tracker) -> None:
         self.tracker = tracker
-        self._tasked = tasked
+        self._task_model = task_model
 
     @property
     def task(self) -> str:
         """The task as it stands; two classes until a third is seen."""
-        return "binary" if self._tasked.name == "auto" else self._tasked.name
+        return "binary" if self._task_model.name == "auto" else self._task_model.name
 
     @property
     def loss(self) -> str:
         """The loss in which is compared."""
-        return comparable(self.task, self._tasked.model.loss)
+        return comparable(self.task, self._task_model.model.loss)
 
-    def classes(self, judged: Judged, predicted: NDArray[np.int64], weights: Weights, full: Full) -> None:
+    def classes(
+        self, result: ClassificationResult, predicted: NDArray[np.int64], weights: Weights, full: Full
+    ) -> None:
         """Take what a classifier said and suffered."""
         weighed = np.array(weights, np.float64)
-        rows = np.flatnonzero((judged.targets >= 0) & (weighed > 0.0))
-        targets = judged.targets[rows].astype(np.float64)
-        losses = judged.losses[rows]
-        if self.loss != self._tasked.model.loss:
-            losses = suffered(self.loss, judged.scores[rows], targets)
-        self._take(rows, targets, losses, predicted[rows] != judged.targets[rows], weighed, full)
+        rows = np.flatnonzero((result.targets >= 0) & (weighed > 0.0))
+        targets = result.targets[rows].astype(np.float64)
+        losses = result.losses[rows]
+        if self.loss != self._task_model.model.loss:
+            losses = pointwise_loss(self.loss, result.scores[rows], targets)
+        self._take(rows, targets, losses, predicted[rows] != result.targets[rows], weighed, full)
 
     def numbers(self, predictions: NDArray[np.float64], labels: Sequence[float | None], weights: Weights,
                 full: Full) -> None:  # fmt: skip
@@ -67,7 +69,7 @@ class Comparing:
         weighed = np.array(weights, np.float64)
         wanted = np.array([np.nan if label is None else label for label in labels], np.float64)
         rows = np.flatnonzero(~np.isnan(wanted) & (weighed > 0.0))
-        losses = suffered(self.loss, predictions[rows, np.newaxis], wanted[rows])
+        losses = pointwise_loss(self.loss, predictions[rows, np.newaxis], wanted[rows])
         self._take(rows, wanted[rows], losses, np.abs(predictions - wanted)[rows], weighed, full)
 
     def _take(self, rows: NDArray[np.intp], targets: NDArray[np.float64], losses: NDArray[np.float64],
@@ -76,12 +78,14 @@ class Comparing:
             facts = np.column_stack([targets, weights[rows], weights[rows] * losses, errors])
             vectors = [full[row] for row in rows] if full else None
             if full:
-                entries = enumerate(self._tasked.model.vocabulary.entries(), 1)
-                self.tracker.memory.places = {
+                entries = enumerate(self._task_model.model.vocabulary.entries(), 1)
+                self.tracker.reservoir.name_coordinates = {
                     name: at for at, (name, category) in entries if category is None
                 }
-            self.tracker.learner = _of_bound(self._tasked.model, self.tracker.memory.events + len(rows))
-            self.tracker.take(self._tasked.model.encoded, rows, facts, self.task, self.loss, vectors)
+            self.tracker.learner = _of_bound(
+                self._task_model.model, self.tracker.reservoir.events + len(rows)
+            )
+            self.tracker.add(self._task_model.model.encoded, rows, facts, self.task, self.loss, vectors)
 
     def finish(self) -> None:
         """Compare once more."""
@@ -96,8 +100,8 @@ class Comparing:
 
         None for losses that the theorem does not speak of, and without events.
         """
-        events = self.tracker.memory.events
-        learner = _of_bound(self._tasked.model, events)
+        events = self.tracker.reservoir.events
+        learner = _of_bound(self._task_model.model, events)
         if learner is None or self.task != "binary" or self.loss not in LIPSCHITZ or not events:
             return None
         row = self.tracker.latest().get("projection-full", {})
@@ -110,7 +114,7 @@ class Comparing:
         return {**known, "unknown": unknown, "strays": learner.strays}
 
 
-def _of_bound(model: Model, events: int) -> Learner | None:
+def _of_bound(model: Model, events: int) -> LearnerProfile | None:
     """What the bound has to know, once so many events were compared; None if it speaks of others."""
     if not isinstance(model, KARMAClassifier):
         return None
@@ -128,13 +132,13 @@ def _of_bound(model: Model, events: int) -> Learner | None:
     if model.rho == AUTO:
         gamma = None if model.gamma == AUTO else int(model.gamma)
         lam = model.regularity or DEFAULT_REGULARITY
-        return Learner(gamma, None, model.normalize, "; ".join(strays), lam, model.horizon)
+        return LearnerProfile(gamma, None, model.normalize, "; ".join(strays), lam, model.horizon)
     rho = DEFAULT_RHO if model.rho is None else float(model.rho)
-    return Learner(int(model.gamma), rho, model.normalize, "; ".join(strays))
+    return LearnerProfile(int(model.gamma), rho, model.normalize, "; ".join(strays))
 
 
-def opened(plan: Plan, tasked: Tasked, full: bool, state: Any, arrays: Arrays,
-           path: str | None) -> Comparing | None:  # fmt: skip
+def open_regret(plan: Plan, task_model: TaskModel, full: bool, state: Any, arrays: Arrays,
+           path: str | None) -> RegretAdapter | None:  # fmt: skip
     """The tracker a plan asks for: a new one, or the one that was kept beside the model.
 
     Raises
@@ -144,20 +148,20 @@ def opened(plan: Plan, tasked: Tasked, full: bool, state: Any, arrays: Arrays,
     ModelFileError
         If what was kept contradicts itself.
     """
-    names = chosen(plan.regret, full)
+    names = parse_baselines(plan.regret, full)
     if not names or not plan.learn:
         return None
     if state is None:
         memory = plan.regret_memory or RUNNING["regret_memory"].default
-        return Comparing(tasked, Tracker(names, memory, plan.regret_seconds))
+        return RegretAdapter(task_model, Tracker(names, memory, plan.regret_seconds))
     try:
         tracker = Tracker.restored(state, arrays)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise ModelFileError(f"{path} holds no sample for the regret: {error!r:.200}") from error
-    if plan.regret_memory not in (None, tracker.memory.limit):
+    if plan.regret_memory not in (None, tracker.reservoir.limit):
         raise UsageError(
-            f"{path} keeps a sample of {tracker.memory.limit:,} events for the regret, not "
+            f"{path} keeps a sample of {tracker.reservoir.limit:,} events for the regret, not "
             f"{plan.regret_memory:,}; leave --regret-memory out or begin another model"
         )
-    tracker.ask_for(names, plan.regret_seconds)
-    return Comparing(tasked, tracker)
+    tracker.compare_with(names, plan.regret_seconds)
+    return RegretAdapter(task_model, tracker)

@@ -1,4 +1,4 @@
-"""Baselines fitted in a process of their own, each within its time."""
+"""Baselines fitted in a separate process, each with a time limit."""
 
 from __future__ import annotations
 
@@ -15,44 +15,45 @@ from typing import Any
 
 import numpy as np
 
-from streamkarma.regret.memory import Snapshot
-from streamkarma.regret.oracle import Learner
+from streamkarma.regret.oracle import LearnerProfile
+from streamkarma.regret.reservoir import Snapshot
 
-#: One thread each, unless said otherwise: the other cores belong to the stream.
+#: One thread each unless these are set: the other cores are for the stream.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
-#: Seconds that a process has to start: far more than Python and scikit-learn take on a busy machine.
+#: Seconds allowed for a process to start: far more than Python and scikit-learn take on a busy machine.
 START = 60.0
 
 
-def request(snapshot: Snapshot, names: list[str], task: str, loss: str, learner: Learner | None) -> bytes:
-    """What to send to a worker."""
-    said = {"names": names, "task": task, "loss": loss, "events": snapshot.events, "learner": learner}
-    header = json.dumps(said)
+def request(
+    snapshot: Snapshot, names: list[str], task: str, loss: str, learner: LearnerProfile | None
+) -> bytes:
+    """The request for a worker."""
+    header = {"names": names, "task": task, "loss": loss, "events": snapshot.events, "learner": learner}
     arrays = snapshot._asdict()
     del arrays["events"]
     buffer = io.BytesIO()
-    np.savez(buffer, header=np.frombuffer(header.encode(), np.uint8), **arrays)
+    np.savez(buffer, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
     return buffer.getvalue()
 
 
-class Refit:
-    """The baselines of one moment, on their way.
+class BackgroundFit:
+    """The fits of several baselines on the same events, in a worker process.
 
     Parameters
     ----------
     snapshot
         The events.
     names, task, loss
-        As of ``hindsight.judged``.
+        As in ``hindsight.evaluate_baseline``.
     seconds
-        What each baseline may take.
+        Time limit for each baseline.
     learner
-        As of ``hindsight.judged``.
+        As in ``hindsight.evaluate_baseline``.
     """
 
     def __init__(self, snapshot: Snapshot, names: list[str], task: str, loss: str, seconds: float,
-                 learner: Learner | None = None) -> None:  # fmt: skip
+                 learner: LearnerProfile | None = None) -> None:  # fmt: skip
         self._snapshot, self._task, self._loss, self._seconds = snapshot, task, loss, seconds
         self._learner = learner
         self._left = list(names)
@@ -63,7 +64,7 @@ class Refit:
         self._start()
 
     def poll(self) -> list[tuple[str, dict[str, Any]]]:
-        """What has become known since last asked: pairs of a name and a row. Does not wait."""
+        """New results since the last call, as pairs of a name and a row; does not wait."""
         found: list[tuple[str, dict[str, Any]]] = []
         while self._left:
             try:
@@ -72,15 +73,15 @@ class Refit:
                 if time.monotonic() < self._deadline:
                     return found
                 late = f"ran out of its {self._seconds:g} seconds" if self._ready else "could not be started"
-                found.append(self._given_up(late))
+                found.append(self._give_up(late))
                 continue
             if line is None:
                 assert self._process is not None
-                found.append(self._given_up(f"its process ended with status {self._process.wait()}"))
+                found.append(self._give_up(f"its process ended with status {self._process.wait()}"))
                 continue
             row = json.loads(line)
             self._ready, self._deadline = True, time.monotonic() + self._seconds
-            # The first line says that the process is ready, and the time begins to count.
+            # The first line only says that the process is ready, and starts the time limit.
             if (name := row.pop("name", None)) is not None:
                 self._left.remove(name)
                 found.append((name, row))
@@ -88,16 +89,16 @@ class Refit:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is on its way any more."""
+        """Whether all results are in."""
         return not self._left
 
     def close(self) -> None:
-        """End the process, whatever it is at."""
+        """Kill the process, whatever it is doing."""
         self._left = []
         self._stop()
 
-    def _given_up(self, reason: str) -> tuple[str, dict[str, Any]]:
-        """Leave the baseline that is worked on, and go on with the next."""
+    def _give_up(self, reason: str) -> tuple[str, dict[str, Any]]:
+        """Skip the baseline being fitted and continue with the next."""
         name = self._left.pop(0)
         self._stop()
         if self._left:
@@ -109,14 +110,14 @@ class Refit:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "streamkarma.regret.worker"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
-            # Ctrl-C is for the stream, which ends its helper itself.
+            # Ctrl-C is for the stream, which stops its worker itself.
             start_new_session=True,
         )  # fmt: skip
         self._lines = SimpleQueue()
         self._ready = False
         self._deadline = time.monotonic() + START
-        said = request(self._snapshot, self._left, self._task, self._loss, self._learner)
-        threading.Thread(target=_talk, args=(self._process, said, self._lines), daemon=True).start()
+        message = request(self._snapshot, self._left, self._task, self._loss, self._learner)
+        threading.Thread(target=_talk, args=(self._process, message, self._lines), daemon=True).start()
 
     def _stop(self) -> None:
         if self._process is not None:
@@ -125,18 +126,18 @@ class Refit:
             self._process = None
 
 
-def _talk(process: subprocess.Popen[bytes], said: bytes, lines: SimpleQueue[bytes | None]) -> None:
-    """Hand over the request and pass on what comes back; None at the end."""
+def _talk(process: subprocess.Popen[bytes], message: bytes, lines: SimpleQueue[bytes | None]) -> None:
+    """Send the request and pass on the answers; None at the end."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        # Left open afterwards: when it ends, whoever asked has gone, and so does the worker.
-        process.stdin.write(len(said).to_bytes(8, "little") + said)
+        # Stays open: it closes when this process ends, and then the worker ends too.
+        process.stdin.write(len(message).to_bytes(8, "little") + message)
         process.stdin.flush()
         for line in process.stdout:
             lines.put(line)
     except (OSError, ValueError):
-        # The process was ended, or never began: its status says so.
+        # The process was killed or never started; its exit status tells.
         pass
     finally:
         process.stdout.close()

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from streamkarma import KARMAMixtureClassifier, KARMAMixtureRegressor, load, save
 from streamkarma._engine import Aggregator
 from streamkarma.core.explicit import AROW, Explicit, Products, Step
+from streamkarma.core.label_delay import LabelDelay
 from streamkarma.core.loss import HINGE
 from streamkarma.core.mixture import Mixture
-from streamkarma.core.waiting import Waiting
 from streamkarma.events.block import Block
 
 Items = list[tuple[int, float]]  # coordinate, value
@@ -46,7 +46,7 @@ def event(number: int, rng: np.random.Generator | None = None) -> Items:
     return [every[i] for i in rng.permutation(len(every))]
 
 
-def told(model: Waiting, *steps: tuple[int, bool]) -> list[float]:
+def told(model: LabelDelay, *steps: tuple[int, bool]) -> list[float]:
     """The delays of events by number, each asked about (False) or learned (True), one at a time."""
     return [
         float(model.delays(block_of([event(n)]), np.array([learned]), np.array([not learned]))[0])
@@ -83,34 +83,34 @@ def by_definition(steps: list[tuple[int, bool]]) -> list[float]:
 def test_delays_are_those_of_the_definition_however_events_are_cut_into_blocks(
     steps: list[tuple[int, bool]], cuts: list[int], seed: int
 ) -> None:
-    rng, model, delays = np.random.default_rng(seed), Waiting(), []
+    rng, model, delays = np.random.default_rng(seed), LabelDelay(), []
     for begin, end in pairwise(sorted({0, len(steps), *(c for c in cuts if c < len(steps))})):
         raw = block_of([event(number, rng) for number, _ in steps[begin:end]])
         learned = np.array([is_learned for _, is_learned in steps[begin:end]], bool)
         delays += model.delays(raw, learned, ~learned).tolist()
-        resumed = Waiting()
+        resumed = LabelDelay()
         resumed.restore(model.arrays())
         model = resumed
-    alone = Waiting()
+    alone = LabelDelay()
     assert delays == told(alone, *steps) == by_definition(steps)
     assert all(model.arrays()[name].tobytes() == array.tobytes() for name, array in alone.arrays().items())
 
 
 def test_labels_that_are_there_at_once_have_no_delay() -> None:
-    assert told(Waiting(), *[(n, True) for n in range(5)]) == [0] * 5
-    assert told(Waiting(), *[(n, learned) for n in range(5) for learned in (False, True)]) == [0] * 10
-    assert told(Waiting(), (1, False), (1, False), (1, False), (1, True)) == [0] * 4
+    assert told(LabelDelay(), *[(n, True) for n in range(5)]) == [0] * 5
+    assert told(LabelDelay(), *[(n, learned) for n in range(5) for learned in (False, True)]) == [0] * 10
+    assert told(LabelDelay(), (1, False), (1, False), (1, False), (1, True)) == [0] * 4
 
 
 def test_what_lies_between_is_counted_once() -> None:
     # Event 2 is asked about twice and learned.
-    assert told(Waiting(), (1, False), (2, False), (2, False), (2, True), (1, True))[-1] == 2
+    assert told(LabelDelay(), (1, False), (2, False), (2, False), (2, True), (1, True))[-1] == 2
     # Learned for the second time it is a new event.
-    assert told(Waiting(), (1, False), (2, True), (1, True), (1, True)) == [0, 0, 1, 0]
+    assert told(LabelDelay(), (1, False), (2, True), (1, True), (1, True)) == [0, 0, 1, 0]
 
 
 def test_events_of_which_no_name_is_known_do_not_wait() -> None:
-    model, empty = Waiting(), block_of([[], []])
+    model, empty = LabelDelay(), block_of([[], []])
     assert model.delays(block_of([]), np.zeros(0, bool), np.zeros(0, bool)).shape == (0,)
     assert model.delays(empty, np.zeros(2, bool), np.ones(2, bool)).tolist() == [0, 0]
     assert told(model, (1, True)) == [0]
@@ -123,7 +123,7 @@ def test_events_of_which_no_name_is_known_do_not_wait() -> None:
 
 
 def test_past_the_bound_the_oldest_is_dropped() -> None:
-    model, count = Waiting(), MOST + 2
+    model, count = LabelDelay(), MOST + 2
     raw, all_of_them = block_of([[(1, float(n))] for n in range(count)]), np.ones(count, bool)
     model.delays(raw, ~all_of_them, all_of_them)
     assert len(model.arrays()["asked"]) == MOST
@@ -145,12 +145,12 @@ def test_past_the_bound_the_oldest_is_dropped() -> None:
     ],
 )
 def test_a_state_that_contradicts_itself_is_refused(name: str, change: Any) -> None:
-    model = Waiting()
+    model = LabelDelay()
     told(model, *[(n, False) for n in range(1, 5)])
     arrays = model.arrays()
     arrays[name] = change(arrays[name])
     with pytest.raises(ValueError, match="contradict|of no kind"):
-        Waiting().restore(arrays)
+        LabelDelay().restore(arrays)
 
 
 def stream_of(seed: int, count: int, third: bool = False) -> tuple[Records, list[Any]]:
@@ -262,7 +262,7 @@ def late_log_loss(seed: int, bunches: int = 20, size: int = 50) -> float:
 
 def test_labels_that_come_in_bunches_are_borne_better_for_it() -> None:
     minded = late_log_loss(101)
-    with patch.object(Waiting, "delays", lambda self, raw, learned, asked: np.zeros(len(learned))):
+    with patch.object(LabelDelay, "delays", lambda self, raw, learned, asked: np.zeros(len(learned))):
         unminded = late_log_loss(101)
     assert minded < unminded - 0.1
 
@@ -280,7 +280,7 @@ def test_events_asked_about_under_names_not_learned_yet_are_known_again() -> Non
     delays = []
     for t in range(10):
         model.run(model.read([{"day": "Monday", "value": float(t)}], [True]), [True], [1.0])
-        delays.append(float(model._learner._delays[0]))
+        delays.append(float(model._pipeline._delays[0]))
     assert delays == [9.0] * 10
 
 
@@ -296,4 +296,4 @@ def test_events_asked_about_under_names_not_learned_yet_are_known_again() -> Non
 )
 def test_states_no_run_could_have_left_are_refused(asked: Sequence[int], asked_at: Sequence[int]) -> None:
     with pytest.raises(ValueError, match="contradict"):
-        Waiting().restore({"asked": np.array(asked, np.uint64), "asked_at": np.array(asked_at, np.int64)})
+        LabelDelay().restore({"asked": np.array(asked, np.uint64), "asked_at": np.array(asked_at, np.int64)})

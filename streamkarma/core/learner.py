@@ -1,4 +1,4 @@
-"""What every learner of the engine can do: the estimators ask for no more."""
+"""The interface of every learner in the engine, as the estimators use it."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from streamkarma.events.block import Block
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 
-#: More than any attribute or coordinate: a bound for states that come from a learner itself.
+#: More than any attribute or coordinate: the bound for states that come from a learner itself.
 ANY = 1 << 31
 
 
-class Core(ABC):
-    """A learner of the engine, made from its settings: blocks of encoded events in, scores out.
+class Learner(ABC):
+    """A learner of the engine, created from its settings: blocks of encoded events in, scores out.
 
-    A copy, and what is unpickled, is made from the same settings and takes over the state.
+    Copying and unpickling create a new learner from the same settings and restore the state.
     """
 
-    #: How many models from elsewhere there are, whose scores are to be handed to ``run``.
-    others = 0
+    #: Number of external models whose scores must be passed to ``run``.
+    external = 0
 
     @cached_property
     def engine(self) -> _engine.Learner:
-        """The learner itself, made when it is first used: an expert of a mixture gives its settings only."""
-        return self.make()
+        """The engine's learner, created on first use: a mixture takes only the settings of its experts."""
+        return self.create()
 
     @abstractmethod
-    def make(self) -> _engine.Learner:
-        """A new learner with these settings."""
+    def create(self) -> _engine.Learner:
+        """Create a new learner with these settings."""
 
     def __getstate__(self) -> dict[str, Any]:
         settings = {name: value for name, value in self.__dict__.items() if name != "engine"}
@@ -64,7 +64,7 @@ class Core(ABC):
         return self.engine.steps
 
     def widen(self, classes: int) -> None:
-        """Go to ``classes`` classes; from w of two classes to -w/2 and w/2."""
+        """Extend to ``classes`` classes; the w of two classes becomes -w/2 and w/2."""
         self.engine.widen(classes)
 
     def run(
@@ -73,7 +73,7 @@ class Core(ABC):
         labels: Floats,
         weights: Floats,
         delays: Floats | None = None,
-        others: Floats | None = None,
+        external: Floats | None = None,
         part: tuple[int, int] | None = None,
     ) -> tuple[Floats, Floats]:
         """Predict, then learn, each event.
@@ -83,17 +83,17 @@ class Core(ABC):
         events
             Encoded events.
         labels
-            Shape (T,): +1 or -1, a class number, or the target; NaN is predicted only.
+            Shape (T,): +1 or -1, a class index, or the target; NaN for events that are only predicted.
         weights
-            Shape (T,): 0 or more; events of weight 0 leave the model as it is.
+            Shape (T,): 0 or more; events of weight 0 leave the model unchanged.
         delays
-            Shape (T,), 0 or more: how late the label comes. In a mixture, not for its experts, an
-            event counts 1 / (1 + delay) times. Labels that come late come in bunches that have much
-            in common; experts that have learned the first of a bunch look wise on the others, and
-            who trusts them is wrong on the next. In the worst case this is the price of a delay.
-        others
-            For a mixture, scores of models from elsewhere, shape (F, T, C), each from before the model
-            learned the event.
+            Shape (T,), 0 or more: how late the label is. A mixture, but not its experts, weighs the event by
+            1 / (1 + delay). Late labels come in batches of similar events; an expert that has learned the
+            first of a batch looks good on the rest of it, and trusting it would hurt on the next batch. In
+            the worst case this is the price of a delay.
+        external
+            For a mixture: scores of external models, shape (F, T, C), each from before the model learned the
+            event.
 
         Returns
         -------
@@ -103,27 +103,27 @@ class Core(ABC):
         Raises
         ------
         ValueError
-            If there are not as many labels and weights, or a label is no class.
+            If the number of labels or weights differs, or a label is not a class.
         """
-        return self.engine.run(events, labels, weights, delays, others, part)
+        return self.engine.run(events, labels, weights, delays, external, part)
 
-    def scores(self, events: Block | Encoded, others: Floats | None = None) -> Floats:
+    def scores(self, events: Block | Encoded, external: Floats | None = None) -> Floats:
         """Scores of every event, shape (T, C), without learning."""
         count = len(events) if isinstance(events, Encoded) else len(events.starts) - 1
-        return self.run(events, np.full(count, np.nan), np.ones(count), None, others)[0]
+        return self.run(events, np.full(count, np.nan), np.ones(count), None, external)[0]
 
     def restart(self, steps: int) -> None:
-        """Forget everything, and go on as after ``steps`` steps."""
+        """Forget everything, and continue as if after ``steps`` steps."""
         self.engine.restart(steps)
 
     def summary(self) -> dict[str, Any]:
-        """Sizes of the model, ``bytes`` among them, and what became of the examples."""
+        """Sizes of the model, including ``bytes``, and what became of the examples."""
         return self.engine.summary()
 
     def arrays(self) -> Arrays:
-        """The state, without spare room: what ``restore`` takes."""
+        """The state, without spare capacity: what ``restore`` takes."""
         return self.engine.arrays()
 
     def restore(self, arrays: Arrays, attributes: int, coordinates: int) -> None:
-        """Take over a state; ValueError if the arrays contradict each other or point outside."""
+        """Restore a state; ValueError if the arrays are inconsistent or have indices out of range."""
         self.engine.restore(arrays, attributes, coordinates)

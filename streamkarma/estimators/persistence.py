@@ -1,4 +1,4 @@
-"""Models to and from files."""
+"""Saving models to files and loading them."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ from pathlib import Path
 from typing import Any
 
 from streamkarma import checkpoint
-from streamkarma.core.learning import Arrays
+from streamkarma.core.learner import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import KINDS, Model
 from streamkarma.replacing import backup_of
 
-#: What a model is refused for, whatever in it is not as it says.
+#: What an inconsistent file may raise.
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 
-#: A reason is cut there: what is wrong may be of any length.
+#: Reasons are truncated, because they may quote values of any length.
 _LONGEST_REASON = 200
 
 #: Begins the names of arrays that are not the model's own.
-_BESIDE = "run."
+_RUN_PREFIX = "run."
 
 
 def save(model: Model, path: str | Path, run: dict[str, Any] | None = None,
          arrays: Arrays | None = None) -> None:  # fmt: skip
     """Write a model to a file, atomically; the same model gives the same bytes.
 
-    What was written is read back before it takes the place of the file before, which stays as
-    ``PATH.bak``. A file that was there keeps its mode; a symbolic link is followed.
+    The new file is read back before it replaces the previous one, which is kept as ``PATH.bak``. The mode of
+    an existing file is kept; a symbolic link is followed.
 
     Parameters
     ----------
     model
         A classifier or regressor of this package.
     path
-        Where to; a file that is there is replaced in one step.
+        The file; an existing one is replaced atomically.
     run
-        What else to keep, as JSON; the command line keeps its task and counters there.
+        Further state to store, as JSON; the command line stores its task and counters there.
     arrays
-        What else to keep, as arrays by name.
+        Further arrays to store, by name.
 
     Raises
     ------
     UsageError
-        If a name or label of the model has no form in JSON.
+        If a name or label of the model cannot be written as JSON.
     ModelFileError
-        If the file cannot be written, or not be read back.
+        If the file cannot be written or read back.
 
     Examples
     --------
@@ -64,8 +64,8 @@ def save(model: Model, path: str | Path, run: dict[str, Any] | None = None,
         raise UsageError(f"can save {', '.join(KINDS)}, not {kind}")
     learned, own = model.state()
     header = {"kind": kind, "params": model._get_params(), "learned": learned, "run": run or {}}
-    beside = {_BESIDE + name: array for name, array in (arrays or {}).items()}
-    checkpoint.write(Path(path), header, {**own, **beside}, _read)
+    extra = {_RUN_PREFIX + name: array for name, array in (arrays or {}).items()}
+    checkpoint.write(Path(path), header, {**own, **extra}, _read)
 
 
 def load(path: str | Path) -> Model:
@@ -74,13 +74,13 @@ def load(path: str | Path) -> Model:
     Raises
     ------
     ModelFileError
-        If the file is not a whole and unaltered model.
+        If the file is not a complete and unaltered model.
     """
     return load_with_run(path)[0]
 
 
 def load_with_run(path: str | Path) -> tuple[Model, dict[str, Any], Arrays]:
-    """The model, and what was kept beside it as ``run`` and ``arrays``."""
+    """The model, and the ``run`` and ``arrays`` that were saved with it."""
     try:
         return _read(Path(path))
     except ModelFileError as error:
@@ -100,12 +100,12 @@ def _is_readable(path: Path) -> bool:
 
 def _read(path: Path) -> tuple[Model, dict[str, Any], Arrays]:
     header, arrays = checkpoint.read(path)
-    beside = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_BESIDE)}
+    extra = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_RUN_PREFIX)}
     try:
-        model = _made(header["kind"], header["params"])
+        model = _create(header["kind"], header["params"])
         _check_classes(header["learned"], arrays)
         model.restore(header["learned"], arrays)
-        kept = {name.removeprefix(_BESIDE): array for name, array in beside.items()}
+        kept = {name.removeprefix(_RUN_PREFIX): array for name, array in extra.items()}
         return model, dict(header["run"]), kept
     except _WRONG as error:
         reason = " ".join(str(error).split())[:_LONGEST_REASON]
@@ -114,18 +114,18 @@ def _read(path: Path) -> tuple[Model, dict[str, Any], Arrays]:
         raise ModelFileError(f"the model {path} does not fit into memory") from error
 
 
-def _made(kind: str, params: dict[str, Any]) -> Model:
-    """An empty model; ValueError, or whatever its constructor raises, if these are no parameters."""
+def _create(kind: str, params: dict[str, Any]) -> Model:
+    """Create an empty model; ValueError, or whatever the constructor raises, if a parameter is invalid."""
     for name, parameter in signature(KINDS[kind]).parameters.items():
         if isinstance(parameter.default, bool) and not isinstance(params.get(name, True), bool):
             raise ValueError(f"{name} is neither true nor false")
-    if params.get("others") is not None:
-        raise ValueError("models from elsewhere are in no file")
+    if params.get("extra_experts") is not None:
+        raise ValueError("a file cannot hold extra experts")
     return KINDS[kind](**params)
 
 
 def _check_classes(learned: dict[str, Any], arrays: Arrays) -> None:
-    """ValueError if arrays are for more classes than there are: what has no bytes of its own makes room."""
+    """Check that arrays have no more classes than there are: empty ones could still claim memory."""
     most = max(1, len(learned.get("classes", ())))
     for name, array in arrays.items():
         own = name.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""What a classifier said of a run of events."""
+"""Results of classifiers, and what follows from scores."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from streamkarma import _engine
 from streamkarma.core.loss import CLASSIFICATION
 
 
-class Judged(NamedTuple):
-    """What a run over T events said and suffered.
+class ClassificationResult(NamedTuple):
+    """Predictions and losses of a run over T events.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ def probabilities(scores: NDArray[np.float64], known: int) -> NDArray[np.float64
 
 
 def finite(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The scores, for comparisons: one that overflowed is as large as can be, one that is no number is 0.
+    """The scores made finite for comparisons: infinite ones become ±1e300, and NaN becomes 0.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def finite(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def joined(pieces: list[tuple[int, NDArray[np.float64]]], events: int, classes: int) -> NDArray[np.float64]:
-    """Scores of pieces that had fewer classes than the last, in one array."""
+    """The scores of consecutive pieces, with a growing number of classes, in one array."""
     joined = np.zeros((events, classes))
     for begin, scores in pieces:
         if scores.shape[1] == 1 < classes:
@@ -67,7 +67,7 @@ def joined(pieces: list[tuple[int, NDArray[np.float64]]], events: int, classes: 
 
 
 def loss_of(name: str, scores: NDArray[np.float64], target: int) -> float:
-    """Loss of the scores of one event, shape (C,), once the index of its label is known."""
+    """Loss of the scores of one event, shape (C,), given the index of its label."""
     code = CLASSIFICATION[name].code
     if scores.size == 1:
         return float(_engine.losses(code, scores, np.array([2.0 * target - 1.0]))[0])

@@ -15,15 +15,15 @@ from streamkarma.errors import OutputError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.files import reason
 from streamkarma.regret.tracker import Tracker
-from streamkarma.runtime.comparing import Comparing
 from streamkarma.runtime.destinations import check_distinct
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.progress import open_sink
+from streamkarma.runtime.regret_adapter import RegretAdapter
 from streamkarma.runtime.report import bound_lines, regret_table
 from streamkarma.runtime.run import Run
 
 
-class Regretting:
+class RegretRun:
     """One run of ``streamkarma regret``.
 
     Parameters
@@ -51,15 +51,15 @@ class Regretting:
         check_writable(json)
         check_writable(plot)
         if plot is not None:
-            from streamkarma.regret.picture import check_ending
+            from streamkarma.regret.plot import check_ending
 
             check_ending(plot)
         # Its own table says nothing that the report does not.
         names: list[str | None] = [*learners] or [None]
         runs = [Run(plan._replace(quiet=True, learner=name), source) for name in names]
-        self._runs = {learner_of(run.session.tasked.model): run for run in runs}
+        self._runs = {learner_of(run.session.task_model.model): run for run in runs}
         for run in self._runs.values():
-            tracker = _compared(run).tracker
+            tracker = _adapter_of(run).tracker
             tracker.patient = True
             tracker.say = self._say
 
@@ -76,8 +76,8 @@ class Regretting:
             if code == 0:
                 self._say(f"learner {name}")
                 code = run.execute()
-                comparing = _compared(run)
-                lines = [*regret_table(comparing.summary()), *bound_lines(comparing.bound())]
+                adapter = _adapter_of(run)
+                lines = [*regret_table(adapter.summary()), *bound_lines(adapter.bound())]
                 table = "\n".join([f"learner: {name}", *lines])
                 print(table, file=sys.stderr if self._json == "-" else sys.stdout, flush=True)
         report = self.report()
@@ -85,7 +85,7 @@ class Regretting:
             if sink := open_sink(self._json, stack):
                 sink.write([report])
         if self._plot is not None:
-            from streamkarma.regret.picture import draw
+            from streamkarma.regret.plot import draw
 
             try:
                 draw(report, self._plot)
@@ -100,7 +100,7 @@ class Regretting:
 
     def report(self) -> dict[str, Any]:
         """Everything that was found, as JSON."""
-        found = {name: _compared(run) for name, run in self._runs.items()}
+        found = {name: _adapter_of(run) for name, run in self._runs.items()}
         first = next(iter(found.values()))
         rows = [row for row in first.tracker.rows.get("projection-full", []) if "bound" in row]
         bound = {"events": [row["events"] for row in rows], "total": [_least(row) for row in rows]}
@@ -108,27 +108,27 @@ class Regretting:
             "input": self._input,
             "task": first.task,
             "loss": first.loss,
-            "events": first.tracker.memory.events,
-            "learners": {name: _course(comparing.tracker) for name, comparing in found.items()},
+            "events": first.tracker.reservoir.events,
+            "learners": {name: _learner_report(adapter.tracker) for name, adapter in found.items()},
             **({"bound": bound} if rows else {}),
         }
 
 
-def _compared(run: Run) -> Comparing:
-    comparing = run.session.comparing
-    assert comparing is not None
-    return comparing
+def _adapter_of(run: Run) -> RegretAdapter:
+    adapter = run.session.regret_adapter
+    assert adapter is not None
+    return adapter
 
 
-def _course(tracker: Tracker) -> dict[str, Any]:
+def _learner_report(tracker: Tracker) -> dict[str, Any]:
     """How one learner fared, and what the baselines would have suffered."""
-    points = tracker.standing()
-    course = {
+    points = tracker.curve_to_now()
+    curve = {
         "events": [at for at, _, _ in points],
         "mean_loss": [loss / at for at, loss, _ in points],
         "error": [error / at for at, _, error in points],
     }
-    return {"curve": course, "regret": tracker.rows}
+    return {"curve": curve, "regret": tracker.rows}
 
 
 def _least(row: dict[str, Any]) -> float:

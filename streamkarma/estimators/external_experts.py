@@ -15,24 +15,24 @@ from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import NONE, Label
 from streamkarma.events.values import Record, is_missing
 
-#: Probabilities of a guest are held this far from 0 and 1.
-LEAST = 1e-6
+#: Probabilities of an external expert are clipped this far from 0 and 1.
+CLIP = 1e-6
 
 
-class Recorded(Encoded):
-    """Encoded events with the records they were, for models that take nothing else."""
+class EncodedRecords(Encoded):
+    """Encoded events together with their records, which external experts need."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
 
 
-class Guests:
-    """Models from elsewhere that predict and learn beside the experts.
+class ExternalExperts:
+    """External models that predict and learn alongside the experts.
 
     Parameters
     ----------
     models
-        River classifiers. They get an event without what is missing, and must take that.
+        River classifiers. They get each event without its missing attributes and must accept that.
     """
 
     def __init__(self, models: Sequence[base.Classifier]) -> None:
@@ -69,8 +69,8 @@ class Guests:
 
     def _scores(self, model: Any, x: Record, known: Sequence[Label], classes: int) -> NDArray[np.float64]:
         chances = model.predict_proba_one(x)
-        each = [min(max(chances.get(label, 0.0), LEAST), 1.0 - LEAST) for label in known]
+        each = [min(max(chances.get(label, 0.0), CLIP), 1.0 - CLIP) for label in known]
         if classes > 1:
             return np.log(each)
-        # Of two classes the score is that of the second, and nothing is known of fewer.
+        # With two classes the score is that of the second; with fewer nothing is known.
         return np.full(1, math.log(each[1] / each[0]) if len(each) == 2 else 0.0)

@@ -1,4 +1,4 @@
-"""Events as they were seen, every one or a uniform sample, with what the learner suffered."""
+"""The labelled events, all of them or a uniform sample, with the learner's loss on each."""
 
 from __future__ import annotations
 
@@ -15,32 +15,31 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
 
-#: Columns of what is kept of an event beside its items.
+#: Columns of what is kept of an event besides its items.
 TARGET, WEIGHT, LOSS, ERROR = range(4)
 
-#: Of the arrays that are kept: starts, facts, attributes, coordinates, values.
+#: Types of the arrays kept: starts, facts, attributes, coordinates, values.
 _TYPES = [np.int64, np.float64, np.int32, np.int32, np.float64]
 
-#: Numbers in a dense table: 400 MB. A wider one is not made; whoever needs it hears of it.
+#: Maximum size of a dense table, 400 MB; a larger one is refused.
 MOST_CELLS = 50_000_000
 
 
 class Snapshot(NamedTuple):
-    """What a comparison needs of the events so far.
+    """The data for one comparison.
 
     Attributes
     ----------
     events
-        How many there were, of which the rest is all or a sample.
+        Number of events seen; those kept are all of them or a sample.
     starts, attributes, coordinates, values
-        As of a ``Block``: the items of the kept events, without the constant.
+        As in a ``Block``: the items of the events kept, without the constant.
     facts
         Shape (kept, 4): target, weight, the learner's loss and its error.
     full
-        Shape (kept, names): complete vectors, NaN where an event had none; no columns if
-        none has.
-    places
-        Shape (names,): the coordinate of each of these names, -1 where it has none.
+        Shape (kept, names): complete vectors, NaN if an event had none; no columns if none of them has one.
+    name_coordinates
+        Shape (names,): the coordinate of each name, -1 if it has none.
     """
 
     events: int
@@ -50,11 +49,11 @@ class Snapshot(NamedTuple):
     values: Floats
     facts: Floats
     full: Floats
-    places: Ints
+    name_coordinates: Ints
 
     @property
     def exact(self) -> bool:
-        """Whether every event is there."""
+        """Whether every event was kept."""
         return len(self.facts) == self.events
 
     def table(self) -> tuple[Floats, Ints, Ints]:
@@ -83,19 +82,19 @@ class Snapshot(NamedTuple):
         return X, owners, names.astype(np.int64)
 
 
-class Memory:
+class Reservoir:
     """The labelled events so far: all of them up to a limit, then a uniform sample.
 
-    Whether event t replaces another, and which, follows from t and the seed alone (Vitter's
-    Algorithm R with a hash for its dice): how events were cut into blocks never shows, and
-    there is no state of a generator to keep.
+    Whether event t replaces another, and which one, depends on t and the seed alone (Vitter's Algorithm R
+    with a hash as the random source), so the sample does not depend on the blocks, and no generator state
+    has to be saved.
 
     Parameters
     ----------
     limit
-        Most events kept, 1 or more.
+        Maximum number of events kept, 1 or more.
     seed
-        Of the sample.
+        Seed of the sample.
     """
 
     def __init__(self, limit: int, seed: int = 0) -> None:
@@ -106,10 +105,10 @@ class Memory:
         self._items: list[tuple[NDArray[np.int32], NDArray[np.int32], Floats]] = []
         self._facts = np.zeros((0, 4))
         self._full: list[dict[str, float] | None] = []
-        #: The coordinate of each name that is a number's, where complete vectors are to be understood.
-        self.places: Mapping[Hashable, int] = {}
+        #: The coordinate of each numeric attribute, needed if events have complete vectors.
+        self.name_coordinates: Mapping[Hashable, int] = {}
 
-    def take(self, block: Block, rows: NDArray[np.intp], facts: Floats,
+    def add(self, block: Block, rows: NDArray[np.intp], facts: Floats,
              full: list[dict[str, float] | None] | None = None) -> None:  # fmt: skip
         """Add events.
 
@@ -118,18 +117,18 @@ class Memory:
         block
             Encoded events, with or without the constant (attribute 0).
         rows
-            Which of them: those with a label.
+            Indices of those with a label.
         facts
             Shape (rows, 4), see ``Snapshot``.
         full
-            Complete vectors of these rows, where there are any.
+            Complete vectors of these rows, if there are any.
         """
         slots = self._slots(len(rows))
         self.events += len(rows)
         wanted = np.flatnonzero(slots < self.limit)
         room = int(slots[wanted].max(initial=-1)) + 1
         if room > len(self._facts):
-            # Doubled, so that a stream of single events does not copy each time.
+            # Doubled, so that a stream of single events does not copy every time.
             size = min(self.limit, max(room, 2 * len(self._facts)))
             self._facts = np.concatenate([self._facts, np.zeros((size - len(self._facts), 4))])
         for i in wanted.tolist():
@@ -150,19 +149,19 @@ class Memory:
                 self._items[slot], self._full[slot] = items, vector
             self._facts[slot] = facts[i]
 
-    def forget(self) -> None:
-        """Begin again."""
+    def clear(self) -> None:
+        """Start again from nothing."""
         self.events = 0
         self._items, self._facts, self._full = [], np.zeros((0, 4)), []
 
     def _slots(self, count: int) -> Ints:
-        """Where the next events would go; past the limit means nowhere."""
+        """Slots of the next events; one beyond the limit is not kept."""
         t = np.arange(self.events, self.events + count, dtype=np.int64)
         drawn = (uniform(t, self.seed) * (t + 1)).astype(np.int64)
         return np.where(t < self.limit, t, drawn)
 
     def snapshot(self) -> Snapshot:
-        """The events kept, in arrays of their own."""
+        """A copy of the events kept."""
         sizes = [len(values) for _, _, values in self._items]
         starts = np.zeros(len(sizes) + 1, np.int64)
         np.cumsum(sizes, out=starts[1:])
@@ -172,9 +171,9 @@ class Memory:
         )
         facts = self._facts[: len(self._items)].copy()
         names = sorted({name for vector in self._full if vector for name in vector})
-        places = np.array([self.places.get(name, -1) for name in names], np.int64)
+        name_coordinates = np.array([self.name_coordinates.get(name, -1) for name in names], np.int64)
         full = self._full_table(names)
-        return Snapshot(self.events, starts, attributes, coordinates, values, facts, full, places)
+        return Snapshot(self.events, starts, attributes, coordinates, values, facts, full, name_coordinates)
 
     def _full_table(self, names: list[str]) -> Floats:
         rows = [[vector.get(name, np.nan) for name in names] if vector else [np.nan] * len(names)
@@ -190,7 +189,7 @@ class Memory:
                         "values": s.values, "facts": s.facts}  # fmt: skip
 
     @classmethod
-    def restored(cls, header: dict[str, Any], arrays: Arrays) -> Memory:
+    def restored(cls, header: dict[str, Any], arrays: Arrays) -> Reservoir:
         """From a ``state``.
 
         Raises
@@ -198,13 +197,13 @@ class Memory:
         ValueError
             If its parts contradict each other.
         """
-        memory = cls(natural(header["limit"]), natural(header["seed"], 2**31))
-        memory.events = natural(header["events"])
+        reservoir = cls(natural(header["limit"]), natural(header["seed"], 2**31))
+        reservoir.events = natural(header["events"])
         starts, facts = arrays["starts"], arrays["facts"]
-        kept = min(memory.limit, memory.events)
+        kept = min(reservoir.limit, reservoir.events)
         items = (arrays["attributes"], arrays["coordinates"], arrays["values"])
         fits = (
-            memory.limit >= 1
+            reservoir.limit >= 1
             and [array.dtype for array in (starts, facts, *items)] == _TYPES
             and all(bool(np.isfinite(array).all()) for array in (facts, *items))
             and all(bool((array >= 0).all()) for array in items[:2])
@@ -218,21 +217,23 @@ class Memory:
         if not fits or len(full) != kept:
             raise ValueError("the events kept for the regret contradict each other")
         pairs = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
-        memory._items = [(items[0][a:b].copy(), items[1][a:b].copy(), items[2][a:b].copy()) for a, b in pairs]
-        memory._facts = np.array(facts)
-        memory._full = full
-        return memory
+        reservoir._items = [
+            (items[0][a:b].copy(), items[1][a:b].copy(), items[2][a:b].copy()) for a, b in pairs
+        ]
+        reservoir._facts = np.array(facts)
+        reservoir._full = full
+        return reservoir
 
 
 def _vector(kept: Any) -> dict[str, float] | None:
-    """A complete vector as it was kept; ValueError if it is none."""
+    """A complete vector from a saved state; ValueError if it is invalid."""
     if kept is None:
         return None
     return {name: finite(value) for name, value in dict(kept).items()}
 
 
 def uniform(t: Ints, seed: int) -> Floats:
-    """A number in [0, 1) for each t: always the same one (Steele et al. 2014, SplitMix64).
+    """A pseudorandom number in [0, 1) for each t (SplitMix64, Steele et al. 2014).
 
     Examples
     --------

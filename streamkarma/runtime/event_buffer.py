@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from streamkarma._engine import Encoded
 from streamkarma.connectors.rows import ABSENT, Column
 from streamkarma.events.labels import Label
-from streamkarma.runtime.fields import Taken
-from streamkarma.runtime.pending import Made
+from streamkarma.runtime.fields import RecordFields
+from streamkarma.runtime.pending import PriorPrediction
 
 
-class Ready(NamedTuple):
-    """T events for a step, and what goes with each of them: see ``Gathered``."""
+class EventBatch(NamedTuple):
+    """T events for a step, and what goes with each of them: see ``EventBuffer``."""
 
     events: Encoded
     labels: Sequence[Label | None]
@@ -25,12 +25,12 @@ class Ready(NamedTuple):
     targets: Column
     ids: Column
     at: Sequence[int]
-    made: Mapping[int, Made] = MappingProxyType({})
+    prior: Mapping[int, PriorPrediction] = MappingProxyType({})
     full: Sequence[dict[str, float] | None] = ()
     waiting: Mapping[bytes, tuple[int, dict[str, Any], float]] = MappingProxyType({})
 
 
-class Gathered:
+class EventBuffer:
     """Encoded events, and lists with one item for each of them.
 
     Attributes
@@ -41,7 +41,7 @@ class Gathered:
         What is learned.
     targets, ids, at
         What is shown: the label as it was given, the id, and the index of the record.
-    made
+    prior
         For labels that come late, by position: what was said when the event came.
     full
         Complete vectors, where events have one; empty if none has.
@@ -57,28 +57,28 @@ class Gathered:
         self.ids: list[Any] = []
         self.at: list[int] = []
         self.full: list[dict[str, float] | None] = []
-        self.made: dict[int, Made] = {}
+        self.prior: dict[int, PriorPrediction] = {}
         self.waiting: dict[bytes, tuple[int, dict[str, Any], float]] = {}
 
-    def append(self, given: Any, label: Label | None, taken: Taken, at: int,
-               made: Made | None) -> None:  # fmt: skip
+    def append(self, given: Any, label: Label | None, taken: RecordFields, at: int,
+               prior: PriorPrediction | None) -> None:  # fmt: skip
         """Add what goes with an event that was encoded."""
         if taken.full is not None or self.full:
             self.full += [None] * (len(self.labels) - len(self.full))
             self.full.append(taken.full)
-        if made is not None:
-            self.made[len(self.labels)] = made
+        if prior is not None:
+            self.prior[len(self.labels)] = prior
         self.labels.append(label)
         self.weights.append(taken.weight)
         self.targets.append(given)
         self.ids.append(taken.id)
         self.at.append(at)
 
-    def ready(self) -> Ready:
+    def batch(self) -> EventBatch:
         """All of it."""
         shown = shown_labels(self.targets)
-        return Ready(self.events, self.labels, np.array(self.weights), shown, self.ids, self.at,
-                     self.made, self.full, self.waiting)  # fmt: skip
+        return EventBatch(self.events, self.labels, np.array(self.weights), shown, self.ids, self.at,
+                     self.prior, self.full, self.waiting)  # fmt: skip
 
 
 def shown_labels(targets: NDArray[Any] | list[Any]) -> Column:

@@ -1,9 +1,9 @@
-"""The best linear predictor in hindsight from sums alone, for the squared loss.
+"""The best linear predictor in hindsight from sufficient statistics alone, for the squared loss.
 
 With u = (1, z, o) for an event (z the values, 0 where one is missing; o what is observed), the
-sums of u u', u y and y² say, at every moment and in memory that does not grow, how well the best
-linear predictor over imputed events would have done: 0-imputation sees z; mean imputation sees
-z + m∘(1 - o), which is linear in u once the means m are known, and these are in the sums as well.
+sums of u u', u y and y² give, at any moment and in constant memory, the loss of the best linear predictor
+over imputed events: 0-imputation sees z; mean imputation sees z + m∘(1 - o), which is linear in u once the
+means m are known, and the sums give these as well.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from streamkarma._engine import add_outer_products
 from streamkarma.checkpoint import finite, natural
 from streamkarma.events.block import Block
 from streamkarma.regret.losses import STRENGTH
-from streamkarma.regret.memory import ERROR, LOSS, TARGET, WEIGHT
+from streamkarma.regret.reservoir import ERROR, LOSS, TARGET, WEIGHT
 
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 
-#: The baselines this answers for.
+#: The baselines covered.
 NAMES = ("zero", "mean")
 
-#: More coordinates than this are not summed: their sums alone would take 130 MB.
+#: Maximum number of coordinates: the sums for more would take over 130 MB.
 MOST = 2000
 
 
 def added(total: float, values: Floats) -> float:
-    """``total`` with the values added one after another, so that blocks never show."""
+    """``total`` plus the values, added one after another so that the result does not depend on the blocks."""
     return float(np.cumsum(np.append(total, values))[-1])
 
 
-class Sums:
-    """Sums over events, by coordinate; new coordinates may come at any time.
+class SufficientStats:
+    """Sums over events, by coordinate; new coordinates may appear at any time.
 
     Attributes
     ----------
@@ -44,11 +44,11 @@ class Sums:
     matrix
         Shape (2k + 2, 2k + 2): sums of w v v' with v = (1, y, z_1, o_1, z_2, o_2, …).
     learner
-        What the learner suffered.
+        The learner's loss.
     events
-        How many events were summed.
+        Number of events summed.
     closed
-        Whether there were more coordinates than are summed: there is no answer then.
+        Whether there were too many coordinates: then there is no result.
     """
 
     def __init__(self) -> None:
@@ -59,8 +59,8 @@ class Sums:
         self.events = 0
         self.closed = False
 
-    def take(self, block: Block, rows: NDArray[np.intp], facts: Floats) -> None:
-        """Add events; as ``Memory.take``."""
+    def add(self, block: Block, rows: NDArray[np.intp], facts: Floats) -> None:
+        """Add events; see ``Reservoir.add``."""
         self.events += len(rows)
         self.learner = added(self.learner, facts[:, LOSS])
         self.error = added(self.error, facts[:, ERROR])
@@ -104,7 +104,7 @@ class Sums:
             self._enter(int(coordinate), int(attribute))
 
     def _enter(self, coordinate: int, attribute: int) -> None:
-        """A coordinate that is new: it was observed, as 0, wherever its attribute was."""
+        """Add a new coordinate: it was observed, as 0, whenever its attribute was."""
         siblings = np.flatnonzero(self.owners == attribute)
         if len(siblings):
             new, old = 3 + 2 * coordinate, 3 + 2 * int(siblings[0])
@@ -115,8 +115,8 @@ class Sums:
     def best(self, name: str) -> float:
         """The least sum of w (y - f)² over linear f on the events as imputed.
 
-        To be exact, its squared loss at the minimum of ``½‖w‖² + C Σ w (y - f)²`` with C so
-        large that it does not show.
+        To be exact, the squared loss at the minimum of ``½‖w‖² + C Σ w (y - f)²``, with C so large that the
+        penalty is negligible.
         """
         u = np.delete(self.matrix, 1, axis=0)
         G = np.delete(u, 1, axis=1)
@@ -136,12 +136,12 @@ class Sums:
         penalty[0] = 0.0
         if A[0, 0] == 0:
             return 0.0
-        # Columns that are never used have nothing but their penalty.
+        # Unused columns have a penalty only.
         w = np.linalg.solve(A + np.diag(penalty), c)
         return max(0.0, total - 2 * float(w @ c) + float(w @ A @ w))
 
     def row(self, name: str) -> dict[str, Any]:
-        """A row of the report, see ``hindsight.judged``; without what needs the events themselves."""
+        """A row as in ``hindsight.evaluate_baseline`` without the figures that need the events themselves."""
         least = self.best(name)
         regret = self.learner - least
         return {
@@ -164,21 +164,21 @@ class Sums:
         return header, {"matrix": self.matrix, "owners": self.owners}
 
     @classmethod
-    def restored(cls, header: dict[str, Any], arrays: Arrays) -> Sums:
+    def restored(cls, header: dict[str, Any], arrays: Arrays) -> SufficientStats:
         """From a ``state``; ValueError if its parts contradict each other."""
-        sums = cls()
-        sums.learner, sums.error = finite(header["learner"]), finite(header["error"])
-        sums.events, sums.closed = natural(header["events"]), bool(header["closed"])
-        sums.matrix, sums.owners = np.array(arrays["matrix"]), np.array(arrays["owners"])
-        size = 2 + 2 * len(sums.owners)
+        stats = cls()
+        stats.learner, stats.error = finite(header["learner"]), finite(header["error"])
+        stats.events, stats.closed = natural(header["events"]), bool(header["closed"])
+        stats.matrix, stats.owners = np.array(arrays["matrix"]), np.array(arrays["owners"])
+        size = 2 + 2 * len(stats.owners)
         # No attribute has a higher number than its first coordinate.
         sound = (
-            sums.matrix.dtype == np.float64
-            and (sums.owners.dtype == np.int32 and sums.owners.ndim == 1)
-            and bool(np.isfinite(sums.matrix).all())
-            and len(sums.owners) <= MOST
-            and bool(((sums.owners >= -1) & (sums.owners <= np.arange(len(sums.owners)))).all())
+            stats.matrix.dtype == np.float64
+            and (stats.owners.dtype == np.int32 and stats.owners.ndim == 1)
+            and bool(np.isfinite(stats.matrix).all())
+            and len(stats.owners) <= MOST
+            and bool(((stats.owners >= -1) & (stats.owners <= np.arange(len(stats.owners)))).all())
         )
-        if not sound or sums.matrix.shape != ((2, 2) if sums.closed else (size, size)):
-            raise ValueError("the sums kept for the regret contradict each other")
-        return sums
+        if not sound or stats.matrix.shape != ((2, 2) if stats.closed else (size, size)):
+            raise ValueError("the statistics kept for the regret contradict each other")
+        return stats

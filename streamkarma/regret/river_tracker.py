@@ -1,8 +1,9 @@
-"""The tracker beside any river model."""
+"""Running regret of any river model."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,19 +12,19 @@ from river import base
 
 from streamkarma._engine import Encoded, Encoder
 from streamkarma.errors import UsageError
-from streamkarma.estimators.learner import check_weight
+from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.block import Block
 from streamkarma.events.labels import Labels
 from streamkarma.events.values import LONGEST_NAME, Record, as_number
 from streamkarma.regret.losses import LOSSES
 from streamkarma.regret.metric import RegressionRegretMetric, RegretMetric
-from streamkarma.regret.tracker import Tracker, chosen
+from streamkarma.regret.tracker import Tracker, parse_baselines
 
-#: Events that are handed on together; nothing that is asked for ever waits for a block to fill.
+#: Events are passed on in blocks of this size; every method that reports flushes first.
 BLOCK = 64
 
-#: The least probability that counts: a class that a model rules out and that comes costs 34.5.
-LEAST = 1e-15
+#: Probabilities are clipped here: a class that the model ruled out costs at most 34.5.
+MIN_PROBABILITY = 1e-15
 
 
 class RegretTracker:
@@ -34,28 +35,28 @@ class RegretTracker:
     task
         ``"classification"`` or ``"regression"``.
     baselines
-        Names with commas, ``"fast"`` or ``"all"``; see ``streamkarma.baselines.REGISTRY``.
+        Comma-separated names, ``"fast"`` or ``"all"``; see ``streamkarma.baselines.REGISTRY``.
     loss
         For classes ``"logistic"`` (the default) or, for two of them, ``"hinge"``; for numbers
         ``"squared"`` (the default) or ``"absolute"``.
     memory
-        Most events kept; past it a uniform sample, and the figures are estimates.
+        Maximum number of events kept. Beyond it a uniform sample is kept, and the figures are estimates.
     seconds
-        What one baseline may take at a time.
+        Time limit for each fit of a baseline.
     scale
-        Standardise numbers by their running mean and variance, as streamkarma's models do; the
-        baselines see them so.
+        Standardise numbers by their running mean and variance before the baselines see them, as
+        streamkarma's models do.
     seed
-        Of the sample.
+        Seed of the sample.
 
     Raises
     ------
     UsageError
-        A ValueError: for a parameter that is not one of these.
+        A ValueError: a parameter is out of its range.
 
     Notes
     -----
-    Baselines are asked in a process of their own at 256, 512, 1024, … events, and by ``finish``.
+    Baselines are fitted in a separate process after 256, 512, 1024, … events, and by ``finish``.
 
     Examples
     --------
@@ -83,32 +84,32 @@ class RegretTracker:
         self.task = task
         self.loss = loss or known[0]
         self.scale = scale
-        self._tracker = Tracker(chosen(baselines), memory, seconds, seed)
+        self._tracker = Tracker(parse_baselines(baselines), memory, seconds, seed)
         self._labels = Labels(1 << 20)
         self._encoder = Encoder(1 << 20, 1 << 20, LONGEST_NAME, scale, math.inf)
         self._events = Encoded()
         self._facts: list[tuple[float, float, float, float]] = []
 
     def update(self, x: Record, y: Any, score: Any, w: float = 1.0) -> None:
-        """Tell of one event, before or after the model has learned it.
+        """Record one event, before or after the model learns it.
 
         Parameters
         ----------
         x
-            Attributes by name; what is missing is absent, None or NaN.
+            Attributes by name; a missing one is absent, None or NaN.
         y
             The label.
         score
-            What the model said before it learned the event. Classes: ``predict_proba_one``'s
-            probabilities by class, or for False and True (or 0 and 1) a raw score that is
-            positive for the second. Numbers: the prediction.
+            What the model predicted before it learned the event. Classification: the probabilities
+            from ``predict_proba_one``, or for the classes False and True (or 0 and 1) a raw score that
+            is positive for the second. Regression: the prediction.
         w
             Weight, above 0.
 
         Raises
         ------
         RecordError
-            A ValueError: a value, the label or the weight cannot be used.
+            A ValueError: a value, the label or the weight is invalid.
         """
         weight = check_weight(w)
         if self.task == "regression":
@@ -119,7 +120,7 @@ class RegretTracker:
             label = self._labels.check(y)
             loss, error = self._of_class(label, score)
             if not isinstance(label, (str, bool)) and label in (0, 1):
-                # Of 0 and 1 the second is 1, whichever comes first.
+                # 1 is the positive class, even if it comes first.
                 self._labels.enter(0)
                 self._labels.enter(1)
             self._labels.enter(label)
@@ -132,33 +133,40 @@ class RegretTracker:
             self._flush()
 
     def finish(self) -> dict[str, dict[str, Any]]:
-        """Ask every baseline about all events, and wait for the answers; see ``summary``."""
+        """Fit every baseline on all events, wait for the results, and return the ``summary``."""
         self._flush()
         self._tracker.finish(self._kind, self.loss)
         return self.summary()
 
     def summary(self) -> dict[str, dict[str, Any]]:
-        """By baseline, what is known so far.
+        """The latest results, by baseline.
 
         ``events``, ``learner_loss``, ``baseline_loss``, ``regret`` (sums), ``regret_per_event``,
         ``exact``, ``standard_error``, ``learner_error``, ``error``, ``held_out_loss``,
-        ``held_out_error``; or ``events`` and ``problem``. A baseline that has not answered yet
-        is absent.
+        ``held_out_error``; or ``events`` and ``problem``. A baseline without a result yet is absent.
         """
         self._flush()
         return self._tracker.latest()
 
     def close(self) -> None:
-        """Leave what is on its way."""
+        """Cancel any fit that is still running."""
         self._tracker.close()
 
-    def beside(self, model: Any) -> Any:
-        """The model, with everything it predicts and learns told to this tracker.
+    def wrap(self, model: Any) -> Any:
+        """A river model that behaves like ``model`` and reports to this tracker.
 
-        What comes back is a river classifier or regressor that does as ``model`` does; it is for
-        ``evaluate.progressive_val_score`` and its like, with ``metric``.
+        Pass it, together with ``metric``, to ``evaluate.progressive_val_score`` and the like.
         """
-        return _Watched(model, self) if self.task == "classification" else _WatchedRegressor(model, self)
+        return (
+            _WrappedClassifier(model, self)
+            if self.task == "classification"
+            else _WrappedRegressor(model, self)
+        )
+
+    def beside(self, model: Any) -> Any:
+        """Deprecated: the old name of ``wrap``."""
+        warnings.warn("beside is now called wrap", DeprecationWarning, stacklevel=2)
+        return self.wrap(model)
 
     def metric(self, baseline: str | None = None) -> RegretMetric | RegressionRegretMetric:
         """The regret per event as a river metric; see ``RegretMetric``."""
@@ -172,16 +180,18 @@ class RegretTracker:
         return "multiclass" if len(self._labels.known) > 2 else "binary"
 
     def _of_class(self, label: Any, score: Any) -> tuple[float, float]:
-        """Loss and error of what was said of one label."""
+        """Loss and error of one prediction."""
         if isinstance(score, Mapping):
             if self.loss == "hinge":
                 raise UsageError("the hinge loss needs a raw score, not probabilities")
             if not score:
-                # Nothing is known yet: as likely as not.
+                # No class is known yet: a coin toss.
                 return math.log(2.0), 1.0
-            # A class that is not even named was never seen: one more beside those that were.
-            chance = score.get(label, 1.0 / (len(score) + 1))
-            return -math.log(max(float(chance), LEAST)), float(max(score, key=score.__getitem__) != label)
+            # A class the model has never seen counts as one more, as likely as each of the others.
+            probability = score.get(label, 1.0 / (len(score) + 1))
+            return -math.log(max(float(probability), MIN_PROBABILITY)), float(
+                max(score, key=score.__getitem__) != label
+            )
         if label not in (False, True):
             raise UsageError(f"a raw score is for two classes, False and True or 0 and 1, not {label!r}")
         margin = float(score) if label else -float(score)
@@ -194,45 +204,45 @@ class RegretTracker:
             return
         block, self._events = Block(*self._events.block), Encoded()
         facts, self._facts = np.array(self._facts), []
-        self._tracker.take(block, np.arange(len(facts)), facts, self._kind, self.loss)
+        self._tracker.add(block, np.arange(len(facts)), facts, self._kind, self.loss)
 
 
-class _Watched(base.Classifier):
+class _WrappedClassifier(base.Classifier):
     def __init__(self, model: Any, tracker: RegretTracker) -> None:
         self.model = model
         self.tracker = tracker
-        self._said: tuple[Any, Any] = (None, None)
+        self._last: tuple[Any, Any] = (None, None)
 
     @property
     def _multiclass(self) -> bool:
         return bool(self.model._multiclass)
 
     def predict_proba_one(self, x: Any, **more: Any) -> Any:
-        """What the model says."""
-        said = self.model.predict_proba_one(x, **more)
-        self._said = (x, said)
-        return said
+        """Predict with the wrapped model."""
+        probabilities = self.model.predict_proba_one(x, **more)
+        self._last = (x, probabilities)
+        return probabilities
 
     def learn_one(self, x: Any, y: Any, **more: Any) -> None:
-        """Tell the tracker, and have the model learn."""
-        # Nearly always it has just been asked about this event.
-        known, said = self._said
-        if known is not x:
-            said = self.model.predict_proba_one(x)
-        self.tracker.update(x, y, said, more.get("w", 1.0))
+        """Update the tracker, then learn."""
+        # This event has nearly always just been predicted.
+        last, probabilities = self._last
+        if last is not x:
+            probabilities = self.model.predict_proba_one(x)
+        self.tracker.update(x, y, probabilities, more.get("w", 1.0))
         self.model.learn_one(x, y, **more)
 
 
-class _WatchedRegressor(base.Regressor):
+class _WrappedRegressor(base.Regressor):
     def __init__(self, model: Any, tracker: RegretTracker) -> None:
         self.model = model
         self.tracker = tracker
 
     def predict_one(self, x: Any, **more: Any) -> Any:
-        """What the model says."""
+        """Predict with the wrapped model."""
         return self.model.predict_one(x, **more)
 
     def learn_one(self, x: Any, y: Any, **more: Any) -> None:
-        """Tell the tracker, and have the model learn."""
+        """Update the tracker, then learn."""
         self.tracker.update(x, y, self.model.predict_one(x), more.get("w", 1.0))
         self.model.learn_one(x, y, **more)

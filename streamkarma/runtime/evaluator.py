@@ -1,0 +1,210 @@
+"""Predict and learn events, and keep the losses and metrics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma._engine import Encoded
+from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.estimators.common import Weights
+from streamkarma.estimators.regression import BaseRegressor
+from streamkarma.estimators.results import ClassificationResult, finite, joined, loss_of, probabilities
+from streamkarma.events.labels import NEW, numbers
+from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
+from streamkarma.runtime.pending import PriorPrediction
+from streamkarma.runtime.regret_adapter import Full, RegretAdapter
+from streamkarma.runtime.task import TaskModel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class PredictedClasses(NamedTuple):
+    """Class predictions for T events.
+
+    Attributes
+    ----------
+    indices
+        Shape (T,): index of the predicted class, -1 before any was known.
+    probabilities
+        Shape (T, classes); None if the loss is not the logistic one.
+    signs
+        Shape (T,): +1 if a positive score means the positive class, -1 if the negative, 0 if unknown.
+    """
+
+    indices: Ints
+    probabilities: Floats | None
+    signs: Ints
+
+
+class Evaluation(NamedTuple):
+    """Predictions for T events, made before they were learned, and their losses.
+
+    Attributes
+    ----------
+    scores, known
+        As in ``PriorPrediction``, shapes (T, C) and (T,).
+    losses
+        Shape (T,), NaN without a label.
+    prior
+        By position: predictions made when the event came, which were evaluated instead of new ones.
+    classes
+        The predicted classes; None for regression.
+    """
+
+    scores: Floats
+    known: Ints
+    losses: Floats
+    prior: Mapping[int, PriorPrediction]
+    classes: PredictedClasses | None
+
+
+class RunningMetrics:
+    """Losses and metrics so far."""
+
+    def __init__(self) -> None:
+        self.classification = ClassificationMetrics()
+        self.regression = RegressionMetrics()
+        self.loss_total = 0.0
+        self.loss_events = 0
+
+    def add_losses(self, losses: Floats) -> None:
+        """Add the losses of labelled events; NaN is skipped."""
+        labelled = losses[~np.isnan(losses)]
+        self.loss_total += float(labelled.sum())
+        self.loss_events += len(labelled)
+
+
+class Evaluator:
+    """Runs events through a model, and keeps the losses and metrics.
+
+    Parameters
+    ----------
+    task_model
+        The model and its task, which may be settled during the run.
+    regret_adapter
+        Passes the results on to the regret tracker; None for no tracker.
+    """
+
+    def __init__(self, task_model: TaskModel, regret_adapter: RegretAdapter | None = None) -> None:
+        self._task_model = task_model
+        self.regret_adapter = regret_adapter
+        self.metrics = RunningMetrics()
+
+    def run(self, events: Encoded, labels: Sequence[Any], weights: Weights,
+            prior: Mapping[int, PriorPrediction], full: Full = ()) -> Evaluation:  # fmt: skip
+        """Predict and learn events.
+
+        Parameters
+        ----------
+        events, labels, weights
+            See ``KARMABase.run``.
+        prior
+            By position: predictions made when the event came. These are evaluated, not the new ones.
+        full
+            Complete vectors, if there are any.
+        """
+        model = self._task_model.model
+        # Scores may overflow; that shows in the metrics, and NumPy need not warn as well.
+        with np.errstate(all="ignore"):
+            if isinstance(model, BaseRegressor):
+                return self._run_regression(model, events, labels, weights, prior, full)
+            return self._run_classification(model, events, labels, weights, prior, full)
+
+    @property
+    def mean_loss(self) -> float | None:
+        """Mean loss of the labelled events so far; None before the first, and if it is not finite."""
+        m = self.metrics
+        return m.loss_total / m.loss_events if m.loss_events and math.isfinite(m.loss_total) else None
+
+    def result(self) -> dict[str, float]:
+        """The metrics so far."""
+        if isinstance(self._task_model.model, BaseRegressor):
+            return self.metrics.regression.result()
+        return self.metrics.classification.result()
+
+    def _run_classification(self, model: BaseClassifier, events: Encoded, labels: Sequence[Any],
+                            weights: Weights, prior: Mapping[int, PriorPrediction],
+                            full: Full) -> Evaluation:  # fmt: skip
+        sign_before = self._task_model.sign()
+        result = with_prior(model.run(events, labels, weights), prior, model.loss)
+        predicted, chances = _predicted(result), _probabilities(model, result)
+        signs = np.where(result.known == result.known[0], sign_before, self._task_model.sign())
+        if self.regret_adapter is not None:
+            self.regret_adapter.classes(result, predicted, weights, full)
+        self.metrics.add_losses(result.losses)
+        metrics = self.metrics.classification
+        labelled = result.targets >= 0
+        metrics.update(result.targets[labelled], predicted[labelled])
+        metrics.update_strangers(int((result.targets == NEW).sum()))
+        if chances is not None:
+            fair = labelled & (result.targets < result.known) & (result.known > 1)
+            metrics.update_log_loss(chances[fair, result.targets[fair]])
+        if result.scores.shape[1] == 1 and len(model.classes) == 2:
+            both = labelled & (result.known == 2)
+            oriented = signs[both] * result.scores[both, 0]
+            metrics.update_scores(oriented, (result.targets[both] == 1) == (signs[both] > 0))
+        return Evaluation(
+            result.scores, result.known, result.losses, prior, PredictedClasses(predicted, chances, signs)
+        )
+
+    def _run_regression(self, model: BaseRegressor, events: Encoded, labels: Sequence[Any], weights: Weights,
+                        prior: Mapping[int, PriorPrediction], full: Full) -> Evaluation:  # fmt: skip
+        # Predictions from before the task turned out to be regression are not numbers.
+        prior = {t: before for t, before in prior.items() if len(before.scores) == 2}
+        predictions, losses, spreads = model.run(events, labels, weights)
+        for t, before in prior.items():
+            predictions[t], spreads[t] = before.scores
+            losses[t] = model.loss_of(predictions[t], labels[t], spreads[t])
+        if self.regret_adapter is not None:
+            self.regret_adapter.numbers(predictions, labels, weights, full)
+        self.metrics.add_losses(losses)
+        targets = numbers(labels)
+        labelled = ~np.isnan(targets)
+        self.metrics.regression.update(targets[labelled], predictions[labelled])
+        known = np.zeros(len(labels), np.int64)
+        return Evaluation(np.column_stack([predictions, spreads]), known, losses, prior, None)
+
+
+def with_prior(
+    result: ClassificationResult, prior: Mapping[int, PriorPrediction], loss: str
+) -> ClassificationResult:
+    """``result`` with earlier predictions of some events in place of the new ones."""
+    if not prior:
+        return result
+    width = max(result.scores.shape[1], *(len(before.scores) for before in prior.values()))
+    scores = joined([(0, result.scores)], len(result.known), width)
+    known, losses = result.known.copy(), result.losses.copy()
+    for t, before in prior.items():
+        scores[t] = joined([(0, np.array([before.scores]))], 1, width)[0]
+        known[t] = before.known
+        if result.targets[t] >= 0:
+            losses[t] = loss_of(loss, scores[t], int(result.targets[t]))
+    return ClassificationResult(scores, known, result.targets, losses)
+
+
+def _predicted(result: ClassificationResult) -> Ints:
+    """Index of the class with the highest score; -1 before any class was known."""
+    scores, known = result.scores, result.known
+    if scores.shape[1] == 1:
+        best = ((scores[:, 0] > 0.0) & (known > 1)).astype(np.int64)
+    else:
+        unknown = np.arange(scores.shape[1])[None, :] >= known[:, None]
+        best = np.where(unknown, -np.inf, scores).argmax(axis=1)
+    return np.where(known > 0, best, -1)
+
+
+def _probabilities(model: BaseClassifier, result: ClassificationResult) -> Floats | None:
+    """Probability of each class for each event; only the logistic loss has them."""
+    if model.loss != "logistic" or len(model.classes) < 2:
+        return None
+    scores = finite(result.scores)
+    if scores.shape[1] > 1:
+        unknown = np.arange(scores.shape[1])[None, :] >= result.known[:, None]
+        scores = np.where(unknown & (result.known[:, None] > 0), -np.inf, scores)
+    return probabilities(scores, len(model.classes))

@@ -1,0 +1,75 @@
+"""What a row of predictions shows of an evaluation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from streamkarma.connectors.rows import ABSENT, Column, Named, plain
+from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.events.labels import Label
+from streamkarma.runtime.evaluator import Evaluation, Ints
+from streamkarma.runtime.task import TaskModel, text_of
+
+
+def prediction_columns(task_model: TaskModel, evaluation: Evaluation) -> dict[str, Column]:
+    """The columns that come from the model, by name, with one value per event.
+
+    Parameters
+    ----------
+    task_model
+        The model and its task, as they are after the evaluation.
+    evaluation
+        The predictions. Prior ones are printed again as they were.
+    """
+    columns: dict[str, Column]
+    classes = evaluation.classes
+    if classes is None:
+        predictions = evaluation.scores[:, 0]
+        columns = {"prediction": predictions, "score": predictions}
+    else:
+        assert isinstance(task_model.model, BaseClassifier)
+        columns = {
+            # The last name is that of index -1.
+            "prediction": Named(classes.indices, [*task_model.model.classes, None]),
+            "score": _scores(evaluation, classes.signs, task_model.model.classes, task_model.name),
+        }
+        if classes.probabilities is not None:
+            each = classes.probabilities[np.arange(len(classes.indices)), classes.indices]
+            columns["probability"] = np.where(evaluation.known > 1, each, np.nan)
+    if evaluation.prior:
+        columns = {name: _restored(name, column, evaluation) for name, column in columns.items()}
+    return {**columns, "loss": evaluation.losses}
+
+
+def rows_at(columns: Mapping[str, Column], events: Sequence[int]) -> list[dict[str, Any]]:
+    """The rows of some events, by their positions."""
+    values = {name: plain(column) for name, column in columns.items()}
+    return [{name: each[t] for name, each in values.items() if each[t] is not ABSENT} for t in events]
+
+
+def _scores(evaluation: Evaluation, signs: Ints, classes: Sequence[Label], task: str) -> Column:
+    """Scores as printed: by class, or one number that is positive for the positive class."""
+    scores = evaluation.scores
+    if task != "multiclass":
+        # Scores may have overflowed; NumPy need not warn of that.
+        with np.errstate(all="ignore"):
+            return np.where(signs != 0, signs * scores[:, 0], np.nan)
+    if scores.shape[1] == 1:
+        scores = np.column_stack([-scores[:, 0] / 2, scores[:, 0] / 2])
+    names = [text_of(label) for label in classes]
+    return [
+        {name: value for name, value in zip(names[:known], row, strict=False) if math.isfinite(value)}
+        for known, row in zip(evaluation.known.tolist(), scores.tolist(), strict=True)
+    ]
+
+
+def _restored(name: str, column: Column, evaluation: Evaluation) -> Column:
+    """A column with the values that were printed for prior predictions."""
+    values = plain(column)
+    for t, before in evaluation.prior.items():
+        values[t] = before.row.get(name, ABSENT)
+    return values
