@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from itertools import islice
@@ -9,13 +10,25 @@ from pathlib import Path
 from typing import Any
 
 from bench_peers import RIVER, Timed, events_of
-from river import linear_model
+from river import compose, linear_model, preprocessing
 
 import streamkarma
 
+#: Where a figure is from: dicts of numbers, and of numbers and strings.
+NUMBERS, STRINGS = "dicts of numbers", "dicts with strings"
+#: Beside ten or so numbers, in the events of the second table.
+CATEGORIES = ("red", "green", "blue", "black", "white")
+
+
+def one_hot() -> Any:
+    """What river needs for numbers and strings together."""
+    numbers = compose.SelectType(float) | preprocessing.StandardScaler()
+    strings = compose.SelectType(str) | preprocessing.OneHotEncoder()
+    return (numbers + strings) | linear_model.LogisticRegression()
+
+
 #: By the names that the same learners have in the other tables.
 MODELS: dict[str, Callable[[], Any]] = {
-    RIVER: linear_model.LogisticRegression,
     "explicit": lambda: streamkarma.ExplicitKARMAClassifier(gamma=2),
     "karma 512": lambda: streamkarma.KARMAClassifier(budget=512),
     "auto": streamkarma.KARMAMixtureClassifier,
@@ -23,8 +36,16 @@ MODELS: dict[str, Callable[[], Any]] = {
 #: Events of a round, and those that come before, while all is loaded.
 EVENTS, FIRST = 20_000, 100
 
+Stream = list[tuple[dict[str, Any], bool]]
 
-def through(model: Any, stream: list[tuple[dict[str, float], bool]]) -> Timed:
+
+def with_strings(stream: Stream) -> Stream:
+    """The events with five categorical attributes more."""
+    chosen = random.Random(0)
+    return [({**x, **{f"k{i}": chosen.choice(CATEGORIES) for i in range(5)}}, y) for x, y in stream]
+
+
+def through(model: Any, stream: Stream) -> Timed:
     """Predict and learn each event."""
     for x, y in stream[:FIRST]:
         model.predict_proba_one(x)
@@ -38,7 +59,11 @@ def through(model: Any, stream: list[tuple[dict[str, float], bool]]) -> Timed:
     return Timed(rate, rate, errors / len(rest))
 
 
-def calls(path: Path) -> dict[str, Timed]:
-    """One round: all models in turn over the first events of a file."""
+def calls(path: Path) -> dict[str, dict[str, Timed]]:
+    """One round: all models in turn over the first events of a file, without and with strings."""
     stream = list(islice(events_of(path), EVENTS))
-    return {name: through(make(), stream) for name, make in MODELS.items()}
+    streams = {NUMBERS: (linear_model.LogisticRegression, stream), STRINGS: (one_hot, with_strings(stream))}
+    return {
+        where: {name: through(make(), events) for name, make in {RIVER: river, **MODELS}.items()}
+        for where, (river, events) in streams.items()
+    }

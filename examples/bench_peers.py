@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import orjson
 
 #: Whose speed the others' are divided by.
-RIVER, VW = "river linear", "vw -q xm"
+RIVER, VW, VW_LINEAR = "river linear", "vw -q xm", "vw linear"
 ONE, ALL = "one core", "all cores"
 
 ATTRIBUTES = [f"x{place}" for place in range(20)]
@@ -132,7 +132,7 @@ def write_vw(path: Path) -> None:
 PEERS: dict[str, tuple[str, Callable[[], Run]]] = {
     RIVER: ("river", lambda: river(imputing=False)),
     "river imputing": ("river", lambda: river(imputing=True)),
-    "vw linear": ("vowpalwabbit", lambda: vw("")),
+    VW_LINEAR: ("vowpalwabbit", lambda: vw("")),
     VW: ("vowpalwabbit", lambda: vw("-q xm")),
     "sklearn SGD": ("sklearn", sklearn),
 }
@@ -146,6 +146,7 @@ OURS = {
     "karma 512, 2 workers": "--budget 512 --workers 2",
     "subspace": "--learner subspace --workers 1",
     "auto": "--learner auto --workers 1",
+    "auto, 2 workers": "--learner auto --workers 2",
 }
 
 

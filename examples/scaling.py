@@ -10,7 +10,7 @@ with order 2 has a product for every pair of them, so that this one bends upward
 
 The seconds are those of the summary, the least of some rounds, less those of a run over the first
 1,000 events alone: that is what starting takes, and no cost of an event. MiB are the
-most memory a process of the last round had; some 170 of them are the interpreter and its libraries.
+most memory a process of the last round had; some 45 of them are the interpreter and its libraries.
 """
 
 from __future__ import annotations

@@ -61,7 +61,8 @@ def progressive_error(model: Any, first: int = 0) -> float:
 def test_every_tool_has_its_row_where_it_is_timed(benched: tuple[Result, list[Any], Path]) -> None:
     done, rows, _ = benched
     assert done.exit_code == 0
-    python = [("calls from Python", tool) for tool in ("river linear", "explicit")]
+    kinds = ("dicts of numbers", "dicts with strings")
+    python = [(kind, tool) for kind in kinds for tool in ("river linear", "explicit")]
     expected = [*(("one core", tool) for tool in KEPT), ("all cores", "river linear"), *python]
     assert [(row["where"], row["tool"]) for row in rows] == expected
     for row in rows:
@@ -79,7 +80,7 @@ def test_errors_are_those_of_predictions_before_the_label(benched: tuple[Result,
         ("river linear", linear_model.LogisticRegression()),
     ):
         assert errors["one core", tool] == pytest.approx(progressive_error(model.clone()))
-        assert errors["calls from Python", tool] == pytest.approx(progressive_error(model, first=100))
+        assert errors["dicts of numbers", tool] == pytest.approx(progressive_error(model, first=100))
     assert 0.05 < errors["one core", "sklearn SGD"] < 0.5
 
 
@@ -170,7 +171,9 @@ def test_the_check_fails_if_a_mark_is_missed(programs: Any, monkeypatch: pytest.
 def test_the_marks_are_about_tools_that_there_are(programs: Any) -> None:
     peers, calls, bench = (programs(name) for name in ("bench_peers", "bench_calls", "bench"))
     timed = {(where, tool) for tool in [*peers.OURS, *peers.PEERS] for where in peers.places(tool)}
-    timed |= {(bench.PYTHON, tool) for tool in calls.MODELS}
+    timed |= {
+        (kind, tool) for kind in (bench.NUMBERS, bench.STRINGS) for tool in (bench.RIVER, *calls.MODELS)
+    }
     assert {(mark.where, tool) for mark in bench.MARKS for tool in (mark.tool, mark.other)} <= timed
 
 

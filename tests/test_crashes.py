@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -191,3 +193,49 @@ main()
         assert process.returncode == 0, said
     assert "a transaction took too long; retrying from the last commit" in said
     check(cluster, output, given)
+
+
+LOSING_A_BATCH = """
+import sys
+from types import SimpleNamespace
+import numpy as np
+from kafka import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from kafka.errors import KafkaError
+from streamkarma.connectors.kafka._private import BulkProducer
+from streamkarma.connectors.kafka.sink import TopicSink
+from streamkarma.connectors.rows import Rows
+address, output, name = sys.argv[1:]
+producer = BulkProducer(bootstrap_servers=address, transactional_id=name,
+                        request_timeout_ms=500, delivery_timeout_ms=600)
+producer.init_transactions()
+place, group = TopicPartition(output, 0), ConsumerGroupMetadata(name)
+sink = TopicSink(producer, output, None, name + "-journal", place)
+sink.records = [SimpleNamespace(key=None)]
+for number in (1, 2):
+    sink.write_predictions(Rows({"n": np.array([number])}), [0])
+    producer.flush()
+    print("sent", number, flush=True)
+    input()
+try:
+    sink.commit({place: OffsetAndMetadata(2, "", -1)}, group, 2, "")
+except KafkaError as error:
+    print(type(error).__name__)
+"""
+
+
+def test_a_transaction_that_lost_a_batch_is_not_committed(cluster: Cluster, own_broker: Broker) -> None:
+    output = cluster.topic("out")
+    arguments = [cluster.address, output, cluster.name("sender")]
+    with subprocess.Popen([sys.executable, "-c", LOSING_A_BATCH, *arguments], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "sent 1\n"
+        own_broker.stop(hard=False)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        # The batch has had its time, and its producer goes on.
+        assert process.stdout.readline() == "sent 2\n"
+        own_broker.start()
+        assert process.communicate("\n", timeout=60)[0] == "KafkaTimeoutError\n"
+    assert cluster.get(output) == []

@@ -57,7 +57,8 @@ class Lines(NamedTuple):
         """The place behind some of the lines, none of which was cut unless these are all."""
         if lines == self.size:
             return self.end
-        return self.begin.after(b"".join(line + b"\n" for line in self.text.split(b"\n")[:lines]), lines)
+        end = int(_ends(self.text)[lines - 1]) if lines else 0
+        return self.begin.after(memoryview(self.text)[:end], lines)
 
 
 def read_lines(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES, most: int = BLOCK,

@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
+from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import MemberState
@@ -29,15 +30,18 @@ class BulkProducer(KafkaProducer):  # type: ignore[misc]  # kafka-python has no 
     """A KafkaProducer that takes many records at once, in a third of the time.
 
     It does what ``send`` does, but once for all of them where it is the same for all, and makes
-    no future for each: in a transaction they succeed or fail together. For that it uses what
-    the class keeps to itself, which is why kafka-python's next minor version has to be looked
-    at before it is allowed.
+    no future for each, but for each batch. For that it uses what the class keeps to itself, which is
+    why kafka-python's next minor version has to be looked at before it is allowed.
     """
 
-    def send_many(self, topic: str, values: Sequence[bytes], keys: Sequence[bytes | None]) -> None:
-        """Send records to a topic within a transaction; those without a key to one partition."""
+    def send_many(self, topic: str, values: Sequence[bytes], keys: Sequence[bytes | None]) -> list[Any]:
+        """Send records to a topic within a transaction; those without a key to one partition.
+
+        Returns futures, one of each batch at least that the records are in.
+        """
+        futures: list[Any] = []
         if not values:
-            return
+            return futures
         self.partitions_for(topic)
         longest = max(map(len, values)) + max((len(key) for key in keys if key is not None), default=0)
         self._ensure_valid_record_size(longest + OVERHEAD)
@@ -49,17 +53,19 @@ class BulkProducer(KafkaProducer):  # type: ignore[misc]  # kafka-python has no 
         for number, share in shares.items():
             partition = TopicPartition(topic, number)
             self._transaction_manager.maybe_add_partition_to_transaction(partition)
-            self._append_all(partition, share)
+            futures += self._append_all(partition, share)
         self._sender.wakeup()
+        return futures
 
-    def _append_all(self, partition: TopicPartition, share: list[tuple[bytes | None, bytes]]) -> None:
+    def _append_all(self, partition: TopicPartition, share: list[tuple[bytes | None, bytes]]) -> list[Any]:
         """Append records to the batch that is being filled, and begin others as they are needed."""
+        futures = []
         accumulator = self._accumulator
         now = int(1000 * time.time())
         rest = iter(share)
         waiting = next(rest, None)
         while waiting is not None:
-            accumulator.append(partition, now, *waiting, [])
+            futures.append(accumulator.append(partition, now, *waiting, [])[0])
             waiting = next(rest, None)
             with accumulator._tp_lock(partition):
                 filling = accumulator._batches[partition]
@@ -67,6 +73,7 @@ class BulkProducer(KafkaProducer):  # type: ignore[misc]  # kafka-python has no 
                 append = filling[-1].records.append if filling else None
                 while waiting is not None and append is not None and append(now, *waiting, []) is not None:
                     waiting = next(rest, None)
+        return futures
 
 
 class TopicConsumer(KafkaConsumer):  # type: ignore[misc]  # kafka-python has no types

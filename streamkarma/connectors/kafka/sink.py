@@ -65,6 +65,8 @@ class TopicSink:
         self._journal_group = journal_group
         self._journal_partition = journal_partition
         self._opened: float | None = None
+        #: Of what was sent since the last commit, futures of all batches.
+        self._sent: list[Any] = []
         #: The records that rows and dead letters are about.
         self.records: Sequence[ConsumerRecord] = ()
         #: Dead letters are cut to SHOWN_BYTES, as a broker has refused them whole.
@@ -75,7 +77,7 @@ class TopicSink:
         self._begin()
         records = self.records
         keys = [records[i].key for i in at]
-        self._producer.send_many(str(self._output_topic), rows.lines(), keys)
+        self._sent += self._producer.send_many(str(self._output_topic), rows.lines(), keys)
 
     def write_dead_letter(self, letter: DeadLetter) -> None:
         """Send a rejected record as it was, with its position and the reason in additional headers."""
@@ -95,7 +97,8 @@ class TopicSink:
                 headers = []
             own.append(("cut", cut.encode()))
             value = kept
-        self._producer.send(self._dead_letter_topic, value, key=record.key, headers=[*headers, *own])
+        sent = self._producer.send(self._dead_letter_topic, value, key=record.key, headers=[*headers, *own])
+        self._sent.append(sent)
 
     def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: ConsumerGroupMetadata,
                events: int, journal: str) -> None:  # fmt: skip
@@ -105,11 +108,24 @@ class TopicSink:
         send(dict(offsets), member)
         written = {self._journal_partition: OffsetAndMetadata(events, journal, -1)}
         send(written, ConsumerGroupMetadata(self._journal_group))
+        self._check_sent()
         self._producer.commit_transaction()
         self._opened = None
 
+    def _check_sent(self) -> None:
+        """Wait until all that was sent has arrived; KafkaError if some of it has not.
+
+        kafka-python would commit without a batch that it gave up because its time was over.
+        """
+        self._producer.flush()
+        sent, self._sent = self._sent, []
+        failed = next((each for each in sent if each.failed()), None)
+        if failed is not None:
+            raise failed.exception
+
     def abort(self) -> None:
         """Undo what was sent since the last commit."""
+        self._sent = []
         if self._opened is not None:
             self._producer.abort_transaction()
             self._opened = None

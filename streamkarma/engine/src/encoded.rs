@@ -25,6 +25,17 @@ impl Default for Encoded {
 }
 
 impl Encoded {
+    /// None so far, with room for so many items.
+    pub fn with_room(items: usize) -> Self {
+        Self {
+            starts: vec![0],
+            attributes: Vec::with_capacity(items),
+            coordinates: Vec::with_capacity(items),
+            values: Vec::with_capacity(items),
+            raw: Vec::with_capacity(items),
+        }
+    }
+
     /// As the learners take them.
     pub fn block(&self) -> Block<'_> {
         Block {

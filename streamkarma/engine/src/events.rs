@@ -42,8 +42,10 @@ pub struct Rejected {
 }
 
 impl Events {
-    /// None so far, to be read from a place on, with so many values of each to be handed on.
-    pub fn beginning_at(begin: usize, kept: usize) -> Self {
-        Self { end: begin, kept: vec![Vec::new(); kept], ..Self::default() }
+    /// None so far, to be read from a place on, with so many values of each to be handed on, and with room
+    /// for so many items.
+    pub fn beginning_at(begin: usize, kept: usize, items: usize) -> Self {
+        let encoded = Encoded::with_room(items);
+        Self { encoded, end: begin, kept: vec![Vec::new(); kept], ..Self::default() }
     }
 }

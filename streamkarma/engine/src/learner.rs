@@ -1,5 +1,7 @@
 //! What every learner can do.
 
+use std::any::Any;
+
 use crate::block::{Block, Event};
 use crate::state::{Refused, State};
 
@@ -47,7 +49,7 @@ pub enum Fact {
 /// A learner: events in, scores out.
 ///
 /// `step` is the whole of it: scores come from before the event is learned.
-pub trait Learner: Send + Sync {
+pub trait Learner: Any + Send + Sync {
     /// Scores of an event: 1 for two classes and for a regression, else one per class.
     fn classes(&self) -> usize;
 
@@ -59,20 +61,39 @@ pub trait Learner: Send + Sync {
         0
     }
 
+    /// How many models it has, each with scores of its own; more than one only in a mixture, see `join`.
+    fn models(&self) -> usize {
+        1
+    }
+
+    /// Take in the models of a learner that sees the same features in every event, so that these are found
+    /// once for all. Returns whether it is such a learner, and both know nothing yet.
+    fn join(&mut self, _other: &dyn Learner) -> bool {
+        false
+    }
+
     /// Predict an event, then learn it if it is to be learned.
     ///
-    /// `scores` has room for `classes` scores. Returns the loss suffered, NaN where there is no label.
+    /// `scores` has room for `classes` scores of each model, one model after another. Returns the loss
+    /// suffered, that of the first model; NaN where there is no label.
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64;
 
     /// Predict, then learn, the events of a block in turn: `step` on each.
     ///
-    /// `scores` has room for `classes` scores of each event, one event after another, and `losses`
-    /// for one loss each.
+    /// `scores` has room for the scores of each event, one event after another, and `losses` for one
+    /// loss each.
     fn run(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
-        let classes = self.classes();
-        for (t, row) in scores.chunks_exact_mut(classes).enumerate() {
+        let width = self.models() * self.classes();
+        for (t, row) in scores.chunks_exact_mut(width).enumerate() {
             losses[t] = self.step(block.event(t), lessons[t], row);
         }
+    }
+
+    /// Learn the event that was predicted last, with nothing done since: the rest of `step`.
+    ///
+    /// `scores` holds those it got. Where learning begins with something new, they are found again.
+    fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        self.step(event, lesson, scores)
     }
 
     /// Go to so many classes; from w of two classes to -w/2 and w/2, and new ones begin with 0.

@@ -17,6 +17,8 @@ pub const MAX_DEPTH: usize = 32;
 /// Bytes of all names of a record once they are joined: a long name around a long array would be repeated
 /// for each of its elements.
 pub const MAX_NAMES: usize = 1 << 26;
+/// A name and its value take some so many bytes: what room is made by.
+const BYTES_OF_AN_ITEM: usize = 12;
 /// An event of a larger weight counts as one of this: what it adds to a model must stay finite.
 pub const HEAVIEST: f64 = 1e15;
 
@@ -58,7 +60,8 @@ impl Reading {
         begin: usize,
         most: usize,
     ) -> Events {
-        let mut events = Events::beginning_at(begin, self.roles.kept);
+        let items = text.len().saturating_sub(begin) / BYTES_OF_AN_ITEM;
+        let mut events = Events::beginning_at(begin, self.roles.kept, items);
         while events.end < text.len() && events.lines.len() < most {
             let rest = &text[events.end..];
             let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());

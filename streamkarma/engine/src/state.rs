@@ -48,6 +48,21 @@ impl State {
     access!(i32s, put_i32s, I32, i32);
     access!(u64s, put_u64s, U64, u64);
     access!(bools, put_bools, Bool, bool);
+
+    /// Puts in all of another state, as the part of that name.
+    pub fn put_part(&mut self, name: &str, part: Self) {
+        self.0.extend(part.0.into_iter().map(|(key, array)| (format!("{name}.{key}"), array)));
+    }
+
+    /// The parts by name; what belongs to none of them is under "".
+    pub fn parts(&self) -> BTreeMap<&str, Self> {
+        let mut parts: BTreeMap<&str, Self> = BTreeMap::new();
+        for (key, array) in &self.0 {
+            let (part, name) = key.split_once('.').unwrap_or(("", key));
+            parts.entry(part).or_default().0.insert(name.to_owned(), array.clone());
+        }
+        parts
+    }
 }
 
 /// Refuses with `why` unless `holds`.

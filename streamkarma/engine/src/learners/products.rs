@@ -84,6 +84,11 @@ impl Learner for Products {
         linear.step(Event { attributes, coordinates, values }, lesson, scores)
     }
 
+    fn learn_predicted(&mut self, _event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        let Self { linear, attributes, coordinates, values, .. } = self;
+        linear.learn_predicted(Event { attributes, coordinates, values }, lesson, scores)
+    }
+
     fn widen(&mut self, classes: usize) {
         self.linear.widen(classes);
     }

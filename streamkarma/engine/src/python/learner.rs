@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::encoded::Given;
+use super::predicted::Predicted;
 use super::state::{from_python, to_python};
 use crate::block::{Block, Event};
 use crate::learner::{self, Fact, Lesson};
@@ -19,12 +20,14 @@ pub type Run<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
 pub struct Learner {
     /// None once it has become a part of another.
     inner: Option<Box<dyn learner::Learner>>,
+    /// The last event, if all that was done since is to predict it.
+    predicted: Predicted,
 }
 
 impl Learner {
     /// Around a learner.
     pub fn of(inner: impl learner::Learner + 'static) -> Self {
-        Self { inner: Some(Box::new(inner)) }
+        Self { inner: Some(Box::new(inner)), predicted: Predicted::default() }
     }
 
     /// The learner itself, to become a part of another; this is then an empty shell.
@@ -32,15 +35,23 @@ impl Learner {
         self.inner.take().ok_or_else(gone)
     }
 
-    /// Predict, then learn, one event.
+    /// Predict, then learn, one event; what was predicted just before is not predicted again.
     pub fn step(&mut self, event: Event, lesson: Lesson) -> PyResult<Vec<f64>> {
-        let inner = self.inner_mut()?;
+        let inner = self.inner.as_mut().ok_or_else(gone)?;
         check_label(lesson.label, inner.classes())?;
         if inner.others() > 0 {
             return Err(PyValueError::new_err("models from elsewhere have to say their scores: see run"));
         }
+        let predicted = self.predicted.take(&event);
+        if let Some(mut scores) = predicted.filter(|_| lesson.is_learned()) {
+            inner.learn_predicted(event, lesson, &mut scores);
+            return Ok(scores);
+        }
         let mut scores = vec![0.0; inner.classes()];
         inner.step(event, lesson, &mut scores);
+        if !lesson.is_labelled() {
+            self.predicted.put(&event, &scores);
+        }
         Ok(scores)
     }
 
@@ -49,6 +60,7 @@ impl Learner {
     }
 
     fn inner_mut(&mut self) -> PyResult<&mut Box<dyn learner::Learner>> {
+        self.predicted.clear();
         self.inner.as_mut().ok_or_else(gone)
     }
 }

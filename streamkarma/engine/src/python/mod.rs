@@ -13,6 +13,7 @@ mod line_reader;
 mod loss;
 mod mixture;
 mod names;
+mod predicted;
 mod rows;
 mod state;
 mod subspace;

@@ -86,6 +86,9 @@ impl FeatureMap {
         let order = self.order_of(event.len());
         let factor = if self.normalize { inverse_norm(event.values, order) } else { 1.0 };
         let known = event.attributes.partition_point(|&attribute| (attribute as usize) < self.attributes);
+        if order == 1 {
+            return self.list_values(&event.coordinates[..known], event.values, factor, features);
+        }
         self.list_sets(order, &event.attributes[..known]);
         let items = event.coordinates[..known].iter().zip(event.values);
         for (item, (&coordinate, value)) in items.enumerate() {
@@ -97,6 +100,20 @@ impl FeatureMap {
             self.multiply(coordinate, x, item.min(1), features);
             if item > 0 {
                 take_out(order, item, known, first, features);
+            }
+        }
+    }
+
+    /// Write the features of order 1: the values, since all roots are 1.
+    fn list_values(&self, coordinates: &[u32], values: &[f64], factor: f64, features: &mut Features) {
+        for (&coordinate, value) in coordinates.iter().zip(values) {
+            let x = factor * value;
+            if x != 0.0 && (coordinate as usize) < self.coordinates {
+                features.index.push(match self.layout {
+                    Layout::Plain { set_bits } => coordinate << set_bits,
+                    Layout::Hashed { bits } => hash(mix(i64::from(coordinate)), mix(!0), bits),
+                });
+                features.phi.push(x);
             }
         }
     }

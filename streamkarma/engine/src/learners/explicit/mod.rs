@@ -16,17 +16,19 @@ mod tests;
 pub use features::{FeatureMap, Features};
 pub use layout::Layout;
 
+use std::any::Any;
+
 use crate::block::Event;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::linear::{LinearModel, Step};
 use crate::state::{Refused, State, ensure};
 
-/// A linear model on the features of k_gamma.
+/// A linear model on the features of k_gamma; or several, that take other steps.
 #[derive(Clone, Debug)]
 pub struct Explicit {
     table_bits: u32,
     map: FeatureMap,
-    model: LinearModel,
+    models: Vec<LinearModel>,
     features: Features,
 }
 
@@ -47,33 +49,35 @@ impl Explicit {
         Ok(Self {
             table_bits,
             map: FeatureMap::new(gamma, normalize, 1 << table_bits),
-            model: LinearModel::new(step, 1, 1),
+            models: vec![LinearModel::new(step, 1, 1)],
             features: Features::default(),
         })
     }
 
-    /// Make room for what an event has.
-    fn meet(&mut self, event: &Event) {
-        let above = |numbers: &[u32], known: usize| {
-            numbers.iter().fold(known, |most, &number| most.max(number as usize + 1))
-        };
-        let attributes = above(event.attributes, self.map.attributes);
-        let coordinates = above(event.coordinates, self.map.coordinates);
-        if (attributes, coordinates) != (self.map.attributes, self.map.coordinates) {
+    /// Make room for what an event has; returns whether there is anything new.
+    fn meet(&mut self, event: &Event) -> bool {
+        let above = |highest: Option<&u32>| highest.map_or(0, |&highest| highest as usize + 1);
+        let attributes = above(event.attributes.last()).max(self.map.attributes);
+        let coordinates = above(event.coordinates.iter().max()).max(self.map.coordinates);
+        let is_new = (attributes, coordinates) != (self.map.attributes, self.map.coordinates);
+        if is_new {
             (self.map.attributes, self.map.coordinates) = (attributes, coordinates);
-            self.make_room(self.model.classes());
+            self.make_room(self.classes());
         }
+        is_new
     }
 
     /// Room for what is known, with so many classes; hashed if there is none.
     fn make_room(&mut self, classes: usize) {
         let (old, (layout, bits)) = (self.map.layout, self.layout(classes));
-        if (layout, 1 << bits) == (old, self.model.places()) {
+        if (layout, 1 << bits) == (old, self.models[0].places()) {
             return;
         }
-        let from = self.model.touched();
-        let to: Vec<u32> = from.iter().map(|&place| layout.moved(old, place)).collect();
-        self.model.relocate(&from, &to, 1 << bits);
+        for model in &mut self.models {
+            let from = model.touched();
+            let to: Vec<u32> = from.iter().map(|&place| layout.moved(old, place)).collect();
+            model.relocate(&from, &to, 1 << bits);
+        }
         self.map.layout = layout;
     }
 
@@ -87,11 +91,26 @@ impl Explicit {
 
 impl Learner for Explicit {
     fn classes(&self) -> usize {
-        self.model.classes()
+        self.models[0].classes()
     }
 
     fn steps(&self) -> u64 {
-        self.model.steps()
+        self.models[0].steps()
+    }
+
+    fn models(&self) -> usize {
+        self.models.len()
+    }
+
+    fn join(&mut self, other: &dyn Learner) -> bool {
+        let Some(other) = (other as &dyn Any).downcast_ref::<Self>() else { return false };
+        let settings = |each: &Self| (each.map.gamma(), each.map.normalize(), each.table_bits);
+        let begun = [&*self, other].iter().any(|each| each.steps() > 0 || each.map.attributes > 0);
+        let joins = settings(self) == settings(other) && !begun;
+        if joins {
+            self.models.extend_from_slice(&other.models);
+        }
+        joins
     }
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
@@ -99,27 +118,41 @@ impl Learner for Explicit {
             self.meet(&event);
         }
         self.map.expand(&event, &mut self.features);
-        self.model.step(&self.features.index, &self.features.phi, &lesson, scores)
+        let (Features { index, phi }, classes) = (&self.features, self.classes());
+        let models = self.models.iter_mut().zip(scores.chunks_exact_mut(classes));
+        let losses = models.map(|(model, scores)| model.step(index, phi, &lesson, scores));
+        losses.reduce(|first, _| first).unwrap_or(f64::NAN)
+    }
+
+    fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        if !lesson.is_learned() || self.meet(&event) {
+            return self.step(event, lesson, scores);
+        }
+        let (Features { index, phi }, classes) = (&self.features, self.classes());
+        let models = self.models.iter_mut().zip(scores.chunks_exact(classes));
+        let losses = models.map(|(model, scores)| model.learn(index, phi, scores, &lesson));
+        losses.reduce(|first, _| first).unwrap_or(f64::NAN)
     }
 
     fn widen(&mut self, classes: usize) {
         let classes = classes.max(self.classes()).max(2);
         // First to fewer places, then to more classes: the table is never larger than it may be.
         self.make_room(classes);
-        self.model.widen(classes);
+        self.models.iter_mut().for_each(|model| model.widen(classes));
     }
 
     fn restart(&mut self, steps: u64) {
         (self.map.attributes, self.map.coordinates) = (0, 0);
         self.map.layout = Layout::Plain { set_bits: 0 };
-        self.model.restart(steps, 1, 1);
+        self.models.iter_mut().for_each(|model| model.restart(steps, 1, 1));
     }
 
     fn summary(&self) -> Vec<(&'static str, Fact)> {
+        let weights = self.models.iter().map(|model| model.classes() * model.places());
         vec![
-            ("weights", Fact::Count((self.model.classes() * self.model.places()) as u64)),
+            ("weights", Fact::Count(weights.sum::<usize>() as u64)),
             ("hashed", Fact::Count(self.map.layout.is_hashed().into())),
-            ("bytes", Fact::Count(self.model.bytes())),
+            ("bytes", Fact::Count(self.models.iter().map(LinearModel::bytes).sum())),
         ]
     }
 

@@ -1,16 +1,20 @@
 //! What goes into a model file, and what may come from one.
 
-use super::{Explicit, LinearModel};
+use super::{Explicit, LinearModel, Step};
 use crate::state::{Refused, State, ensure};
 
+const WHY: &str = "the weights contradict each other";
+
 impl Explicit {
-    /// Everything learned, of weights only those that were touched.
+    /// Everything learned, of weights only those that were touched; those of the second model and of each
+    /// further one are a part of their own.
     pub(super) fn to_state(&self) -> State {
-        let (index, mut state) = (self.model.touched(), State::default());
-        self.model.put_state(&index, "clock", &mut state);
+        let mut state = weights_of(&self.models[0]);
         state.put_i64s("known", vec![self.map.attributes as i64, self.map.coordinates as i64], &[2]);
         state.put_bools("hashed", vec![self.map.layout.is_hashed()], &[1]);
-        state.put_i64s("index", index.iter().map(|&place| i64::from(place)).collect(), &[index.len()]);
+        for (number, model) in self.models.iter().enumerate().skip(1) {
+            state.put_part(&number.to_string(), weights_of(model));
+        }
         state
     }
 
@@ -21,31 +25,53 @@ impl Explicit {
         attributes: usize,
         coordinates: usize,
     ) -> Result<Self, Refused> {
-        let why = "the weights contradict each other";
-        let ((known, known_shape), (index, index_shape)) = (state.i64s("known")?, state.i64s("index")?);
-        let (hashed, hashed_shape) = state.bools("hashed")?;
-        ensure(state.0.len() == 6 && known_shape == [2] && hashed_shape == [1], why)?;
-        let step = *self.model.settings();
-        let mut model = LinearModel::restored(step, "clock", state, 1 << self.table_bits)?;
-        ensure(index_shape == [model.places()], why)?;
-
+        let ((known, known_shape), (hashed, hashed_shape)) = (state.i64s("known")?, state.bools("hashed")?);
+        // Beside these two, four arrays of each model.
+        let arrays = 2 + 4 * self.models.len();
+        ensure(state.0.len() == arrays && known_shape == [2] && hashed_shape == [1], WHY)?;
+        let step = *self.models[0].settings();
         let mut learner = Self::new(self.map.gamma(), self.map.normalize(), step, self.table_bits)?;
         let within =
             |number: i64, limit: usize| usize::try_from(number).ok().filter(|number| *number <= limit);
         let (Some(attributes), Some(coordinates)) =
             (within(known[0], attributes), within(known[1], coordinates))
         else {
-            return Err(why.to_owned());
+            return Err(WHY.to_owned());
         };
         (learner.map.attributes, learner.map.coordinates) = (attributes, coordinates);
-        let (layout, bits) = learner.layout(model.classes());
+        let parts = state.parts();
+        let mut models = Vec::new();
+        for (number, model) in self.models.iter().enumerate() {
+            let name = if number == 0 { String::new() } else { number.to_string() };
+            let part = parts.get(name.as_str()).ok_or(WHY)?;
+            models.push(learner.restored_model(*model.settings(), part)?);
+        }
+        ensure(models.iter().all(|model| model.classes() == models[0].classes()), WHY)?;
+        let (layout, _) = learner.layout(models[0].classes());
         // Once it is hashed it stays so, but then it is for what is known that there is no room.
-        ensure(layout.is_hashed() == hashed[0] && index.is_sorted_by(|one, next| one < next), why)?;
-        ensure(index.iter().all(|place| (0..1 << bits).contains(place)), why)?;
+        ensure(layout.is_hashed() == hashed[0], WHY)?;
+        learner.map.layout = layout;
+        Ok(Self { models, ..learner })
+    }
+
+    /// The model of a state's part, each weight in the place that it has for what is known.
+    fn restored_model(&self, step: Step, part: &State) -> Result<LinearModel, Refused> {
+        let mut model = LinearModel::restored(step, "clock", part, 1 << self.table_bits)?;
+        let (index, shape) = part.i64s("index")?;
+        let (_, bits) = self.layout(model.classes());
+        ensure(shape == [model.places()] && index.is_sorted_by(|one, next| one < next), WHY)?;
+        ensure(index.iter().all(|place| (0..1 << bits).contains(place)), WHY)?;
         let from: Vec<u32> = (0..index.len() as u32).collect();
         let to: Vec<u32> = index.iter().map(|&place| place as u32).collect();
         model.relocate(&from, &to, 1 << bits);
-        learner.map.layout = layout;
-        Ok(Self { model, ..learner })
+        Ok(model)
     }
+}
+
+/// The weights of a model that were touched, and where they are.
+fn weights_of(model: &LinearModel) -> State {
+    let (index, mut state) = (model.touched(), State::default());
+    model.put_state(&index, "clock", &mut state);
+    state.put_i64s("index", index.iter().map(|&place| i64::from(place)).collect(), &[index.len()]);
+    state
 }

@@ -135,7 +135,7 @@ fn the_table_is_of_all_classes() {
             let mut learner = learned(gamma, update, table_bits, 1);
             let one = take(&mut learner, &items(7, 9), f64::NAN, 1.0);
             learner.widen(5);
-            assert!(learner.classes() * learner.model.places() <= 1 << table_bits);
+            assert!(learner.classes() * learner.models[0].places() <= 1 << table_bits);
             let scores = take(&mut learner, &items(7, 9), 4.0, 1.0);
             assert_eq!(scores[2..], [0.0; 3]);
             assert!(learner.map.layout.is_hashed() || (scores[1] - scores[0] - one[0]).abs() < 1e-12);

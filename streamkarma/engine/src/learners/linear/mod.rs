@@ -145,10 +145,7 @@ impl LinearModel {
     /// Predict, then learn if that is to be; see [`crate::learner::Learner::step`].
     pub fn step(&mut self, index: &[u32], phi: &[f64], lesson: &Lesson, scores: &mut [f64]) -> f64 {
         self.predict(index, phi, scores);
-        if !lesson.is_labelled() {
-            return f64::NAN;
-        }
-        self.learn(index, phi, scores, lesson.label, lesson.weight)
+        self.learn(index, phi, scores, lesson)
     }
 
     /// Write the score of every class, within ±[`LARGEST`].
@@ -160,10 +157,14 @@ impl LinearModel {
         }
     }
 
-    /// Suffer the loss of a label, and take one step against it; none if the weight is 0.
+    /// Suffer the loss of a label, if there is one, and take one step against it; none if the weight is 0.
     ///
     /// `scores` are those of [`Self::predict`]; the loss is returned. A place may occur twice in `index`.
-    pub fn learn(&mut self, index: &[u32], phi: &[f64], scores: &[f64], label: f64, weight: f64) -> f64 {
+    pub fn learn(&mut self, index: &[u32], phi: &[f64], scores: &[f64], lesson: &Lesson) -> f64 {
+        let Lesson { label, weight, .. } = *lesson;
+        if !lesson.is_labelled() {
+            return f64::NAN;
+        }
         let loss = self.step.loss.judge(scores, label, &mut self.slopes);
         if weight > 0.0 {
             self.steps += 1;

@@ -32,6 +32,10 @@ impl Learner for Calibrated {
         self.0.step(event, lesson, scores)
     }
 
+    fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        self.0.learn_predicted(event, lesson, scores)
+    }
+
     fn run(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
         self.0.run(block, lessons, scores, losses);
     }
@@ -45,7 +49,7 @@ impl Learner for Calibrated {
     }
 
     fn summary(&self) -> Vec<(&'static str, Fact)> {
-        self.0.experts()[0].1.summary()
+        self.0.learners()[0].summary()
     }
 
     fn state(&self) -> State {

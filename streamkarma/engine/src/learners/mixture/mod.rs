@@ -8,11 +8,13 @@ mod fixed_share;
 mod multiclass;
 mod newton;
 mod numbers;
+#[cfg(test)]
+mod sharing_tests;
 mod state;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -44,10 +46,12 @@ pub fn use_threads(threads: usize) {
 /// bunches that have much in common; experts that have learned the first of a bunch look wise on the others,
 /// and who trusts them is wrong on the next. In the worst case this is the price of a delay.
 pub struct Mixture {
-    experts: Vec<(String, Box<dyn Learner>)>,
+    names: Vec<String>,
+    /// Fewer than names, where experts that follow one another share the features of an event.
+    learners: Vec<Box<dyn Learner>>,
     aggregator: Aggregator,
     threads: usize,
-    /// Of the block in hand: scores and losses of the experts, one expert after another.
+    /// Of the block in hand: scores and losses of the learners, one learner after another.
     scores: Vec<f64>,
     losses: Vec<f64>,
     /// Scores of the event in hand, of the experts and of models from elsewhere.
@@ -68,14 +72,21 @@ impl Mixture {
         regression: bool,
         half_life: f64,
     ) -> Result<Self, Refused> {
-        let names: BTreeSet<&str> = experts.iter().map(|(name, _)| name.as_str()).collect();
-        ensure(!experts.is_empty(), "a mixture needs an expert")?;
-        ensure(names.len() == experts.len(), "two experts have the same name")?;
-        ensure(experts.iter().all(|(_, each)| each.classes() == 1), "an expert has several classes already")?;
-        let aggregator = Aggregator::new(experts.len() + others, regression, half_life);
+        let (names, experts): (Vec<String>, Vec<_>) = experts.into_iter().unzip();
+        ensure(!names.is_empty(), "a mixture needs an expert")?;
+        ensure(BTreeSet::from_iter(&names).len() == names.len(), "two experts have the same name")?;
+        ensure(experts.iter().all(|each| each.classes() == 1), "an expert has several classes already")?;
+        let mut learners: Vec<Box<dyn Learner>> = Vec::new();
+        for expert in experts {
+            if !learners.last_mut().is_some_and(|last| last.join(&*expert)) {
+                learners.push(expert);
+            }
+        }
+        let aggregator = Aggregator::new(names.len() + others, regression, half_life);
         let row = vec![0.0; aggregator.experts()];
         Ok(Self {
-            experts,
+            names,
+            learners,
             aggregator,
             threads: THREADS.load(Ordering::Relaxed),
             scores: Vec::new(),
@@ -90,9 +101,9 @@ impl Mixture {
         self.threads = threads.max(1);
     }
 
-    /// The experts by name.
-    pub fn experts(&self) -> &[(String, Box<dyn Learner>)] {
-        &self.experts
+    /// The learners of the experts.
+    pub fn learners(&self) -> &[Box<dyn Learner>] {
+        &self.learners
     }
 
     /// How they are mixed.
@@ -103,21 +114,27 @@ impl Mixture {
     /// Lets each expert predict and learn all of a block.
     fn run_experts(&mut self, block: &Block, lessons: &[Lesson]) {
         let (events, classes) = (block.len(), self.classes());
-        self.scores.resize(self.experts.len() * events * classes, 0.0);
-        self.losses.resize(self.experts.len() * events, 0.0);
-        let threads = if events < WORTH_A_THREAD { 1 } else { self.threads.min(self.experts.len()) };
-        let scores = self.scores.chunks_exact_mut(events * classes);
-        let work = self.experts.iter_mut().zip(scores).zip(self.losses.chunks_exact_mut(events));
+        self.scores.resize(self.names.len() * events * classes, 0.0);
+        self.losses.resize(self.learners.len() * events, 0.0);
+        let threads = if events < WORTH_A_THREAD { 1 } else { self.threads.min(self.learners.len()) };
+        let mut rest = self.scores.as_mut_slice();
+        // From the end on: in `auto` those come last that take the longest, and who is left with one of them
+        // alone would be waited for.
+        let work = self.learners.iter_mut().zip(self.losses.chunks_exact_mut(events)).rev().map(
+            |(learner, losses)| {
+                let begin = rest.len() - learner.models() * events * classes;
+                (learner, rest.split_off_mut(begin..).unwrap_or_default(), losses)
+            },
+        );
         if threads == 1 {
-            return work
-                .for_each(|(((_, expert), scores), losses)| expert.run(block, lessons, scores, losses));
+            return work.for_each(|(learner, scores, losses)| learner.run(block, lessons, scores, losses));
         }
         // Some take longer than others: who is done takes the next.
         let queue = Mutex::new(work);
         let take = || queue.lock().ok()?.next();
         let worker = || {
-            while let Some((((_, expert), scores), losses)) = take() {
-                expert.run(block, lessons, scores, losses);
+            while let Some((learner, scores, losses)) = take() {
+                learner.run(block, lessons, scores, losses);
             }
         };
         std::thread::scope(|scope| {
@@ -128,13 +145,22 @@ impl Mixture {
         });
     }
 
+    /// Mixes what is said of event `t` of so many, and learns how to.
+    fn mix(&mut self, t: usize, events: usize, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
+        self.gather(t, events, lesson.others);
+        let weight = lesson.weight / (1.0 + lesson.delay);
+        self.aggregator.step(&self.row, lesson.label, weight, mixed)
+    }
+
     /// Collects what is said of event `t` of so many.
     fn gather(&mut self, t: usize, events: usize, others: &[f64]) {
         let classes = self.aggregator.classes();
-        let (own, foreign) = self.row.split_at_mut(self.experts.len() * classes);
-        for (e, row) in own.chunks_exact_mut(classes).enumerate() {
-            let place = (e * events + t) * classes;
-            row.iter_mut().zip(&self.scores[place..]).for_each(|(to, score)| *to = *score);
+        let (own, foreign) = self.row.split_at_mut(self.names.len() * classes);
+        let mut begin = 0;
+        for learner in &self.learners {
+            let width = learner.models() * classes;
+            own[begin..begin + width].copy_from_slice(&self.scores[begin * events + t * width..][..width]);
+            begin += width;
         }
         foreign.fill(0.0);
         foreign.iter_mut().zip(others).for_each(|(to, score)| *to = *score);
@@ -147,15 +173,15 @@ impl Mixture {
     }
 
     fn take(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
-        let parts = by_expert(state);
+        let parts = state.parts();
         let wrong = "the state has other experts than the mixture";
-        ensure(parts.len() == self.experts.len() + 1, wrong)?;
+        ensure(parts.len() == self.learners.len() + 1, wrong)?;
         self.aggregator.restore(parts.get("").ok_or(wrong)?)?;
         self.make_room();
-        for (number, (_, expert)) in self.experts.iter_mut().enumerate() {
+        for (number, learner) in self.learners.iter_mut().enumerate() {
             let part = parts.get(number.to_string().as_str()).ok_or(wrong)?;
-            expert.restore(part, attributes, coordinates)?;
-            let fits = expert.classes() == self.aggregator.classes();
+            learner.restore(part, attributes, coordinates)?;
+            let fits = learner.classes() == self.aggregator.classes();
             ensure(fits, "the experts contradict the mixing")?;
         }
         Ok(())
@@ -168,11 +194,11 @@ impl Learner for Mixture {
     }
 
     fn others(&self) -> usize {
-        self.aggregator.experts() - self.experts.len()
+        self.aggregator.experts() - self.names.len()
     }
 
     fn steps(&self) -> u64 {
-        self.experts[0].1.steps()
+        self.learners[0].steps()
     }
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
@@ -190,23 +216,30 @@ impl Learner for Mixture {
         }
         self.run_experts(block, lessons);
         for (t, (lesson, mixed)) in lessons.iter().zip(scores.chunks_exact_mut(classes)).enumerate() {
-            self.gather(t, events, lesson.others);
-            let weight = lesson.weight / (1.0 + lesson.delay);
-            losses[t] = self.aggregator.step(&self.row, lesson.label, weight, mixed);
+            losses[t] = self.mix(t, events, lesson, mixed);
         }
     }
 
+    fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        let (classes, mut rest) = (self.classes(), self.scores.as_mut_slice());
+        for learner in &mut self.learners {
+            let own = rest.split_off_mut(..learner.models() * classes).unwrap_or_default();
+            learner.learn_predicted(event, lesson, own);
+        }
+        self.mix(0, 1, &lesson, scores)
+    }
+
     fn widen(&mut self, classes: usize) {
-        for (_, expert) in &mut self.experts {
-            expert.widen(classes);
+        for learner in &mut self.learners {
+            learner.widen(classes);
         }
         self.aggregator.widen(classes);
         self.make_room();
     }
 
     fn restart(&mut self, steps: u64) {
-        for (_, expert) in &mut self.experts {
-            expert.restart(steps);
+        for learner in &mut self.learners {
+            learner.restart(steps);
         }
         self.aggregator.restart();
         self.make_room();
@@ -215,11 +248,10 @@ impl Learner for Mixture {
     /// The mean weight of every expert and of the blend over the last 1,000 events, the memory of all, and
     /// what support vectors hold.
     fn summary(&self) -> Vec<(&'static str, Fact)> {
-        let all: Vec<_> = self.experts.iter().map(|(_, expert)| expert.summary()).collect();
+        let all: Vec<_> = self.learners.iter().map(|learner| learner.summary()).collect();
         let bytes = self.aggregator.bytes() as u64 + all.iter().map(bytes_in).sum::<u64>();
-        let own = self.experts.iter().map(|(name, _)| name.clone());
         let others = (1..=self.others()).map(|i| format!("other {i}"));
-        let names = own.chain(others).chain(["blend".to_owned()]);
+        let names = self.names.iter().cloned().chain(others).chain(["blend".to_owned()]);
         let weights = names.zip(self.aggregator.mean_weights().iter().copied()).collect();
         let has_vectors =
             |facts: &Vec<(&str, Fact)>| facts.iter().any(|(name, _)| *name == "support_vectors");
@@ -234,12 +266,11 @@ impl Learner for Mixture {
         summary
     }
 
-    /// The aggregator's, and each expert's under its number.
+    /// The aggregator's, and each learner's under its number.
     fn state(&self) -> State {
         let mut state = self.aggregator.state();
-        for (number, (_, expert)) in self.experts.iter().enumerate() {
-            let part = expert.state().0.into_iter();
-            state.0.extend(part.map(|(name, array)| (format!("{number}.{name}"), array)));
+        for (number, learner) in self.learners.iter().enumerate() {
+            state.put_part(&number.to_string(), learner.state());
         }
         state
     }
@@ -259,14 +290,4 @@ fn bytes_in(facts: &Vec<(&'static str, Fact)>) -> u64 {
         _ => None,
     };
     facts.iter().find_map(is_bytes).unwrap_or(0)
-}
-
-/// The parts of a state: each expert's under its number, and the aggregator's under nothing.
-fn by_expert(state: &State) -> BTreeMap<&str, State> {
-    let mut parts: BTreeMap<&str, State> = BTreeMap::new();
-    for (key, array) in &state.0 {
-        let (number, name) = key.split_once('.').unwrap_or(("", key));
-        parts.entry(number).or_default().0.insert(name.to_owned(), array.clone());
-    }
-    parts
 }

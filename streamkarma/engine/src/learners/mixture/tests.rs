@@ -182,9 +182,7 @@ fn a_mixture_is_its_experts_and_the_aggregator_of_their_scores() {
 
 #[test]
 fn it_learns_whom_to_believe() {
-    let (stream, mut model) =
-        (Stream::new(Kind::Two), Mixture::new(mixture(Kind::Two, 0).experts, 0, false, 0.0));
-    let model = model.as_mut().unwrap();
+    let (stream, mut model) = (Stream::new(Kind::Two), mixture(Kind::Two, 0));
     let (mut scores, mut losses) = (vec![0.0; EVENTS], vec![0.0; EVENTS]);
     let lessons: Vec<Lesson> = stream.labels.iter().map(|&label| Lesson { label, ..Lesson::NONE }).collect();
     model.run(&stream.block(0, EVENTS), &lessons, &mut scores, &mut losses);

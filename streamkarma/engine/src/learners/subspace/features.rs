@@ -61,7 +61,8 @@ impl Subspace {
                 }
             }
         }
-        if self.settings.indicators {
+        self.values = self.index.len();
+        if self.heads.iter().any(|head| head.indicators) {
             for &attribute in event.attributes {
                 if self.known.get(attribute as usize).is_some_and(|&is| is) {
                     self.index.push(rank + 2 * attribute + 1);

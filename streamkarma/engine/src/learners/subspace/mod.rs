@@ -19,19 +19,22 @@
 mod cholesky;
 mod correlations;
 mod features;
+mod heads;
 mod matrix;
 mod pairwise_moments;
 mod ppca;
 mod spectrum;
 mod state;
+mod step_sizes;
 #[cfg(test)]
 mod tests;
 mod uniform;
 mod widening;
 
+use self::heads::Head;
 use self::pairwise_moments::PairwiseMoments;
-use self::ppca::{Ppca, next_noise};
-use super::linear::{self, LARGEST_GROWTH, LinearModel, Step, Update};
+use self::ppca::Ppca;
+use super::linear::{self, LARGEST_GROWTH, Step, Update};
 use crate::block::Event;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::loss::Loss;
@@ -50,7 +53,7 @@ const LATER_DUE: f64 = 0.1;
 const HEAVIEST: f64 = 1e6;
 
 /// How the learner is made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Squared loss on targets, else the hinge on classes.
     pub regression: bool,
@@ -83,12 +86,13 @@ enum Form {
     Factor(Ppca),
 }
 
-/// A linear model on what is observed and, where it is missing, expected.
+/// A linear model on what is observed and, where it is missing, expected; or several.
 ///
 /// Latent i has place i in the weights, the value on coordinate k place r + 2 k, and the indicator that
 /// attribute a is observed place r + 2 a + 1, whichever of them are in use.
 #[derive(Clone, Debug)]
 pub struct Subspace {
+    /// Of the first head.
     settings: Settings,
     /// Events learned, and at how many the correlations are due.
     events: f64,
@@ -102,9 +106,12 @@ pub struct Subspace {
     /// By attribute: whether it was learned.
     known: Vec<bool>,
     form: Form,
-    model: LinearModel,
+    heads: Vec<Head>,
+    /// The features of an event, indicators last.
     index: Vec<u32>,
     phi: Vec<f64>,
+    /// How many of them are not indicators.
+    values: usize,
 }
 
 impl Subspace {
@@ -119,9 +126,10 @@ impl Subspace {
             owners: Vec::new(),
             known: Vec::new(),
             form: Form::Pairs(PairwiseMoments::default()),
-            model: LinearModel::new(settings.step(), 1, settings.rank),
+            heads: vec![Head::new(&settings)],
             index: Vec::new(),
             phi: Vec::new(),
+            values: 0,
         }
     }
 
@@ -139,21 +147,24 @@ impl Subspace {
         self.learn(event, 1.0);
     }
 
-    /// Take note of what an event to be learned has.
-    fn admit(&mut self, event: &Event) {
+    /// Take note of what an event to be learned has; returns whether there is anything new.
+    fn admit(&mut self, event: &Event) -> bool {
         let highest = |places: &[u32]| places.iter().max().map_or(0, |&highest| highest as usize + 1);
         let (attributes, coordinates) = (highest(event.attributes), highest(event.coordinates));
         let beyond = attributes.max(coordinates) > self.settings.max_rank_dim;
         if beyond && matches!(self.form, Form::Pairs(_)) {
             self.go_wide();
         }
-        if attributes > self.known.len() || coordinates > self.owners.len() {
+        let mut is_new = attributes > self.known.len() || coordinates > self.owners.len();
+        if is_new {
             self.grow(attributes.max(self.known.len()), coordinates.max(self.owners.len()));
         }
         for (&attribute, &coordinate) in event.attributes.iter().zip(event.coordinates) {
-            self.owners[coordinate as usize] = attribute;
-            self.known[attribute as usize] = true;
+            let (owner, known) = (&mut self.owners[coordinate as usize], &mut self.known[attribute as usize]);
+            is_new |= *owner != attribute || !*known;
+            (*owner, *known) = (attribute, true);
         }
+        is_new
     }
 
     fn grow(&mut self, attributes: usize, coordinates: usize) {
@@ -166,15 +177,6 @@ impl Subspace {
         self.make_room_for_weights();
     }
 
-    /// A place for every latent, value and indicator, and some to spare.
-    fn make_room_for_weights(&mut self) {
-        let (rank, most) = (self.settings.rank, self.known.len().max(self.owners.len()));
-        let room = rank + 2 * most.next_power_of_two().max(8);
-        if most > 0 && room > self.model.places() {
-            self.model.resize(room);
-        }
-    }
-
     /// Learn the subspace; the event was admitted and, in factor form, explained.
     fn learn(&mut self, event: &Event, weight: f64) {
         self.events += 1.0;
@@ -184,7 +186,7 @@ impl Subspace {
             Form::Factor(ppca) => {
                 let surprise = ppca.learn(event, self.noise, weight, self.growth);
                 let memory = if half_life > 0.0 { half_life / log(2.0) } else { f64::INFINITY };
-                self.noise = next_noise(self.noise, surprise, self.events.min(memory));
+                self.noise = ppca.next_noise(self.noise, surprise, self.events.min(memory));
             }
         }
         if half_life > 0.0 {
@@ -224,11 +226,19 @@ impl Subspace {
 
 impl Learner for Subspace {
     fn classes(&self) -> usize {
-        self.model.classes()
+        self.heads[0].model.classes()
     }
 
     fn steps(&self) -> u64 {
-        self.model.steps()
+        self.heads[0].model.steps()
+    }
+
+    fn models(&self) -> usize {
+        self.heads.len()
+    }
+
+    fn join(&mut self, other: &dyn Learner) -> bool {
+        self.join_heads(other)
     }
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
@@ -236,20 +246,31 @@ impl Learner for Subspace {
             self.admit(&event);
         }
         self.write_features(&event);
-        let loss = self.model.step(&self.index, &self.phi, &lesson, scores);
+        self.predict_heads(scores);
+        let loss = self.learn_heads(&lesson, scores);
         if lesson.is_learned() {
             self.learn(&event, lesson.weight);
         }
         loss
     }
 
+    fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        if !lesson.is_learned() || self.admit(&event) {
+            return self.step(event, lesson, scores);
+        }
+        let loss = self.learn_heads(&lesson, scores);
+        self.learn(&event, lesson.weight);
+        loss
+    }
+
     fn widen(&mut self, classes: usize) {
-        self.model.widen(classes);
+        self.heads.iter_mut().for_each(|head| head.model.widen(classes));
     }
 
     fn restart(&mut self, steps: u64) {
-        *self = Self::new(self.settings);
-        self.model.restart(steps, 1, self.settings.rank);
+        let mut heads = std::mem::take(&mut self.heads);
+        heads.iter_mut().for_each(|head| head.model.restart(steps, 1, self.settings.rank));
+        *self = Self { heads, ..Self::new(self.settings) };
     }
 
     fn summary(&self) -> Vec<(&'static str, Fact)> {
@@ -258,7 +279,8 @@ impl Learner for Subspace {
             Form::Factor(ppca) => (Fact::Count(self.settings.rank as u64), ppca.numbers()),
         };
         let places = 4 * self.owners.len() + self.known.len();
-        vec![("rank", rank), ("bytes", Fact::Count((8 * numbers + places) as u64 + self.model.bytes()))]
+        let weights: u64 = self.heads.iter().map(|head| head.model.bytes()).sum();
+        vec![("rank", rank), ("bytes", Fact::Count((8 * numbers + places) as u64 + weights))]
     }
 
     fn state(&self) -> State {
@@ -266,7 +288,7 @@ impl Learner for Subspace {
     }
 
     fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
-        *self = Self::from_state(self.settings, state, attributes, coordinates)?;
+        *self = self.restored(state, attributes, coordinates)?;
         Ok(())
     }
 }

@@ -15,8 +15,8 @@
 //! ```
 //!
 //! and s² towards the mean of (x_k - F_k' mu)² + s² F_k' M^-1 F_k. [T] leaves open the online form and
-//! its steps; here eta = (n_k + [`FIRST_STEPS`])^[`STEP_POWER`] in the row's n_k-th event, held below what
-//! would overshoot. Work is |o| r² + r³, memory r numbers per coordinate: the r² of statistics per row
+//! its steps; here eta is that of [`super::step_sizes`] in the row's n_k-th event, held below what would
+//! overshoot. Work is |o| r² + r³, memory r numbers per coordinate: the r² of statistics per row
 //! that an exact M step wants are not kept.
 //!
 //! The zeros beside a category that holds are never visited. A row that has a value in a share p of its
@@ -28,14 +28,10 @@
 use super::cholesky::{Cholesky, add_four};
 use super::correlations::LEAST_NOISE;
 use super::pairwise_moments::{FARTHEST, ROUNDING};
+use super::step_sizes::StepSizes;
 use super::uniform::Uniform;
 use crate::block::Event;
-use crate::math::{dot, exp, log};
-
-/// The steps; as the noise of pairs, from tabular sets with half withheld and synthetic streams.
-const STEP_POWER: f64 = -0.8;
-/// See [`STEP_POWER`].
-const FIRST_STEPS: f64 = 10.0;
+use crate::math::dot;
 
 /// Standard deviation of a row's norm before it has learned anything: from 0 no row would move.
 const START: f64 = 0.3;
@@ -45,6 +41,7 @@ const START: f64 = 0.3;
 pub struct Ppca {
     rank: usize,
     start: Uniform,
+    step_sizes: StepSizes,
     /// F, row by row.
     pub rows: Vec<f64>,
     /// Events that observed an attribute.
@@ -83,6 +80,7 @@ impl Ppca {
         Self {
             rank,
             start: Uniform::new(-spread, spread),
+            step_sizes: StepSizes::default(),
             rows: nothing(),
             observed: nothing(),
             value_counts: nothing(),
@@ -207,7 +205,7 @@ impl Ppca {
             pull.resize(row.len(), 0.0);
             cholesky.add_solution(row, pull);
             surprise += residual * residual + noise * dot(row, pull);
-            let eta = weight * step_size(self.value_counts[k] / growth);
+            let eta = weight * self.step_sizes.of(self.value_counts[k] / growth);
             let share = self.value_counts[k] / self.observed[a];
             if share < 1.0 {
                 // The deviation is from before the event, as that of a value which had been forgotten may be.
@@ -218,6 +216,11 @@ impl Ppca {
             }
         }
         if known.is_empty() { noise } else { surprise / known.len() as f64 }
+    }
+
+    /// s² after the step of one event, the `events`-th.
+    pub fn next_noise(&mut self, noise: f64, surprise: f64, events: f64) -> f64 {
+        (noise + self.step_sizes.of(events) * (surprise - noise)).max(LEAST_NOISE)
     }
 }
 
@@ -233,14 +236,4 @@ fn step_by(row: &mut [f64], eta: f64, residual: f64, mean: &[f64], noise: f64, p
     for ((factor, mu), pull) in row.iter_mut().zip(mean).zip(pull) {
         *factor += eta * (residual * mu - noise * pull);
     }
-}
-
-/// The step of the `events`-th event; by exp and log, which take half as long as pow.
-fn step_size(events: f64) -> f64 {
-    exp(STEP_POWER * log(events + FIRST_STEPS))
-}
-
-/// s² after the step of one event, the `events`-th.
-pub fn next_noise(noise: f64, surprise: f64, events: f64) -> f64 {
-    (noise + step_size(events) * (surprise - noise)).max(LEAST_NOISE)
 }

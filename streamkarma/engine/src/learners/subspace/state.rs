@@ -1,6 +1,7 @@
 //! What goes into a model file, and what may come from one.
 
 use super::correlations::LEAST_NOISE;
+use super::heads::Head;
 use super::linear::{LARGEST_GROWTH, LinearModel};
 use super::matrix::Matrix;
 use super::pairwise_moments::PairwiseMoments;
@@ -24,17 +25,23 @@ impl Subspace {
             Form::Factor(ppca) => ppca.put_state(attributes, &mut state),
         }
         let used: Vec<u32> = (0..places(&self.settings, attributes, seen) as u32).collect();
-        self.model.put_state(&used, "steps", &mut state);
+        self.heads[0].model.put_state(&used, "steps", &mut state);
+        for (number, head) in self.heads.iter().enumerate().skip(1) {
+            let mut part = State::default();
+            head.model.put_state(&used, "steps", &mut part);
+            state.put_part(&number.to_string(), part);
+        }
         state
     }
 
-    /// The learner of a state, of a model with so many attributes and coordinates.
-    pub(super) fn from_state(
-        settings: Settings,
+    /// The learner of a state, of a model with so many attributes and coordinates, made as this one.
+    pub(super) fn restored(
+        &self,
         state: &State,
         attributes: usize,
         coordinates: usize,
     ) -> Result<Self, Refused> {
+        let settings = self.settings;
         let (clock, _) = state.f64s("clock").map_err(|_| WHY)?;
         let (owners, shape) = state.i32s("owners").map_err(|_| WHY)?;
         let &[events, due, growth, noise, seen, wide] = clock else { return Err(WHY.to_owned()) };
@@ -51,17 +58,33 @@ impl Subspace {
         } else {
             Form::Pairs(PairwiseMoments::from_state(state, owning, owners.len(), settings.max_rank_dim)?)
         };
-        // Each class has a weight or more.
-        let most = state.f64s("weights").map_err(|_| WHY)?.0.len();
-        let model = LinearModel::restored(settings.step(), "steps", state, most).map_err(|_| WHY)?;
-        ensure(model.places() == places(&settings, owning, owners.len()), WHY)?;
+        let heads = self.restored_heads(state, places(&settings, owning, owners.len()))?;
         let mut known = vec![false; owning];
         owners.iter().filter(|&&owner| owner != NOBODY).for_each(|&owner| known[owner as usize] = true);
         let new = Self::new(settings);
-        let mut restored = Self { events, due, growth, noise, owners, known, form, model, ..new };
+        let mut restored = Self { events, due, growth, noise, owners, known, form, heads, ..new };
         // As much room as there was, so that a model takes no less memory for being resumed.
         restored.make_room_for_weights();
         Ok(restored)
+    }
+
+    /// The heads of a state, with so many places each.
+    fn restored_heads(&self, state: &State, places: usize) -> Result<Vec<Head>, Refused> {
+        let parts = state.parts();
+        ensure(parts.len() == self.heads.len(), WHY)?;
+        let mut heads: Vec<Head> = Vec::new();
+        for (number, head) in self.heads.iter().enumerate() {
+            let name = if number == 0 { String::new() } else { number.to_string() };
+            let part = parts.get(name.as_str()).ok_or(WHY)?;
+            // Each class has a weight or more.
+            let most = part.f64s("weights").map_err(|_| WHY)?.0.len();
+            let model =
+                LinearModel::restored(*head.model.settings(), "steps", part, most).map_err(|_| WHY)?;
+            let classes = heads.first().map_or(model.classes(), |first| first.model.classes());
+            ensure((model.places(), model.classes()) == (places, classes), WHY)?;
+            heads.push(Head { model, ..*head });
+        }
+        Ok(heads)
     }
 }
 

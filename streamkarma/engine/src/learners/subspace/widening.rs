@@ -6,6 +6,7 @@ use super::pairwise_moments::PairwiseMoments;
 use super::ppca::Ppca;
 use super::spectrum::strongest;
 use super::{Form, Subspace};
+use crate::learners::linear::LinearModel;
 
 impl Subspace {
     /// Begin a factor with the strongest directions of the pairs; scores stay, but for what it cannot
@@ -28,23 +29,30 @@ impl Subspace {
         for (target, k) in ppca.rows.chunks_exact_mut(rank.max(1)).zip(0..seen) {
             target[..rows.width()].copy_from_slice(rows.row(k));
         }
-        for class in 0..self.model.classes() {
-            let mut latents = vec![0.0; rows.width()];
-            let mut constant = self.model.weight(class, rank);
-            for k in 1..seen {
-                let weight = self.model.weight(class, rank + 2 * k);
-                constant += weight * moments.means[k];
-                for (latent, factor) in latents.iter_mut().zip(rows.row(k)) {
-                    *latent += weight * (moments.deviations[k] * factor);
-                }
-            }
-            self.model.set_weight(class, rank, constant);
-            for (i, latent) in latents.into_iter().enumerate() {
-                self.model.set_weight(class, i, latent);
-            }
+        for head in &mut self.heads {
+            move_weights(&mut head.model, moments, &rows, rank);
         }
         self.noise = noise;
         self.form = Form::Factor(ppca);
+    }
+}
+
+/// Let the latents and the constant have the part of the weights that goes through the `rows`.
+fn move_weights(model: &mut LinearModel, moments: &PairwiseMoments, rows: &Matrix, rank: usize) {
+    for class in 0..model.classes() {
+        let mut latents = vec![0.0; rows.width()];
+        let mut constant = model.weight(class, rank);
+        for (k, (mean, deviation)) in moments.means.iter().zip(&moments.deviations).enumerate().skip(1) {
+            let weight = model.weight(class, rank + 2 * k);
+            constant += weight * mean;
+            for (latent, factor) in latents.iter_mut().zip(rows.row(k)) {
+                *latent += weight * (deviation * factor);
+            }
+        }
+        model.set_weight(class, rank, constant);
+        for (i, latent) in latents.into_iter().enumerate() {
+            model.set_weight(class, i, latent);
+        }
     }
 }
 

@@ -1,0 +1,44 @@
+//! The event that was predicted last: who learns it next need not predict it again.
+
+use crate::block::Event;
+
+/// An event and its scores, or none.
+#[derive(Default)]
+pub struct Predicted {
+    is_there: bool,
+    attributes: Vec<u32>,
+    coordinates: Vec<u32>,
+    values: Vec<f64>,
+    scores: Vec<f64>,
+}
+
+impl Predicted {
+    /// Keep an event and its scores.
+    pub fn put(&mut self, event: &Event, scores: &[f64]) {
+        self.is_there = true;
+        self.attributes.clear();
+        self.coordinates.clear();
+        self.values.clear();
+        self.scores.clear();
+        self.attributes.extend_from_slice(event.attributes);
+        self.coordinates.extend_from_slice(event.coordinates);
+        self.values.extend_from_slice(event.values);
+        self.scores.extend_from_slice(scores);
+    }
+
+    /// The scores of the event, if it is this very one; none is kept from here on.
+    pub fn take(&mut self, event: &Event) -> Option<Vec<f64>> {
+        // By bits, for zeros may have signs.
+        let bits = |value: &f64| value.to_bits();
+        let is_same = std::mem::take(&mut self.is_there)
+            && self.attributes == event.attributes
+            && self.coordinates == event.coordinates
+            && self.values.iter().map(bits).eq(event.values.iter().map(bits));
+        is_same.then(|| self.scores.clone())
+    }
+
+    /// Keep none.
+    pub fn clear(&mut self) {
+        self.is_there = false;
+    }
+}
