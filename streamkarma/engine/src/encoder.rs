@@ -156,6 +156,14 @@ impl Encoder {
         Some(self.name_of(&self.new[at]))
     }
 
+    /// Whether a name was there in this event.
+    pub fn has(&mut self, name: Name) -> bool {
+        match self.vocabulary.find(name) {
+            Some(attribute) => self.seen[attribute as usize] == self.event,
+            None => self.new.iter().any(|new| self.name_of(new).text() == name.text()),
+        }
+    }
+
     fn observe(&mut self, name: Name, category: Option<&[u8]>, value: f64) {
         let Some(attribute) = self.vocabulary.find(name) else {
             return self.remember(None, name, category, value);

@@ -7,9 +7,9 @@
 use crate::encoder::Encoder;
 use crate::events::{Events, Rejected};
 use crate::fields::{Labels, MOST_KEPT, Role, Roles};
-use crate::flat;
 use crate::json::{Fault, Value, check, elements, members, normal, without_nan};
 use crate::names::{Name, shown};
+use crate::one_pass;
 
 /// Deeper records are refused: real events are flat or nearly so, and depth is how a hostile record would
 /// make a reader recurse.
@@ -120,7 +120,7 @@ impl Reading {
         }
         let mut taken = Taken::default();
         encoder.begin();
-        if flat::read(encoder, &self.roles, line, &mut taken)? {
+        if one_pass::read(encoder, &self.roles, line, &mut taken)? {
             Ok(taken)
         } else {
             self.nested(encoder, line)

@@ -30,8 +30,13 @@ fn read(reading: &Reading, encoder: &mut Encoder, text: &str) -> Events {
 
 /// The values of one line, by the names of their attributes.
 fn values(line: &str) -> Vec<(String, f64)> {
+    values_of(&line.replace('}', ",\"y\":7}").replace("{,", "{"))
+}
+
+/// The values of a line that has a label.
+fn values_of(line: &str) -> Vec<(String, f64)> {
     let mut encoder = encoder();
-    let events = read(&reading("id"), &mut encoder, &line.replace('}', ",\"y\":7}").replace("{,", "{"));
+    let events = read(&reading("id"), &mut encoder, line);
     assert!(events.rejected.is_empty() && events.unknown.is_none());
     let name = |&k: &u32| String::from_utf8_lossy(encoder.vocabulary().describe(k as usize).0.text()).into();
     let out = events.encoded;
@@ -46,6 +51,22 @@ fn values_of_every_kind() {
     assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value)));
     assert!(found[0].1.is_sign_positive());
     assert_eq!(values(r#"{"a":NaN,"b":"NaN, \" NaN"}"#), [("b".to_owned(), 1.0)]);
+}
+
+#[test]
+fn an_object_or_array_replaces_what_came_under_its_name_before() {
+    for (line, expected) in [
+        (r#"{"g":1,"g":{"x":2}}"#, &[("g.x", 2.0)][..]),
+        (r#"{"g":{"x":1},"g":2}"#, &[("g", 2.0)]),
+        (r#"{"g":{"x":1},"g":{"y":2}}"#, &[("g.y", 2.0)]),
+        (r#"{"g":{"h":1,"h":{"x":2}}}"#, &[("g.h.x", 2.0)]),
+        (r#"{"g":{"h":{"x":2},"h":null},"i":3}"#, &[("i", 3.0)]),
+        (r#"{"g":[[1],{"x":2}],"h":{}}"#, &[("g.0.0", 1.0), ("g.1.x", 2.0)]),
+    ] {
+        let expected: Vec<_> = expected.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+        let with_label = format!("{},\"y\":7}}", line.strip_suffix('}').unwrap_or(line));
+        assert_eq!(values_of(&with_label), expected, "{line}");
+    }
 }
 
 #[test]

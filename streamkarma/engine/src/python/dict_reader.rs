@@ -25,17 +25,13 @@ pub fn read(encoder: &mut Encoder, foreigners: &mut Foreigners, record: &Bound<'
     };
     encoder.begin();
     foreigners.begin();
-    let mut flat = true;
     for (name, value) in dict {
-        if let Err(error) = observe(encoder, foreigners, &name, &value) {
-            if dict.iter().all(|(_, value)| !is_nested(&value)) {
-                return Err(error);
-            }
-            flat = false;
-            break;
+        if is_nested(&value) {
+            return nested(encoder, foreigners, dict);
         }
+        observe(encoder, foreigners, &name, &value)?;
     }
-    if flat { Ok(()) } else { nested(encoder, foreigners, dict) }
+    Ok(())
 }
 
 /// A value under a name.

@@ -1,0 +1,228 @@
+//! Objects of JSON in one pass: what nearly every line is.
+//!
+//! Names inside of objects and arrays are joined with dots on the way. Whatever is unusual, such as a name
+//! that comes twice, is left to the long way of [`lines`](crate::lines), which says what it means.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::encoder::Encoder;
+use crate::fields::Roles;
+use crate::json::{Fault, Text, not_json};
+use crate::lines::{MAX_DEPTH, MAX_NAMES, Taken};
+use crate::names::Name;
+
+/// Read an object: attributes go to the encoder, in which an event was begun, and the rest is taken out.
+/// False if it has to be read the long way.
+///
+/// # Errors
+///
+/// If it is no JSON, or holds an infinite number.
+pub fn read<'a>(
+    encoder: &mut Encoder,
+    roles: &Roles,
+    object: &'a str,
+    taken: &mut Taken<'a>,
+) -> Result<bool, Fault> {
+    let mut nest = Nest::default();
+    let mut deserializer = serde_json::Deserializer::from_str(object);
+    let whole = Object { encoder, roles, taken, nest: &mut nest };
+    let read = deserializer.deserialize_map(whole).and_then(|()| deserializer.end());
+    let repeats = encoder.repeated().is_some() || nest.containers().any(|name| encoder.has(Name::Text(name)));
+    if nest.is_odd || repeats {
+        return Ok(false);
+    }
+    read.map(|()| true).map_err(|error| not_json(&error))
+}
+
+/// The objects and arrays inside of a record.
+#[derive(Default)]
+struct Nest {
+    /// The joined name of the value that is read.
+    name: String,
+    depth: usize,
+    /// Bytes of all joined names.
+    bytes: usize,
+    /// The joined names of all objects and arrays, and where each ends.
+    names: Vec<u8>,
+    ends: Vec<usize>,
+    is_odd: bool,
+}
+
+impl Nest {
+    fn containers(&self) -> impl Iterator<Item = &[u8]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, &end)| &self.names[begin..end])
+    }
+
+    /// Take note of an object or array of the present name; false if the record has to be read the long way.
+    fn enter(&mut self) -> bool {
+        self.bytes += self.name.len();
+        let is_known = self.containers().any(|name| name == self.name.as_bytes());
+        self.is_odd |= is_known || self.depth + 1 >= MAX_DEPTH || self.ends.len() >= MOST_CONTAINERS;
+        self.names.extend_from_slice(self.name.as_bytes());
+        self.ends.push(self.names.len());
+        self.depth += 1;
+        !self.is_odd
+    }
+
+    /// Go to a name inside of the one that ends there; false if all names are too long by now.
+    fn step_into(&mut self, end: usize, name: &impl fmt::Display) -> bool {
+        use fmt::Write;
+
+        self.name.truncate(end);
+        // Writing to a string does not fail.
+        _ = write!(self.name, ".{name}");
+        self.bytes += self.name.len();
+        self.is_odd |= self.bytes > MAX_NAMES;
+        !self.is_odd
+    }
+}
+
+/// With more objects and arrays than this a record is read the long way, which looks names up by hash.
+const MOST_CONTAINERS: usize = 16;
+
+/// The record itself.
+struct Object<'r, 'a> {
+    encoder: &'r mut Encoder,
+    roles: &'r Roles,
+    taken: &'r mut Taken<'a>,
+    nest: &'r mut Nest,
+}
+
+impl<'a> Visitor<'a> for Object<'_, 'a> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self { encoder, roles, taken, nest } = self;
+        while let Some(Text(name)) = map.next_key()? {
+            match roles.of(&name) {
+                None => {
+                    let inside = !roles.dotted;
+                    map.next_value_seed(Attribute { encoder, nest, name: &name, inside })?;
+                }
+                Some(role) => {
+                    let raw = map.next_value::<&RawValue>()?.get();
+                    // A name with a dot may lie in there.
+                    nest.is_odd |= roles.dotted && raw.starts_with(['{', '[']);
+                    nest.is_odd |= taken.put(role, raw);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The value of an attribute, or an object or array with more of them if these may be looked `inside`.
+struct Attribute<'r> {
+    encoder: &'r mut Encoder,
+    nest: &'r mut Nest,
+    name: &'r str,
+    inside: bool,
+}
+
+impl<'a> DeserializeSeed<'a> for Attribute<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl Attribute<'_> {
+    fn number(self, value: f64) {
+        self.encoder.number(Name::Text(self.name.as_bytes()), value);
+    }
+
+    /// Begin what is nested under this name.
+    fn enter<E: Error>(&mut self) -> Result<(), E> {
+        self.nest.name.clear();
+        self.nest.name.push_str(self.name);
+        self.nest.is_odd |= !self.inside;
+        if self.nest.enter() { Ok(()) } else { Err(E::custom("read the long way")) }
+    }
+}
+
+impl<'a> Visitor<'a> for Attribute<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.encoder.missing(Name::Text(self.name.as_bytes()));
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, truth: bool) -> Result<(), E> {
+        self.number(f64::from(u8::from(truth)));
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<(), E> {
+        self.number(value as f64);
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<(), E> {
+        self.number(value as f64);
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<(), E> {
+        self.number(value);
+        Ok(())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.encoder.text(Name::Text(self.name.as_bytes()), text.as_bytes());
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'a>>(mut self, mut map: A) -> Result<(), A::Error> {
+        self.enter()?;
+        let end = self.nest.name.len();
+        while let Some(Text(key)) = map.next_key()? {
+            if !self.nest.step_into(end, &key) {
+                return Err(A::Error::custom("read the long way"));
+            }
+            let name = std::mem::take(&mut self.nest.name);
+            map.next_value_seed(Attribute {
+                encoder: self.encoder,
+                nest: self.nest,
+                name: &name,
+                inside: true,
+            })?;
+            self.nest.name = name;
+        }
+        self.nest.depth -= 1;
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(mut self, mut list: A) -> Result<(), A::Error> {
+        self.enter()?;
+        let (end, mut index) = (self.nest.name.len(), 0);
+        loop {
+            if !self.nest.step_into(end, &index) {
+                return Err(A::Error::custom("read the long way"));
+            }
+            let name = std::mem::take(&mut self.nest.name);
+            let element = Attribute { encoder: self.encoder, nest: self.nest, name: &name, inside: true };
+            let more = list.next_element_seed(element)?.is_some();
+            self.nest.name = name;
+            if !more {
+                break;
+            }
+            index += 1;
+        }
+        self.nest.depth -= 1;
+        Ok(())
+    }
+}
