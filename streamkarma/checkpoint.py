@@ -66,8 +66,9 @@ def finite(value: Any) -> float:
     return float(value)
 
 
-def write(path: Path, header: dict[str, Any], arrays: Arrays,
-          check: Callable[[Path], object] | None = None) -> None:  # fmt: skip
+def write(
+    path: Path, header: dict[str, Any], arrays: Arrays, check: Callable[[Path], object] | None = None
+) -> None:
     """Replace the file at ``path``; whoever reads it sees all of the old or all of the new.
 
     Parameters
@@ -108,8 +109,9 @@ def write(path: Path, header: dict[str, Any], arrays: Arrays,
         except ModelFileError as error:
             # The name of a file that nobody will see says nothing.
             reason = str(error).replace(str(temporary), "what was written")
-            raise ModelFileError(f"the model was not saved to {path}, since it could not be read back: "
-                                 f"{reason}") from error  # fmt: skip
+            raise ModelFileError(
+                f"the model was not saved to {path}, since it could not be read back: {reason}"
+            ) from error
 
     try:
         replace(path, [*parts, digest.digest()], read_back)
@@ -169,8 +171,13 @@ def _read(path: Path, file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
 
 def _header(path: Path, text: bytes) -> dict[str, Any]:
     try:
-        header = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number,
-                            parse_float=_finite, parse_int=_integer)  # fmt: skip
+        header = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_constant=_no_number,
+            parse_float=_finite,
+            parse_int=_integer,
+        )
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict):
@@ -216,8 +223,9 @@ def _integer(text: str) -> int:
 def _layouts(path: Path, shapes: Any) -> list[Layout]:
     """The arrays that a header names, in their order."""
     try:
-        layouts = [Layout(name, np.dtype(TYPES[TYPES.index(kind)]), tuple(shape))
-                   for name, kind, shape in shapes]  # fmt: skip
+        layouts = [
+            Layout(name, np.dtype(TYPES[TYPES.index(kind)]), tuple(shape)) for name, kind, shape in shapes
+        ]
     except (TypeError, ValueError):
         layouts = [Layout("", np.dtype(np.bool_), (-1,))]
     sound = all(

@@ -78,8 +78,15 @@ class ReferenceKARMA(base.Classifier):
     (True, 2)
     """
 
-    def __init__(self, gamma: int = 2, rho: float = 0.01, loss: str = "logistic", budget: int | None = None,
-                 pruning: str = "merge", normalize: bool = True) -> None:  # fmt: skip
+    def __init__(
+        self,
+        gamma: int = 2,
+        rho: float = 0.01,
+        loss: str = "logistic",
+        budget: int | None = None,
+        pruning: str = "merge",
+        normalize: bool = True,
+    ) -> None:
         self.gamma = gamma
         self.rho = rho
         self.loss = loss

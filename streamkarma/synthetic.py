@@ -161,8 +161,9 @@ def records(plan: StreamSpec, events: int, full: bool = False) -> Iterator[dict[
             yield record
 
 
-def _vectors(plan: StreamSpec, basis: Floats, weights: Floats, rng: np.random.Generator,
-             more: np.random.Generator) -> Floats:  # fmt: skip
+def _vectors(
+    plan: StreamSpec, basis: Floats, weights: Floats, rng: np.random.Generator, more: np.random.Generator
+) -> Floats:
     """Shape (CHUNK, D); ``weights`` are those on z, shape (R, classes)."""
     latent = rng.standard_normal((CHUNK, plan.rank))
     lacking = np.flatnonzero(_margins(latent, weights) < plan.margin)
@@ -219,8 +220,9 @@ def _chances(plan: StreamSpec, heads: Floats, output: Floats) -> Floats:
     return np.where(np.isinf(odds), 1.0, odds / (1.0 + np.where(np.isinf(odds), 0.0, odds)))
 
 
-def _present(chances: Floats, allow_empty: bool, rng: np.random.Generator,
-             more: np.random.Generator) -> NDArray[np.bool_]:  # fmt: skip
+def _present(
+    chances: Floats, allow_empty: bool, rng: np.random.Generator, more: np.random.Generator
+) -> NDArray[np.bool_]:
     """Which attributes (blocks) are observed, shape as ``chances``."""
     present = rng.random(chances.shape) < chances
     if not allow_empty:

@@ -95,7 +95,7 @@ def test_a_range_takes_the_integers_of_numpy() -> None:
 
 
 def test_words_and_constants_are_those_of_the_core() -> None:
-    assert set(UPDATES) == set(LEARNING["update"].kind)  # type: ignore[arg-type]
+    assert set(UPDATES) == set(LEARNING["update"].kind)  # type: ignore[arg-type]  # this one has a tuple of choices
     assert LEARNING["pruning"].kind == PRUNING
     assert all(name in LEARNING["loss"].help for name in {**CLASSIFICATION, **REGRESSION})
     assert LEARNING["regularity"].default_text == str(DEFAULT_REGULARITY)

@@ -101,7 +101,7 @@ def test_a_sample_larger_than_any_float() -> None:
         (lambda: sufficient_order(0.1, math.inf, 0.5), "L must be"),
         (lambda: sufficient_order(0.1, 1.0, 1.1), "lam must be"),
         (lambda: feature_dimension(0, 2), "d must be"),
-        (lambda: feature_dimension(3, 1.5), "gamma must be"),  # type: ignore[arg-type]
+        (lambda: feature_dimension(3, 1.5), "gamma must be"),  # type: ignore[arg-type]  # what it must refuse
         (lambda: sample_size(0.1, 1.0, 3, 1.0, 0.5), "delta must be"),
     ],
 )

@@ -10,7 +10,7 @@ from streamkarma.cli import cli
 
 
 @pytest.fixture
-def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
+def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]  # the fixture is a function of any arguments
     """What ``generate`` with this file and this environment says on stderr, the file's path as FILE."""
 
     def say(config: str = "", command: str = "generate", **environment: str) -> list[str]:
@@ -25,7 +25,7 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return say
 
 
-def test_what_is_known_is_no_matter(said) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_known_is_no_matter(said) -> None:  # type: ignore[no-untyped-def]  # the fixture is a function of any arguments
     config = """
     gamma = 2
     no-scale = true
@@ -53,7 +53,7 @@ def test_what_is_known_is_no_matter(said) -> None:  # type: ignore[no-untyped-de
         ("STREAMKARMA_GENERAT_SEED", "; did you mean STREAMKARMA_GENERATE_SEED?"),
     ],
 )
-def test_a_name_in_the_environment(said, name: str, hint: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_name_in_the_environment(said, name: str, hint: str) -> None:  # type: ignore[no-untyped-def]  # the fixture is a function of any arguments
     value = "a secret"
     line = f"warning: {name} in the environment is no option of generate{hint}"
     assert said(**{name: value}) == [line]
@@ -72,10 +72,10 @@ def test_a_name_in_the_environment(said, name: str, hint: str) -> None:  # type:
         ("[kafka]\nsasl_mechanism = 'PLAIN'", "there is no command kafka"),
     ],
 )
-def test_a_name_in_a_file(said, config: str, warning: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_name_in_a_file(said, config: str, warning: str) -> None:  # type: ignore[no-untyped-def]  # the fixture is a function of any arguments
     assert said(config) == [f"warning: --config FILE: {warning}"]
 
 
-def test_an_unknown_name_in_a_commands_own_table_is_refused(said) -> None:  # type: ignore[no-untyped-def]
+def test_an_unknown_name_in_a_commands_own_table_is_refused(said) -> None:  # type: ignore[no-untyped-def]  # the fixture is a function of any arguments
     with pytest.raises(Exception, match="generate has no option 'rankk'; did you mean rank?"):
         said("[generate]\nrankk = 3")

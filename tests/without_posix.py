@@ -15,14 +15,14 @@ import types
 from pathlib import Path
 from typing import Any
 
-import click.testing  # noqa: F401
-import kafka.consumer.group  # noqa: F401
-import matplotlib.pyplot  # noqa: F401
-import numpy.testing  # noqa: F401
-import river.base  # noqa: F401
-import scipy.optimize  # noqa: F401
+import click.testing  # noqa: F401  # imported while POSIX is there
+import kafka.consumer.group  # noqa: F401  # imported while POSIX is there
+import matplotlib.pyplot  # noqa: F401  # imported while POSIX is there
+import numpy.testing  # noqa: F401  # imported while POSIX is there
+import river.base  # noqa: F401  # imported while POSIX is there
+import scipy.optimize  # noqa: F401  # imported while POSIX is there
 import sklearn.ensemble
-import sklearn.experimental.enable_iterative_imputer  # noqa: F401
+import sklearn.experimental.enable_iterative_imputer  # noqa: F401  # imported while POSIX is there
 
 MISSING = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "fchmod", "fchown", "nice", "sched_getaffinity",
            "set_blocking")  # fmt: skip
@@ -33,9 +33,9 @@ def windows() -> None:
     for name in MISSING:
         if hasattr(os, name):
             delattr(os, name)
-    os.O_BINARY = 0  # type: ignore[attr-defined]
-    sys.modules["msvcrt"] = types.SimpleNamespace(LK_NBLCK=2, locking=_locking)  # type: ignore[assignment]
-    sys.modules["fcntl"] = None  # type: ignore[assignment]
+    os.O_BINARY = 0  # type: ignore[attr-defined]  # Windows has it
+    sys.modules["msvcrt"] = types.SimpleNamespace(LK_NBLCK=2, locking=_locking)  # type: ignore[assignment]  # a made-up module
+    sys.modules["fcntl"] = None  # type: ignore[assignment]  # a made-up module
     for name in ("replace", "unlink", "remove"):
         setattr(os, name, _refusing_open_files(getattr(os, name)))
     sys.platform = "win32"

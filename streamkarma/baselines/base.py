@@ -115,7 +115,7 @@ class BaselineClassifier(ClassifierMixin, Baseline):
         """Whether the method has probabilities: a logistic loss, or shares of votes."""
         return getattr(self, "machine", None) == "logistic"
 
-    @available_if(lambda self: self._has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._has_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def predict_proba(self, X: ArrayLike) -> Floats:
         """The probability of each class, shape (n, classes), for methods that have one.
 

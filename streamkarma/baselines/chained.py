@@ -18,9 +18,17 @@ from streamkarma.baselines.tuning import Choice
 
 
 class _Chained(Baseline):
-    def __init__(self, imputations: int = 5, machine: str | None = None, C: Choice = None,
-                 width: Choice = None, max_iter: int = 10, scale: bool = True, random_state: Any = 0,
-                 verbose: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        imputations: int = 5,
+        machine: str | None = None,
+        C: Choice = None,
+        width: Choice = None,
+        max_iter: int = 10,
+        scale: bool = True,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
         self.imputations = imputations
         self.machine = machine
         self.C = C
@@ -45,8 +53,12 @@ class _Chained(Baseline):
         intercept = "feature" if kind == "crammer-singer" else "free"
         progress = Progress(self._say, self.imputations, "imputations done")
         for seed in self._seeds:
-            imputer = IterativeImputer(sample_posterior=True, max_iter=self.max_iter,
-                                       random_state=int(seed), keep_empty_features=True)  # fmt: skip
+            imputer = IterativeImputer(
+                sample_posterior=True,
+                max_iter=self.max_iter,
+                random_state=int(seed),
+                keep_empty_features=True,
+            )
             completed = imputer.fit_transform(rows)
             self._imputers.append(imputer)
             holdout = self._holdout(Y, weights)

@@ -74,8 +74,9 @@ class Completed(NamedTuple):
     objectives: list[float]
 
 
-def complete(problem: Problem, weight: float, mu: float, tol: float, max_iter: int,
-             say: Any = lambda text: None) -> list[Completed]:  # fmt: skip
+def complete(
+    problem: Problem, weight: float, mu: float, tol: float, max_iter: int, say: Any = lambda text: None
+) -> list[Completed]:
     """Fixed-point continuation: proximal gradient steps while μ falls from σ_1/4 to ``mu``.
 
     Steps are those of the paper: τ_Z = min(3.8 |Ω_Y| / λ, |Ω_X|) and τ_b = 4 |Ω_Y| / (λ n),
@@ -165,9 +166,16 @@ def _mean(values: Floats) -> float:
 class _Completion(Baseline):
     _ones: bool
 
-    def __init__(self, weight: float | None = None, mu: float | None = None, tol: float = 1e-5,
-                 max_iter: int = 2000, scale: bool = True, random_state: Any = 0,
-                 verbose: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        weight: float | None = None,
+        mu: float | None = None,
+        tol: float = 1e-5,
+        max_iter: int = 2000,
+        scale: bool = True,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
         self.weight = weight
         self.mu = mu
         self.tol = tol

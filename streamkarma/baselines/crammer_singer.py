@@ -24,8 +24,9 @@ ROUNDS = 10_000
 LEAST = 1e-12
 
 
-def crammer_singer(Z: Floats, codes: NDArray[np.intp], classes: int, C: float,
-                   weights: Floats | None = None) -> Floats:  # fmt: skip
+def crammer_singer(
+    Z: Floats, codes: NDArray[np.intp], classes: int, C: float, weights: Floats | None = None
+) -> Floats:
     """The weights W of the classes, shape (d, classes).
 
     Parameters
@@ -47,8 +48,9 @@ def crammer_singer(Z: Floats, codes: NDArray[np.intp], classes: int, C: float,
     """
     there, known = np.unique(codes, return_inverse=True)
     W = np.zeros((Z.shape[1], classes))
-    machine = LinearSVC(multi_class="crammer_singer", C=C, fit_intercept=False, tol=TOL, max_iter=ROUNDS,
-                        random_state=0)  # fmt: skip
+    machine = LinearSVC(
+        multi_class="crammer_singer", C=C, fit_intercept=False, tol=TOL, max_iter=ROUNDS, random_state=0
+    )
     with warnings.catch_warnings():
         # A fit that is not quite at the minimum stands, as it does in the holdout beside it.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -58,8 +60,9 @@ def crammer_singer(Z: Floats, codes: NDArray[np.intp], classes: int, C: float,
     return W
 
 
-def crammer_singer_kernel(K: Floats, codes: NDArray[np.intp], classes: int, C: float,
-                          weights: Floats | None = None) -> Floats:  # fmt: skip
+def crammer_singer_kernel(
+    K: Floats, codes: NDArray[np.intp], classes: int, C: float, weights: Floats | None = None
+) -> Floats:
     """The same for a kernel matrix: coefficients A of shape (n, classes), scores being ``K @ A``."""
     values, vectors = np.linalg.eigh(K)
     kept = values > LEAST * max(float(values[-1]), 0.0)

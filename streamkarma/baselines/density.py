@@ -160,8 +160,14 @@ class SphericalMixture:
         What is maximised, before each step and after the last one.
     """
 
-    def __init__(self, centres: int = 10, ridge: float = 1e-3, tol: float = 1e-5, max_iter: int = 200,
-                 rng: np.random.RandomState | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        centres: int = 10,
+        ridge: float = 1e-3,
+        tol: float = 1e-5,
+        max_iter: int = 200,
+        rng: np.random.RandomState | None = None,
+    ) -> None:
         self.centres = centres
         self.ridge = ridge
         self.tol = tol
@@ -201,8 +207,10 @@ class SphericalMixture:
         """Log of weight times density of what is observed: shape (n, k)."""
         observed = ~np.isnan(X)
         distances = _distances(X, self.centres_)
-        logs = -0.5 * (distances / self.variances_ + observed.sum(axis=1, keepdims=True)
-                       * np.log(2 * np.pi * self.variances_))  # fmt: skip
+        logs = -0.5 * (
+            distances / self.variances_
+            + observed.sum(axis=1, keepdims=True) * np.log(2 * np.pi * self.variances_)
+        )
         with np.errstate(divide="ignore"):
             return np.asarray(logs + np.log(self.weights_))
 

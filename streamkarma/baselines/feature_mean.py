@@ -93,8 +93,14 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     [[1.0, 1.0], [3.0, 1.0], [-1.0, -2.0], [-1.0, -4.0]]
     """
 
-    def __init__(self, kernel: str = "rbf", width: float | None = None, scale: bool = True,
-                 tol: float = 1e-9, max_iter: int = 500) -> None:  # fmt: skip
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        width: float | None = None,
+        scale: bool = True,
+        tol: float = 1e-9,
+        max_iter: int = 500,
+    ) -> None:
         self.kernel = kernel
         self.width = width
         self.scale = scale

@@ -132,8 +132,15 @@ class GenRBFClassifier(WeightedClassifier):
     array([1])
     """
 
-    def __init__(self, width: Choice = None, C: Choice = None, whiten: bool = True,
-                 scale: bool = True, random_state: Any = 0, verbose: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        width: Choice = None,
+        C: Choice = None,
+        whiten: bool = True,
+        scale: bool = True,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
         self.width = width
         self.C = C
         self.whiten = whiten

@@ -165,8 +165,16 @@ class GeometricMarginClassifier(WeightedClassifier):
     array([1])
     """
 
-    def __init__(self, C: Choice = None, iterations: int = 5, kernel: str = "linear", width: Choice = None,
-                 scale: bool = True, random_state: Any = 0, verbose: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        C: Choice = None,
+        iterations: int = 5,
+        kernel: str = "linear",
+        width: Choice = None,
+        scale: bool = True,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.iterations = iterations
         self.kernel = kernel
@@ -201,12 +209,14 @@ class GeometricMarginClassifier(WeightedClassifier):
         rows = self._scaler(X)
         return np.column_stack([margin.scores(rows) for margin in self.margins_])
 
-    def _trained(self, X: Floats, Y: Floats, cost: Floats, setting: _Setting,
-                 progress: Progress | None = None) -> list[Margin]:  # fmt: skip
+    def _trained(
+        self, X: Floats, Y: Floats, cost: Floats, setting: _Setting, progress: Progress | None = None
+    ) -> list[Margin]:
         return [self._one(X, y, cost, setting, progress) for y in Y.T]
 
-    def _one(self, X: Floats, y: Floats, cost: Floats, setting: _Setting,
-             progress: Progress | None) -> Margin:  # fmt: skip
+    def _one(
+        self, X: Floats, y: Floats, cost: Floats, setting: _Setting, progress: Progress | None
+    ) -> Margin:
         width, C = setting
         if np.all(y == y[0]):
             return LinearMargin(np.zeros(X.shape[1]), float(y[0]))

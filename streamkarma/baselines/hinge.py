@@ -190,8 +190,7 @@ def _stepped(H: _Hessian, y: Floats, bound: Floats, point: _Point, intercept: bo
     return alpha + t * da, b + t * db, s + t * ds, xi + t * dx
 
 
-def _length(alpha: Floats, room: Floats, s: Floats, xi: Floats, da: Floats, ds: Floats,
-            dx: Floats) -> float:  # fmt: skip
+def _length(alpha: Floats, room: Floats, s: Floats, xi: Floats, da: Floats, ds: Floats, dx: Floats) -> float:
     """The longest step, at most 1, that leaves every part of the point above 0."""
     longest = 1.0
     for value, change in ((alpha, da), (room, -da), (s, ds), (xi, dx)):

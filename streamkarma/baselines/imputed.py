@@ -48,8 +48,15 @@ def targets_of(Y: Floats, squared: bool) -> NDArray[Any]:
 class _Machine(Baseline):
     """What the methods of this module share: a machine on features, and its settings."""
 
-    def __init__(self, machine: str | None = None, C: Choice = None, width: Choice = None,
-                 scale: bool = True, random_state: Any = 0, verbose: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        machine: str | None = None,
+        C: Choice = None,
+        width: Choice = None,
+        scale: bool = True,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
         self.machine = machine
         self.C = C
         self.width = width
@@ -67,9 +74,16 @@ class _Machine(Baseline):
 
 
 class _Imputed(_Machine):
-    def __init__(self, imputer: Any = "mean", machine: str | None = None, C: Choice = None,
-                 width: Choice = None, scale: bool = True, random_state: Any = 0,
-                 verbose: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        imputer: Any = "mean",
+        machine: str | None = None,
+        C: Choice = None,
+        width: Choice = None,
+        scale: bool = True,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
         super().__init__(machine, C, width, scale, random_state, verbose)
         self.imputer = imputer
 
@@ -159,9 +173,16 @@ class ImputedRegressor(_Imputed, WeightedRegressor):
 
 
 class _Deleted(_Machine):
-    def __init__(self, drop: str = "rows", machine: str | None = None, C: Choice = None,
-                 width: Choice = None, scale: bool = True, random_state: Any = 0,
-                 verbose: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        drop: str = "rows",
+        machine: str | None = None,
+        C: Choice = None,
+        width: Choice = None,
+        scale: bool = True,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
         super().__init__(machine, C, width, scale, random_state, verbose)
         self.drop = drop
 

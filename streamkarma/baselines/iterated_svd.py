@@ -35,8 +35,9 @@ class Iterated(NamedTuple):
     steps: int
 
 
-def iterated(X: Floats, rank: int, tol: float = 1e-4, max_iter: int = 300, *,
-             centre: bool = False) -> Iterated:  # fmt: skip
+def iterated(
+    X: Floats, rank: int, tol: float = 1e-4, max_iter: int = 300, *, centre: bool = False
+) -> Iterated:
     """Complete a table by iterated SVD; see ``SVDImputer`` for what the parameters mean.
 
     Examples
@@ -135,8 +136,16 @@ class SVDImputer(Imputer):
     [[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [4.0, 8.0]]
     """
 
-    def __init__(self, rank: int | None = None, *, centre: bool = False, scale: bool = False,
-                 tol: float = 1e-4, max_iter: int = 300, random_state: Any = 0) -> None:  # fmt: skip
+    def __init__(
+        self,
+        rank: int | None = None,
+        *,
+        centre: bool = False,
+        scale: bool = False,
+        tol: float = 1e-4,
+        max_iter: int = 300,
+        random_state: Any = 0,
+    ) -> None:
         self.rank = rank
         self.centre = centre
         self.scale = scale

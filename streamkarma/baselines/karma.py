@@ -168,10 +168,19 @@ class BatchKARMAClassifier(_BatchKARMA, WeightedClassifier):
     array([1])
     """
 
-    def __init__(self, gamma: int | Sequence[int] | None = None, C: Choice = None, degree: int = 1,
-                 normalize: bool = False, bias: bool = True, attributes: ArrayLike | None = None,
-                 scale: bool = True, multiclass: str = "crammer-singer", random_state: Any = 0,
-                 verbose: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        gamma: int | Sequence[int] | None = None,
+        C: Choice = None,
+        degree: int = 1,
+        normalize: bool = False,
+        bias: bool = True,
+        attributes: ArrayLike | None = None,
+        scale: bool = True,
+        multiclass: str = "crammer-singer",
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
         self.gamma = gamma
         self.C = C
         self.degree = degree
@@ -199,9 +208,18 @@ class BatchKARMARegressor(_BatchKARMA, WeightedRegressor):
         As in ``BatchKARMAClassifier``. The mean of the targets is taken off first, as in [H].
     """
 
-    def __init__(self, gamma: int | Sequence[int] | None = None, C: Choice = None, degree: int = 1,
-                 normalize: bool = False, bias: bool = True, attributes: ArrayLike | None = None,
-                 scale: bool = True, random_state: Any = 0, verbose: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        gamma: int | Sequence[int] | None = None,
+        C: Choice = None,
+        degree: int = 1,
+        normalize: bool = False,
+        bias: bool = True,
+        attributes: ArrayLike | None = None,
+        scale: bool = True,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
         self.gamma = gamma
         self.C = C
         self.degree = degree

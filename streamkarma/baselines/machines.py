@@ -29,8 +29,17 @@ NEVER = 1e-6
 #: Up to so many columns a d × d matrix is factorised in every step of a logistic regression.
 FEW = 500
 
-KINDS = ("svm", "crammer-singer", "rbf-svm", "logistic", "ridge", "rbf-ridge",
-         "gram-svm", "gram-crammer-singer", "gram-ridge")  # fmt: skip
+KINDS = (
+    "svm",
+    "crammer-singer",
+    "rbf-svm",
+    "logistic",
+    "ridge",
+    "rbf-ridge",
+    "gram-svm",
+    "gram-crammer-singer",
+    "gram-ridge",
+)
 
 
 Kernel = TypeVar("Kernel", bound=Hashable)
@@ -121,8 +130,9 @@ class Machine:
         norm, as batch KARMA's kernel is; a kernel matrix has to hold it already.
     """
 
-    def __init__(self, kind: str, C: float = 1.0, width: float | None = None,
-                 intercept: str = "free") -> None:  # fmt: skip
+    def __init__(
+        self, kind: str, C: float = 1.0, width: float | None = None, intercept: str = "free"
+    ) -> None:
         if kind not in KINDS:
             raise ValueError(f"machine is one of {', '.join(KINDS)}, not {kind!r}")
         self.kind, self.C, self.width = kind, C, width
@@ -224,8 +234,9 @@ def kind_of(machine: str | None, squared: bool) -> str:
     return machine or kinds[0]
 
 
-def fit_features(kind: str, Z: Floats, holdout: Holdout, C: Choice, width: Choice = None,
-                 intercept: str = "free") -> Machine:  # fmt: skip
+def fit_features(
+    kind: str, Z: Floats, holdout: Holdout, C: Choice, width: Choice = None, intercept: str = "free"
+) -> Machine:
     """A machine on features, with C and the width as given or chosen on held-out quarters.
 
     Parameters
@@ -271,8 +282,14 @@ class Kernels(Mapping[Kernel, Floats]):
         return len(self.keys_)
 
 
-def fit_gram(kind: str, kernels: Mapping[Kernel, Floats], holdout: Holdout, C: Choice,
-             intercept: str = "free", default: Kernel | None = None) -> tuple[Kernel, Machine]:  # fmt: skip
+def fit_gram(
+    kind: str,
+    kernels: Mapping[Kernel, Floats],
+    holdout: Holdout,
+    C: Choice,
+    intercept: str = "free",
+    default: Kernel | None = None,
+) -> tuple[Kernel, Machine]:
     """A machine on one of several kernel matrices, chosen together with C on held-out quarters.
 
     Parameters

@@ -192,8 +192,10 @@ def removal_chances(X: Floats, seen: Floats, points: Any, share: float) -> Float
 
     least, most = float((free & (distances == 0.0)).mean()), float(free.mean())
     if not least < share < most:
-        raise ValueError(f"a share of {share} cannot be removed from this table: "
-                         f"it must be between {least:.4g} and {most:.4g}")  # fmt: skip
+        raise ValueError(
+            f"a share of {share} cannot be removed from this table: "
+            f"it must be between {least:.4g} and {most:.4g}"
+        )
     low = high = -np.log(distances[free].mean())
     while chances(low).mean() <= share:
         low -= 1.0

@@ -43,9 +43,16 @@ class MCARTest(NamedTuple):
         return f"MCARTest({found}, permuted=<{len(self.permuted)} permutations>)"
 
 
-def mcar_test(X: ArrayLike, y: ArrayLike | None = None, *, attribute: int | None = None,
-              attributes: ArrayLike | None = None, given: str = "values", permutations: int = 999,
-              random_state: Any = 0) -> MCARTest:  # fmt: skip
+def mcar_test(
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    attribute: int | None = None,
+    attributes: ArrayLike | None = None,
+    given: str = "values",
+    permutations: int = 999,
+    random_state: Any = 0,
+) -> MCARTest:
     """Test whether 'missing' predicts the label, or the values of an attribute.
 
     As in the lecture, 'missing' is one more category of each attribute, beside the values that
@@ -184,8 +191,9 @@ def _columns(y: NDArray[Any]) -> Floats:
     return np.asarray(y[:, np.newaxis] == np.unique(y), dtype=np.float64)
 
 
-def _resampled(values: Floats, missing: Bools, targets: Floats, permutations: int,
-               rng: np.random.RandomState) -> MCARTest:  # fmt: skip
+def _resampled(
+    values: Floats, missing: Bools, targets: Floats, permutations: int, rng: np.random.RandomState
+) -> MCARTest:
     indicators = np.unique(missing[:, missing.std(axis=0) > 0].astype(np.float64), axis=1)
     off = targets - targets.mean(axis=0)
     if not indicators.shape[1] or not (off * off).sum() > 0:
@@ -198,8 +206,10 @@ def _resampled(values: Floats, missing: Bools, targets: Floats, permutations: in
     def gains(Y: Floats) -> Floats:
         """The statistic of targets of shape (n, resamplings, columns)."""
         flat = Y.reshape(len(Y), -1)
-        errors = [(model.residuals(flat) ** 2).sum(axis=0).reshape(Y.shape[1:]).sum(axis=1)
-                  for model in (full, reduced)]  # fmt: skip
+        errors = [
+            (model.residuals(flat) ** 2).sum(axis=0).reshape(Y.shape[1:]).sum(axis=1)
+            for model in (full, reduced)
+        ]
         shares: Floats = 1.0 - errors[0] / errors[1]
         return shares
 

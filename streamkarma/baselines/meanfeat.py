@@ -91,7 +91,13 @@ class MeanFeatRegressor(_MeanFeat, BaselineRegressor):
         ridge regression has no intercept.
     """
 
-    def __init__(self, C: Choice = None, width: Choice = None, scale: bool = True,
-                 intercept: bool = False, random_state: Any = 0) -> None:  # fmt: skip
+    def __init__(
+        self,
+        C: Choice = None,
+        width: Choice = None,
+        scale: bool = True,
+        intercept: bool = False,
+        random_state: Any = 0,
+    ) -> None:
         super().__init__(C, width, scale, random_state)
         self.intercept = intercept

@@ -50,9 +50,18 @@ def projected(X: Floats, Q: Floats, regularity: float = 0.0) -> Floats:
 
 
 class _Projection(Baseline):
-    def __init__(self, subspace: ArrayLike | None = None, rank: int | None = None, regularity: float = 0.0,
-                 machine: str | None = None, C: Choice = None, width: Choice = None, scale: bool = True,
-                 random_state: Any = 0, verbose: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        subspace: ArrayLike | None = None,
+        rank: int | None = None,
+        regularity: float = 0.0,
+        machine: str | None = None,
+        C: Choice = None,
+        width: Choice = None,
+        scale: bool = True,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
         self.subspace = subspace
         self.rank = rank
         self.regularity = regularity
@@ -82,14 +91,16 @@ class _Projection(Baseline):
                 features[number][part], Y[part], None if weights is None else weights[part]
             )
 
-        def trial(setting: tuple[int, float | None, float], rest: NDArray[Any],
-                  quarter: NDArray[Any]) -> Floats:  # fmt: skip
+        def trial(
+            setting: tuple[int, float | None, float], rest: NDArray[Any], quarter: NDArray[Any]
+        ) -> Floats:
             return machine(setting, rest).scores(features[setting[0]][quarter])
 
         widths = candidates("width", self.width, WIDTHS) if kind.startswith("rbf") else (None,)
         values = candidates("C", self.C, GRID)
-        settings = [(number, width, C) for number in range(len(projections)) for width in widths
-                    for C in values]  # fmt: skip
+        settings = [
+            (number, width, C) for number in range(len(projections)) for width in widths for C in values
+        ]
         default = (0, widths[-1], middle(values, 1.0))
         best = self._holdout(Y, weights).best(settings, default, trial)
         self.projection_, self.C_ = projections[best[0]], best[2]

@@ -13,8 +13,9 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-def validated(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = True,
-              complete: bool = False) -> Any:  # fmt: skip
+def validated(
+    estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = True, complete: bool = False
+) -> Any:
     """A table as floats with NaN for what is missing, and its labels as an array if they are given.
 
     Parameters

@@ -21,10 +21,19 @@ from streamkarma.baselines.wii_search import Imputations, Search
 
 
 class _WII(PriorBaseline):
-    def __init__(self, prior: str = "gauss", C: Choice = None,
-                 gamma: float | Sequence[float] = 1.0, width: Choice = None,
-                 max_iter: int = 50, restarts: int = 1, tol: float = 1e-5, scale: bool = True,
-                 random_state: Any = 0, verbose: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        prior: str = "gauss",
+        C: Choice = None,
+        gamma: float | Sequence[float] = 1.0,
+        width: Choice = None,
+        max_iter: int = 50,
+        restarts: int = 1,
+        tol: float = 1e-5,
+        scale: bool = True,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
         self.prior = prior
         self.C = C
         self.gamma = gamma
@@ -60,15 +69,29 @@ class _WII(PriorBaseline):
             raise ValueError(f"gamma is a number of 0 or more, or several to choose from; not {self.gamma}")
         return given
 
-    def _searched(self, problem: Problem, rows: NDArray[Any], gamma: float, rng: np.random.RandomState,
-                  progress: Progress) -> tuple[Prior, list[Imputations]]:  # fmt: skip
+    def _searched(
+        self,
+        problem: Problem,
+        rows: NDArray[Any],
+        gamma: float,
+        rng: np.random.RandomState,
+        progress: Progress,
+    ) -> tuple[Prior, list[Imputations]]:
         """The prior learned from some rows, and the search on them for each column of targets."""
         prior = problem.prior(self.prior, self.width_, rows)
         found = []
         for y in problem.Y[rows].T:
             done = progress.done
-            search = Search(problem.X[rows], y, prior.completed, squared=self._squared, C=self.C_,
-                            gamma=gamma, width=self.width_, rng=rng)  # fmt: skip
+            search = Search(
+                problem.X[rows],
+                y,
+                prior.completed,
+                squared=self._squared,
+                C=self.C_,
+                gamma=gamma,
+                width=self.width_,
+                rng=rng,
+            )
             found.append(search.run(self.max_iter, self.restarts, self.tol, progress.step))
             # A search that ended early has no more steps to come.
             progress.reach(done + self.max_iter)
@@ -180,9 +203,19 @@ class InfiniteImputationsRegressor(_WII, BaselineRegressor):
         ridge regression has no intercept.
     """
 
-    def __init__(self, prior: str = "gauss", C: Choice = None,
-                 gamma: float | Sequence[float] = 1.0, width: Choice = None,
-                 max_iter: int = 50, restarts: int = 1, tol: float = 1e-5, scale: bool = True,
-                 intercept: bool = False, random_state: Any = 0, verbose: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        prior: str = "gauss",
+        C: Choice = None,
+        gamma: float | Sequence[float] = 1.0,
+        width: Choice = None,
+        max_iter: int = 50,
+        restarts: int = 1,
+        tol: float = 1e-5,
+        scale: bool = True,
+        intercept: bool = False,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
         super().__init__(prior, C, gamma, width, max_iter, restarts, tol, scale, random_state, verbose)
         self.intercept = intercept

@@ -82,8 +82,18 @@ class Search:
         Draws completions for restarts.
     """
 
-    def __init__(self, X: Floats, y: Floats, completed: Floats, *, squared: bool, C: float, gamma: float,
-                 width: float, rng: np.random.RandomState) -> None:  # fmt: skip
+    def __init__(
+        self,
+        X: Floats,
+        y: Floats,
+        completed: Floats,
+        *,
+        squared: bool,
+        C: float,
+        gamma: float,
+        width: float,
+        rng: np.random.RandomState,
+    ) -> None:
         self.squared, self.C, self.width = squared, C, width
         self.strength = C * gamma
         self.rng = rng
@@ -91,23 +101,22 @@ class Search:
         # Equal rows are learned from as one, with their number as its weight. (Where the prior puts
         # those with the same values elsewhere, by their labels, they are not equal.)
         keys = np.column_stack([np.isnan(X), completed, y])
-        _, first, groups, counts = np.unique(keys, axis=0, return_index=True, return_inverse=True,
-                                             return_counts=True)  # fmt: skip
+        _, first, groups, counts = np.unique(
+            keys, axis=0, return_index=True, return_inverse=True, return_counts=True
+        )
         order = np.argsort(first)
         self.group = np.argsort(order)[groups.ravel()]
         self.count = counts[order].astype(np.float64)
         self.X, self.y, self.completed = (each[first[order]] for each in (X, y, completed))
         self.missing = np.isnan(self.X)
 
-    def run(self, max_iter: int, restarts: int, tol: float,
-            report: Callable[[str], None]) -> Imputations:  # fmt: skip
+    def run(self, max_iter: int, restarts: int, tol: float, report: Callable[[str], None]) -> Imputations:
         """Add completions until none that lowers the objective by a share ``tol`` of it is found."""
         # Thousands of small fits: what is checked in each would be a third of the time.
         with config_context(assume_finite=True, skip_parameter_validation=True):
             return self._run(max_iter, restarts, tol, report)
 
-    def _run(self, max_iter: int, restarts: int, tol: float,
-             report: Callable[[str], None]) -> Imputations:  # fmt: skip
+    def _run(self, max_iter: int, restarts: int, tol: float, report: Callable[[str], None]) -> Imputations:
         tables, weights = [self.completed], np.ones(1)
         now = self._mixture(tables, weights)
         objectives = [self._objective(now)]
@@ -148,8 +157,9 @@ class Search:
     def _decision(self, K: Floats) -> Decision:
         return Decision.of(K, self.y, self.C * self.count, self.squared)
 
-    def _step(self, now: Mixture, last: Floats, restarts: int,
-              least: float) -> tuple[Floats, float, Mixture] | None:  # fmt: skip
+    def _step(
+        self, now: Mixture, last: Floats, restarts: int, least: float
+    ) -> tuple[Floats, float, Mixture] | None:
         """A completion that lowers the objective by more than ``least``, its weight, what it leads to.
 
         Step 2 of the algorithm asks for any. Gradient ascent from the prior's completion is tried

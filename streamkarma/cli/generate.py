@@ -65,7 +65,7 @@ CHUNK = 256
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same bytes."
 )
 @click.option("--full", is_flag=True, help='Write the complete vector beside, as "full".')
-def generate(kind: str, events: int, full: bool, blocks: int | None, **options: Any) -> None:  # fmt: skip
+def generate(kind: str, events: int, full: bool, blocks: int | None, **options: Any) -> None:
     """Write a synthetic stream as JSON lines.
 
     lowrank: vectors from a random subspace, each attribute observed with probability

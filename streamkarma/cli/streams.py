@@ -32,7 +32,7 @@ def prepare() -> None:
 class _Forgiving(io.FileIO):
     """Takes what can be written, and says nothing of the rest: to whom?"""
 
-    def write(self, text: bytes) -> int:  # type: ignore[override]
+    def write(self, text: bytes) -> int:  # type: ignore[override]  # bytes are all it is given
         with suppress(OSError):
             super().write(text)
         return len(text)

@@ -26,8 +26,7 @@ class LabelDelay:
         self.engine = _engine.LabelDelay()
         self.restore(dict(state))
 
-    def delays(self, events: Block | Encoded, learned: NDArray[np.bool_],
-               asked: NDArray[np.bool_]) -> Floats:  # fmt: skip
+    def delays(self, events: Block | Encoded, learned: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Floats:
         """Record events as they were before encoding, and return how late their labels come.
 
         Parameters

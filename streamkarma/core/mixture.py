@@ -54,8 +54,9 @@ class Mixture(Learner):
     (True, 50, 3)
     """
 
-    def __init__(self, experts: Mapping[str, Learner], regression: bool = False, external: int = 0,
-                 forget: float = 0.0) -> None:  # fmt: skip
+    def __init__(
+        self, experts: Mapping[str, Learner], regression: bool = False, external: int = 0, forget: float = 0.0
+    ) -> None:
         self.experts = dict(experts)
         self.regression, self.external, self.forget = regression, external, forget
 

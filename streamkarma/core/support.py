@@ -145,6 +145,10 @@ class DoublingSupportVectors(SupportVectors):
     def create(self) -> _engine.Learner:
         rule, schedule = self.rule, self.schedule
         return _engine.doubling_support_vectors(
-            gamma=schedule.gamma, regularity=schedule.regularity, loss=rule.loss, budget=rule.budget,
-            pruning=rule.pruning, average=self.average,
-        )  # fmt: skip
+            gamma=schedule.gamma,
+            regularity=schedule.regularity,
+            loss=rule.loss,
+            budget=rule.budget,
+            pruning=rule.pruning,
+            average=self.average,
+        )

@@ -106,8 +106,13 @@ class Bound(NamedTuple):
         """All terms, for JSON; there the squared radius is called ``reach``."""
         terms = self._asdict()
         terms["reach"] = terms.pop("squared_radius")
-        return {**terms, "estimation": self.estimation, "regularisation": self.regularisation,
-                "approximation": self.approximation, "total": self.total}  # fmt: skip
+        return {
+            **terms,
+            "estimation": self.estimation,
+            "regularisation": self.regularisation,
+            "approximation": self.approximation,
+            "total": self.total,
+        }
 
 
 def best_rho(L: float, squared_radius: float, B: float, T: int) -> float:

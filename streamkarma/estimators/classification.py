@@ -129,8 +129,9 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             begin = end
         return ClassificationResult(joined(pieces, count, learner.classes), known, targets, losses)
 
-    def _external_scores(self, events: Encoded, part: slice, targets: NDArray[np.int64],
-                weights: NDArray[np.float64]) -> NDArray[np.float64] | None:  # fmt: skip
+    def _external_scores(
+        self, events: Encoded, part: slice, targets: NDArray[np.int64], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
         """Scores of external models, which also learn these events; None without any."""
         return None
 

@@ -38,8 +38,14 @@ class ExternalExperts:
     def __init__(self, models: Sequence[base.Classifier]) -> None:
         self.models = [model.clone() for model in models]
 
-    def run(self, records: Sequence[Record], known: Sequence[Label], targets: NDArray[np.int64],
-            weights: NDArray[np.float64], classes: int) -> NDArray[np.float64]:  # fmt: skip
+    def run(
+        self,
+        records: Sequence[Record],
+        known: Sequence[Label],
+        targets: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        classes: int,
+    ) -> NDArray[np.float64]:
         """Predict, then learn, each event in turn.
 
         Parameters

@@ -157,8 +157,9 @@ class KARMAMixtureClassifier(BaseClassifier):
         events.records = list(records)
         return events
 
-    def _external_scores(self, events: Encoded, part: slice, targets: NDArray[np.int64],
-                weights: NDArray[np.float64]) -> NDArray[np.float64] | None:  # fmt: skip
+    def _external_scores(
+        self, events: Encoded, part: slice, targets: NDArray[np.int64], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
         if not isinstance(events, EncodedRecords):
             return None
         classes = self._pipeline.learner.classes

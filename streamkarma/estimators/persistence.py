@@ -22,8 +22,9 @@ _LONGEST_REASON = 200
 _RUN_PREFIX = "run."
 
 
-def save(model: Model, path: str | Path, run: dict[str, Any] | None = None,
-         arrays: Arrays | None = None) -> None:  # fmt: skip
+def save(
+    model: Model, path: str | Path, run: dict[str, Any] | None = None, arrays: Arrays | None = None
+) -> None:
     """Write a model to a file, atomically; the same model gives the same bytes.
 
     The new file is read back before it replaces the previous one, which is kept as ``PATH.bak``. The mode of

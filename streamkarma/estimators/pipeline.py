@@ -44,8 +44,15 @@ class Pipeline:
         As in the estimators.
     """
 
-    def __init__(self, learner: Learner, scale: bool, max_attributes: int, max_coordinates: int,
-                 max_name_bytes: int, forget: float | None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        learner: Learner,
+        scale: bool,
+        max_attributes: int,
+        max_coordinates: int,
+        max_name_bytes: int,
+        forget: float | None,
+    ) -> None:
         self.longest = averaging_window(forget)
         self.longest_name = max_name_bytes
         self.learner = learner
@@ -105,8 +112,9 @@ class Pipeline:
         if self.label_delay is not None:
             self._delays = self.label_delay.delays(events, learned, asked)
 
-    def run(self, part: slice, labels: Floats, weights: Floats,
-            external: Floats | None = None) -> tuple[Floats, Floats]:  # fmt: skip
+    def run(
+        self, part: slice, labels: Floats, weights: Floats, external: Floats | None = None
+    ) -> tuple[Floats, Floats]:
         """Predict, then learn, a part of the events taken last.
 
         Parameters

@@ -40,8 +40,9 @@ class SupportVectorParameters:
     max_name_bytes: int = 1024
 
 
-def support_vectors(model: SupportVectorParameters, losses: dict[str, Loss],
-                    step_margin: float) -> SupportVectors:  # fmt: skip
+def support_vectors(
+    model: SupportVectorParameters, losses: dict[str, Loss], step_margin: float
+) -> SupportVectors:
     """Check the parameters and create the learner, with one of the losses.
 
     If neither rho nor eta is given, steps are at most 1 / (step_margin * smoothness * k(x, x)); a loss of
@@ -72,8 +73,17 @@ def support_vectors(model: SupportVectorParameters, losses: dict[str, Loss],
     steepness = loss.smoothness
     if model.rho is None and model.eta is None:
         steepness = step_margin * max(steepness, 1.0)
-    rule = Rule(gamma, bool(model.normalize), strength, float(model.eta or 0.0), loss.code, steepness,
-                budget or 0, model.pruning, averaging_window(check_forget(model.forget)))  # fmt: skip
+    rule = Rule(
+        gamma,
+        bool(model.normalize),
+        strength,
+        float(model.eta or 0.0),
+        loss.code,
+        steepness,
+        budget or 0,
+        model.pruning,
+        averaging_window(check_forget(model.forget)),
+    )
     if schedule is None:
         return SupportVectors(rule, bool(model.average))
     if schedule.horizon is None:
@@ -133,8 +143,11 @@ def _in_range(name: str, value: Any, kind: parameters.Kind, or_else: str = "") -
 def _schedule(model: SupportVectorParameters, loss: Loss) -> Schedule | None:
     """The schedule, if the theorem chooses rho; else None."""
     if model.rho != AUTO:
-        for name, is_so in (("gamma='auto'", model.gamma == AUTO), ("horizon", model.horizon is not None),
-                            ("regularity", model.regularity is not None)):  # fmt: skip
+        for name, is_so in (
+            ("gamma='auto'", model.gamma == AUTO),
+            ("horizon", model.horizon is not None),
+            ("regularity", model.regularity is not None),
+        ):
             if is_so:
                 raise UsageError(f"{name} needs rho='auto'")
         return None
@@ -149,8 +162,10 @@ def _schedule(model: SupportVectorParameters, loss: Loss) -> Schedule | None:
             "rho='auto' needs normalize: otherwise the norms of the events are not known in advance"
         )
     if loss.smoothness:
-        raise UsageError("rho='auto' is for losses of bounded slope: hinge and logistic for classes, "
-                         "absolute, huber and epsilon_insensitive for numbers")  # fmt: skip
+        raise UsageError(
+            "rho='auto' is for losses of bounded slope: hinge and logistic for classes, "
+            "absolute, huber and epsilon_insensitive for numbers"
+        )
     if model.horizon is not None:
         _check("horizon", model.horizon)
     if model.regularity is not None and model.gamma != AUTO:

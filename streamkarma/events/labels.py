@@ -42,8 +42,9 @@ class LabelColumn(Sequence[Label | None]):
     ([1, None, 2.5], array([ 0, -1, -2]))
     """
 
-    def __init__(self, values: NDArray[np.float64], kinds: NDArray[np.int32],
-                 classes: Sequence[Label]) -> None:  # fmt: skip
+    def __init__(
+        self, values: NDArray[np.float64], kinds: NDArray[np.int32], classes: Sequence[Label]
+    ) -> None:
         self.values = values
         self.kinds = kinds
         self._classes = classes

@@ -52,8 +52,15 @@ class BackgroundFit:
         As in ``hindsight.evaluate_baseline``.
     """
 
-    def __init__(self, snapshot: Snapshot, names: list[str], task: str, loss: str, seconds: float,
-                 learner: LearnerProfile | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        names: list[str],
+        task: str,
+        loss: str,
+        seconds: float,
+        learner: LearnerProfile | None = None,
+    ) -> None:
         self._snapshot, self._task, self._loss, self._seconds = snapshot, task, loss, seconds
         self._learner = learner
         self._left = list(names)
@@ -109,10 +116,13 @@ class BackgroundFit:
         environment = {**dict.fromkeys(THREADS, "1"), **os.environ}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "streamkarma.regret.worker"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
             # Ctrl-C is for the stream, which stops its worker itself.
             start_new_session=True,
-        )  # fmt: skip
+        )
         self._lines = SimpleQueue()
         self._ready = False
         self._deadline = time.monotonic() + START

@@ -178,8 +178,9 @@ class Fit:
         Scores per row.
     """
 
-    def __init__(self, entry: Entry, task: str, loss: str, attributes: NDArray[np.int64],
-                 columns: int) -> None:  # fmt: skip
+    def __init__(
+        self, entry: Entry, task: str, loss: str, attributes: NDArray[np.int64], columns: int
+    ) -> None:
         self.entry, self.task, self.loss, self.columns = entry, task, loss, columns
         known = entry.make(task).get_params()
         self.matched = "machine" in known and loss in MACHINES

@@ -21,8 +21,10 @@ class _Regret(Metric):
 
     def __init__(self, tracker: RegretTracker, baseline: str | None = None) -> None:
         if tracker.task != self.task:
-            raise UsageError(f"{type(self).__name__} is for {self.task}, the tracker for {tracker.task}; "
-                             "tracker.metric() has the right one")  # fmt: skip
+            raise UsageError(
+                f"{type(self).__name__} is for {self.task}, the tracker for {tracker.task}; "
+                "tracker.metric() has the right one"
+            )
         self.tracker = tracker
         self.baseline = baseline
 

@@ -32,8 +32,19 @@ th:first-child, td:first-child, td:last-child {{ text-align: left; overflow-wrap
 </body>
 </html>
 """
-_COLUMNS = ("", "events", "loss per event", "error", "regret", "standard error", "regret per event",
-            "held-out loss per event", "held-out error", "seconds", "")  # fmt: skip
+_COLUMNS = (
+    "",
+    "events",
+    "loss per event",
+    "error",
+    "regret",
+    "standard error",
+    "regret per event",
+    "held-out loss per event",
+    "held-out error",
+    "seconds",
+    "",
+)
 
 
 def page(report: dict[str, Any], svg: str) -> str:

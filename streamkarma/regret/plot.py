@@ -20,12 +20,26 @@ if TYPE_CHECKING:
 
 # Text stays text in an SVG, equal reports give equal files, and a dollar in a name begins no formula.
 _SETTINGS: dict[Any, Any] = {
-    "font.family": ["sans-serif"], "font.sans-serif": ["DejaVu Sans"], "font.size": 7, "axes.labelpad": 2,
-    "axes.linewidth": 0.5, "axes.spines.top": False, "axes.spines.right": False, "xtick.major.size": 2.5,
-    "xtick.major.width": 0.5, "xtick.minor.width": 0.3, "ytick.major.width": 0.5, "ytick.major.size": 2.5,
-    "xtick.minor.size": 1.5, "lines.markersize": 2.6, "lines.linewidth": 0.9, "text.usetex": False,
-    "text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "streamkarma",
-}  # fmt: skip
+    "font.family": ["sans-serif"],
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 7,
+    "axes.labelpad": 2,
+    "axes.linewidth": 0.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.major.size": 2.5,
+    "xtick.major.width": 0.5,
+    "xtick.minor.width": 0.3,
+    "ytick.major.width": 0.5,
+    "ytick.major.size": 2.5,
+    "xtick.minor.size": 1.5,
+    "lines.markersize": 2.6,
+    "lines.linewidth": 0.9,
+    "text.usetex": False,
+    "text.parse_math": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "streamkarma",
+}
 # Inches: the figure's width, the height of (a) and (b), what is between panels, a bar.
 _WIDTH, _HEIGHT, _BETWEEN, _BAR = 3.4, 1.65, 0.62, 0.13
 # Points: the height of a line of text, and where, from a panel's right edge, the samples of its lines
@@ -231,9 +245,15 @@ def _name(axes: Axes, ends: list[plot_data.Curve]) -> None:
         axes.plot([start, (start + stop) / 2, stop], [y, y, y], markevery=[1], **beside, **end.look)
         axes.text(stop + 3 / width, y, end.label, verticalalignment="center_baseline", **beside)
         leader = ConnectionPatch(
-            (end.xs[0], end.ys[0]), (start, y), coordsA=axes.transData, coordsB=axes.transAxes,
-            color=end.look["color"], linewidth=0.5, linestyle=":", clip_on=False,
-        )  # fmt: skip
+            (end.xs[0], end.ys[0]),
+            (start, y),
+            coordsA=axes.transData,
+            coordsB=axes.transAxes,
+            color=end.look["color"],
+            linewidth=0.5,
+            linestyle=":",
+            clip_on=False,
+        )
         axes.add_artist(leader)
 
 

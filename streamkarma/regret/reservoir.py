@@ -108,8 +108,13 @@ class Reservoir:
         #: The coordinate of each numeric attribute, needed if events have complete vectors.
         self.name_coordinates: Mapping[Hashable, int] = {}
 
-    def add(self, block: Block, rows: NDArray[np.intp], facts: Floats,
-             full: list[dict[str, float] | None] | None = None) -> None:  # fmt: skip
+    def add(
+        self,
+        block: Block,
+        rows: NDArray[np.intp],
+        facts: Floats,
+        full: list[dict[str, float] | None] | None = None,
+    ) -> None:
         """Add events.
 
         Parameters
@@ -176,17 +181,28 @@ class Reservoir:
         return Snapshot(self.events, starts, attributes, coordinates, values, facts, full, name_coordinates)
 
     def _full_table(self, names: list[str]) -> Floats:
-        rows = [[vector.get(name, np.nan) for name in names] if vector else [np.nan] * len(names)
-                for vector in self._full]  # fmt: skip
+        rows = [
+            [vector.get(name, np.nan) for name in names] if vector else [np.nan] * len(names)
+            for vector in self._full
+        ]
         return np.array(rows, np.float64).reshape(len(self._full), len(names))
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything, as JSON and arrays."""
         s = self.snapshot()
-        header = {"limit": self.limit, "seed": self.seed, "events": self.events,
-                  "full": self._full if any(self._full) else None}  # fmt: skip
-        return header, {"starts": s.starts, "attributes": s.attributes, "coordinates": s.coordinates,
-                        "values": s.values, "facts": s.facts}  # fmt: skip
+        header = {
+            "limit": self.limit,
+            "seed": self.seed,
+            "events": self.events,
+            "full": self._full if any(self._full) else None,
+        }
+        return header, {
+            "starts": s.starts,
+            "attributes": s.attributes,
+            "coordinates": s.coordinates,
+            "values": s.values,
+            "facts": s.facts,
+        }
 
     @classmethod
     def restored(cls, header: dict[str, Any], arrays: Arrays) -> Reservoir:

@@ -71,9 +71,16 @@ class RegretTracker:
     (100, True, True)
     """
 
-    def __init__(self, task: str = "classification", baselines: str = "fast", loss: str | None = None,
-                 memory: int = 20_000, seconds: float = 60.0, scale: bool = True,
-                 seed: int = 0) -> None:  # fmt: skip
+    def __init__(
+        self,
+        task: str = "classification",
+        baselines: str = "fast",
+        loss: str | None = None,
+        memory: int = 20_000,
+        seconds: float = 60.0,
+        scale: bool = True,
+        seed: int = 0,
+    ) -> None:
         if task not in ("classification", "regression"):
             raise UsageError(f"task is classification or regression, not {task!r}")
         known = LOSSES["binary" if task == "classification" else "regression"]

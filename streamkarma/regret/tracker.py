@@ -55,8 +55,9 @@ def parse_baselines(text: str, full: bool = False) -> list[str]:
         elif word in REGISTRY:
             names.append(word)
         elif word not in ("none", ""):
-            raise UsageError(f"--regret {word}: no such baseline; there are all, fast, none, "
-                             f"{', '.join(REGISTRY)}")  # fmt: skip
+            raise UsageError(
+                f"--regret {word}: no such baseline; there are all, fast, none, {', '.join(REGISTRY)}"
+            )
     if names and full:
         names += ORACLES
     return list(dict.fromkeys(names))
@@ -94,8 +95,14 @@ class Tracker:
         ``{"events": …, "problem": …}``.
     """
 
-    def __init__(self, names: Sequence[str], memory: int = 20_000, seconds: float = 60.0,
-                 seed: int = 0, patient: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        names: Sequence[str],
+        memory: int = 20_000,
+        seconds: float = 60.0,
+        seed: int = 0,
+        patient: bool = False,
+    ) -> None:
         self.names = list(names)
         self.patient = patient
         self.learner: LearnerProfile | None = None
@@ -112,8 +119,15 @@ class Tracker:
         self._next = FIRST
         self._compared_at = 0
 
-    def add(self, block: Block, rows: NDArray[np.intp], facts: Floats, task: str, loss: str,
-             full: list[dict[str, float] | None] | None = None) -> None:  # fmt: skip
+    def add(
+        self,
+        block: Block,
+        rows: NDArray[np.intp],
+        facts: Floats,
+        task: str,
+        loss: str,
+        full: list[dict[str, float] | None] | None = None,
+    ) -> None:
         """Add labelled events, in the order in which they were learned.
 
         Parameters
@@ -235,8 +249,14 @@ class Tracker:
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """What was seen, as JSON and arrays; the results of baselines can be recomputed."""
         kept, arrays = self.reservoir.state()
-        header = {"memory": kept, "numbers": self._numbers, "next": self._next, "sums": None,
-                  "curve": self.curve, "totals": self._totals.tolist()}  # fmt: skip
+        header = {
+            "memory": kept,
+            "numbers": self._numbers,
+            "next": self._next,
+            "sums": None,
+            "curve": self.curve,
+            "totals": self._totals.tolist(),
+        }
         if self._stats is not None:
             header["sums"], more = self._stats.state()
             arrays = {**arrays, **more}

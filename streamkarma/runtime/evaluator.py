@@ -96,8 +96,14 @@ class Evaluator:
         self.regret_adapter = regret_adapter
         self.metrics = RunningMetrics()
 
-    def run(self, events: Encoded, labels: Sequence[Any], weights: Weights,
-            prior: Mapping[int, PriorPrediction], full: Full = ()) -> Evaluation:  # fmt: skip
+    def run(
+        self,
+        events: Encoded,
+        labels: Sequence[Any],
+        weights: Weights,
+        prior: Mapping[int, PriorPrediction],
+        full: Full = (),
+    ) -> Evaluation:
         """Predict and learn events.
 
         Parameters
@@ -128,9 +134,15 @@ class Evaluator:
             return self.metrics.regression.result()
         return self.metrics.classification.result()
 
-    def _run_classification(self, model: BaseClassifier, events: Encoded, labels: Sequence[Any],
-                            weights: Weights, prior: Mapping[int, PriorPrediction],
-                            full: Full) -> Evaluation:  # fmt: skip
+    def _run_classification(
+        self,
+        model: BaseClassifier,
+        events: Encoded,
+        labels: Sequence[Any],
+        weights: Weights,
+        prior: Mapping[int, PriorPrediction],
+        full: Full,
+    ) -> Evaluation:
         sign_before = self._task_model.sign()
         result = with_prior(model.run(events, labels, weights), prior, model.loss)
         predicted, chances = _predicted(result), _probabilities(model, result)
@@ -153,8 +165,15 @@ class Evaluator:
             result.scores, result.known, result.losses, prior, PredictedClasses(predicted, chances, signs)
         )
 
-    def _run_regression(self, model: BaseRegressor, events: Encoded, labels: Sequence[Any], weights: Weights,
-                        prior: Mapping[int, PriorPrediction], full: Full) -> Evaluation:  # fmt: skip
+    def _run_regression(
+        self,
+        model: BaseRegressor,
+        events: Encoded,
+        labels: Sequence[Any],
+        weights: Weights,
+        prior: Mapping[int, PriorPrediction],
+        full: Full,
+    ) -> Evaluation:
         # Predictions from before the task turned out to be regression are not numbers.
         prior = {t: before for t, before in prior.items() if len(before.scores) == 2}
         predictions, losses, spreads = model.run(events, labels, weights)

@@ -60,8 +60,9 @@ class EventBuffer:
         self.prior: dict[int, PriorPrediction] = {}
         self.waiting: dict[bytes, tuple[int, dict[str, Any], float]] = {}
 
-    def append(self, given: Any, label: Label | None, taken: RecordFields, at: int,
-               prior: PriorPrediction | None) -> None:  # fmt: skip
+    def append(
+        self, given: Any, label: Label | None, taken: RecordFields, at: int, prior: PriorPrediction | None
+    ) -> None:
         """Add the label and other data of an event that was encoded."""
         if taken.full is not None or self.full:
             self.full += [None] * (len(self.labels) - len(self.full))
@@ -77,8 +78,17 @@ class EventBuffer:
     def batch(self) -> EventBatch:
         """The events so far."""
         shown = shown_labels(self.targets)
-        return EventBatch(self.events, self.labels, np.array(self.weights), shown, self.ids, self.at,
-                     self.prior, self.full, self.waiting)  # fmt: skip
+        return EventBatch(
+            self.events,
+            self.labels,
+            np.array(self.weights),
+            shown,
+            self.ids,
+            self.at,
+            self.prior,
+            self.full,
+            self.waiting,
+        )
 
 
 def shown_labels(targets: NDArray[Any] | list[Any]) -> Column:

@@ -58,9 +58,18 @@ class Loop:
         Read in another thread while this one learns.
     """
 
-    def __init__(self, task_model: TaskModel, fields: Fields, learn: bool, output: Output,
-                 fail: bool, first: int, pending: Pending | None = None,
-                 regret_adapter: RegretAdapter | None = None, read_ahead: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        task_model: TaskModel,
+        fields: Fields,
+        learn: bool,
+        output: Output,
+        fail: bool,
+        first: int,
+        pending: Pending | None = None,
+        regret_adapter: RegretAdapter | None = None,
+        read_ahead: bool = False,
+    ) -> None:
         self.task_model = task_model
         self.evaluator = Evaluator(task_model, regret_adapter)
         self.pending = pending
@@ -230,8 +239,15 @@ class Loop:
             return time.time()
         return self.pending.tick(None if is_missing(taken.time) else seconds_of(taken.time))
 
-    def _add(self, record: dict[str, Any], given: Any, label: Label | None, taken: RecordFields, at: int,
-             prior: PriorPrediction | None = None) -> None:  # fmt: skip
+    def _add(
+        self,
+        record: dict[str, Any],
+        given: Any,
+        label: Label | None,
+        taken: RecordFields,
+        at: int,
+        prior: PriorPrediction | None = None,
+    ) -> None:
         learned = self.learns and label is not None and taken.weight > 0.0
         self.task_model.model.vocabulary.read_dicts([record], [learned], self._buffer.events)
         self._buffer.append(given, label, taken, at, prior)
@@ -292,8 +308,9 @@ class Loop:
         if self._output.predictions is not None and rows is not None:
             self._output.predictions(rows, batch.at)
 
-    def _keep_waiting(self, pending: Pending, evaluation: Evaluation, columns: dict[str, Column],
-                      batch: EventBatch) -> None:  # fmt: skip
+    def _keep_waiting(
+        self, pending: Pending, evaluation: Evaluation, columns: dict[str, Column], batch: EventBatch
+    ) -> None:
         """Keep events, with their predictions, until their labels come."""
         rows = rows_at(columns, [t for t, _, _ in batch.waiting.values()])
         for (key, (t, record, then)), row in zip(batch.waiting.items(), rows, strict=True):

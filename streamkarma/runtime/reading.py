@@ -59,8 +59,14 @@ class Reading:
         Whether to read the next part in another thread while one is learned.
     """
 
-    def __init__(self, task_model: TaskModel, roles: Mapping[str, int], learn: bool, strict: bool,
-                 read_ahead: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        task_model: TaskModel,
+        roles: Mapping[str, int],
+        learn: bool,
+        strict: bool,
+        read_ahead: bool = False,
+    ) -> None:
         self._task_model = task_model
         self._reader = LineReader(dict(roles), learn, strict)
         self._has_ids = ID in roles.values()

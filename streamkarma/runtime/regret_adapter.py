@@ -63,8 +63,9 @@ class RegretAdapter:
             losses = pointwise_loss(self.loss, result.scores[rows], targets)
         self._take(rows, targets, losses, predicted[rows] != result.targets[rows], weighed, full)
 
-    def numbers(self, predictions: NDArray[np.float64], labels: Sequence[float | None], weights: Weights,
-                full: Full) -> None:  # fmt: skip
+    def numbers(
+        self, predictions: NDArray[np.float64], labels: Sequence[float | None], weights: Weights, full: Full
+    ) -> None:
         """Add the predictions of a regressor."""
         weighed = np.array(weights, np.float64)
         wanted = np.array([np.nan if label is None else label for label in labels], np.float64)
@@ -72,8 +73,15 @@ class RegretAdapter:
         losses = pointwise_loss(self.loss, predictions[rows, np.newaxis], wanted[rows])
         self._take(rows, wanted[rows], losses, np.abs(predictions - wanted)[rows], weighed, full)
 
-    def _take(self, rows: NDArray[np.intp], targets: NDArray[np.float64], losses: NDArray[np.float64],
-              errors: NDArray[Any], weights: NDArray[np.float64], full: Full) -> None:  # fmt: skip
+    def _take(
+        self,
+        rows: NDArray[np.intp],
+        targets: NDArray[np.float64],
+        losses: NDArray[np.float64],
+        errors: NDArray[Any],
+        weights: NDArray[np.float64],
+        full: Full,
+    ) -> None:
         if len(rows):
             facts = np.column_stack([targets, weights[rows], weights[rows] * losses, errors])
             vectors = [full[row] for row in rows] if full else None
@@ -108,8 +116,14 @@ class RegretAdapter:
         if "bound" in row:
             return {**row["bound"], "regret": row["regret"]}
         epochs = learner.epochs(events)
-        known = {"L": 1.0, "rho": epochs[-1].rho, "gamma": epochs[-1].gamma, "T": events,
-                 "epochs": len(epochs), "reach": 1.0 if learner.normalize else None}  # fmt: skip
+        known = {
+            "L": 1.0,
+            "rho": epochs[-1].rho,
+            "gamma": epochs[-1].gamma,
+            "T": events,
+            "epochs": len(epochs),
+            "reach": 1.0 if learner.normalize else None,
+        }
         unknown = "B, λ, ‖w‖ and the subspace need complete vectors (--full NAME)"
         return {**known, "unknown": unknown, "strays": learner.strays}
 
@@ -137,8 +151,9 @@ def _of_bound(model: Model, events: int) -> LearnerProfile | None:
     return LearnerProfile(int(model.gamma), rho, model.normalize, "; ".join(strays))
 
 
-def open_regret(plan: Plan, task_model: TaskModel, full: bool, state: Any, arrays: Arrays,
-           path: str | None) -> RegretAdapter | None:  # fmt: skip
+def open_regret(
+    plan: Plan, task_model: TaskModel, full: bool, state: Any, arrays: Arrays, path: str | None
+) -> RegretAdapter | None:
     """The tracker for a plan: a new one, or the one saved with the model.
 
     Raises

@@ -29,9 +29,17 @@ def run_status(loop: Loop, seconds: float) -> RunStatus:
     if evaluator.regret_adapter is not None:
         rows = evaluator.regret_adapter.summary()
         regret = {name: row["regret_per_event"] for name, row in rows.items() if "problem" not in row}
-    return RunStatus(loop.counters.events, seconds, evaluator.mean_loss, loop.task_model.model.loss, errors,
-                    None if "experts" in model else model.get("support_vectors"), model.get("budget"),
-                    model.get("experts", {}), regret)  # fmt: skip
+    return RunStatus(
+        loop.counters.events,
+        seconds,
+        evaluator.mean_loss,
+        loop.task_model.model.loss,
+        errors,
+        None if "experts" in model else model.get("support_vectors"),
+        model.get("budget"),
+        model.get("experts", {}),
+        regret,
+    )
 
 
 def progress(now: RunStatus) -> str:
@@ -173,8 +181,17 @@ def bound_lines(bound: dict[str, Any] | None) -> list[str]:
     """The bound of the theorem in readable form: its terms and their sum."""
     if bound is None:
         return []
-    terms = {"L": "L", "reach": "X²Γ", "rho": "ρ", "B": "B", "lam": "λ", "gamma": "γ", "w_norm": "‖w‖",
-             "x_norm": "X", "T": "T"}  # fmt: skip
+    terms = {
+        "L": "L",
+        "reach": "X²Γ",
+        "rho": "ρ",
+        "B": "B",
+        "lam": "λ",
+        "gamma": "γ",
+        "w_norm": "‖w‖",
+        "x_norm": "X",
+        "T": "T",
+    }
     shown = [f"{sign} {bound[name]:.4g}" for name, sign in terms.items() if bound.get(name) is not None]
     lines = ["", f"bound [Hazan et al. 2015, Thm 3]: {', '.join(shown)}"]
     if "total" in bound:

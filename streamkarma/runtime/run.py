@@ -49,8 +49,15 @@ class Run:
     """
 
     def __init__(self, plan: Plan, source: Source) -> None:
-        check_distinct({"INPUT": source.path, "--model": plan.model, "--predictions": plan.predictions,
-                        "--dead-letters": plan.dead_letters, "--summary": plan.summary})  # fmt: skip
+        check_distinct(
+            {
+                "INPUT": source.path,
+                "--model": plan.model,
+                "--predictions": plan.predictions,
+                "--dead-letters": plan.dead_letters,
+                "--summary": plan.summary,
+            }
+        )
         check_writable(plan.summary)
         self._plan, self._source = plan, source
         self._progress = Progress(plan, source.dead_letter_hint)

@@ -142,8 +142,10 @@ class Session:
         given = {"learner": plan.learner} if plan.learner else {}
         for name, value in {**given, **plan.options}.items():
             if name != "learner" and not hasattr(model, name):
-                raise UsageError(f"--{name.replace('_', '-')} has no meaning for {path}, made with the "
-                                 f"learner {learner_of(model)}")  # fmt: skip
+                raise UsageError(
+                    f"--{name.replace('_', '-')} has no meaning for {path}, made with the "
+                    f"learner {learner_of(model)}"
+                )
             made = learner_of(model) if name == "learner" else getattr(model, name)
             if value != made:
                 raise UsageError(

@@ -37,8 +37,14 @@ class TaskModel:
         One of LEARNERS.
     """
 
-    def __init__(self, task: str, options: dict[str, Any], positive: str | None,
-                 announce: Callable[[str], None], learner: str) -> None:  # fmt: skip
+    def __init__(
+        self,
+        task: str,
+        options: dict[str, Any],
+        positive: str | None,
+        announce: Callable[[str], None],
+        learner: str,
+    ) -> None:
         if task not in TASKS:
             raise UsageError(f"task must be one of {', '.join(TASKS)}, not {task!r}")
         if positive is not None and task in ("multiclass", "regression"):

@@ -61,8 +61,13 @@ class Lines(NamedTuple):
         return self.begin.after(memoryview(self.text)[:end], lines)
 
 
-def read_lines(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES, most: int = BLOCK,
-               begin: Position = START, first: int = 1) -> Iterator[Lines]:  # fmt: skip
+def read_lines(
+    read: Callable[[int], bytes],
+    limit: int = MAX_RECORD_BYTES,
+    most: int = BLOCK,
+    begin: Position = START,
+    first: int = 1,
+) -> Iterator[Lines]:
     """Yield lines as soon as they are whole.
 
     Parameters

@@ -91,8 +91,10 @@ class LineReader(Reader):
         taken = position_from(kept.get("input"), model)
         if self._source.rewinds:
             if taken is None:
-                raise UsageError(f"{model} does not say how much of an input it has taken; leave out "
-                                 "--resume-input to learn all of this one")  # fmt: skip
+                raise UsageError(
+                    f"{model} does not say how much of an input it has taken; leave out "
+                    "--resume-input to learn all of this one"
+                )
             self._position = skip(file, self._context.interruptible(file.read), taken, model)
             self._first = self._position.lines + 1
         elif taken is not None and not file.is_file:

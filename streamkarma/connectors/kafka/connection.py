@@ -79,8 +79,14 @@ def _plain(line: str) -> str:
     return reason.partition(" failed: ")[2] or reason.removeprefix("Connection lost: ")
 
 
-def connect(make: Callable[[int], Client], settings: KafkaSettings, log: LogCapture, patience: float,
-            say: Callable[[str], None], stopped: Callable[[], bool]) -> Client:  # fmt: skip
+def connect(
+    make: Callable[[int], Client],
+    settings: KafkaSettings,
+    log: LogCapture,
+    patience: float,
+    say: Callable[[str], None],
+    stopped: Callable[[], bool],
+) -> Client:
     """Make a client, trying again with growing pauses while the brokers do not answer.
 
     Parameters

@@ -28,8 +28,9 @@ Replayed = Iterator[tuple[TopicPartition, list[ConsumerRecord]]]
 _POLL_MS = 200
 
 
-def replay(source: TopicSource, context: Context, offsets: Offsets,
-           journal_home: tuple[str, TopicPartition]) -> Replayed:  # fmt: skip
+def replay(
+    source: TopicSource, context: Context, offsets: Offsets, journal_home: tuple[str, TopicPartition]
+) -> Replayed:
     """Yield what was answered and is not in the model file, and have that written when it is learned.
 
     Parameters

@@ -57,8 +57,14 @@ class TopicSink:
         From every method: the transaction did not come about.
     """
 
-    def __init__(self, producer: BulkProducer, output_topic: str | None, dead_letter_topic: str | None,
-                 journal_group: str, journal_partition: TopicPartition) -> None:  # fmt: skip
+    def __init__(
+        self,
+        producer: BulkProducer,
+        output_topic: str | None,
+        dead_letter_topic: str | None,
+        journal_group: str,
+        journal_partition: TopicPartition,
+    ) -> None:
         self._producer = producer
         self._output_topic = output_topic
         self._dead_letter_topic = dead_letter_topic
@@ -100,8 +106,13 @@ class TopicSink:
         sent = self._producer.send(self._dead_letter_topic, value, key=record.key, headers=[*headers, *own])
         self._sent.append(sent)
 
-    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: ConsumerGroupMetadata,
-               events: int, journal: str) -> None:  # fmt: skip
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        member: ConsumerGroupMetadata,
+        events: int,
+        journal: str,
+    ) -> None:
         """Make all that was sent visible, and the offsets with it."""
         self._begin()
         send = self._producer.send_offsets_to_transaction

@@ -1,8 +1,8 @@
 //! Lines of JSON as events.
 //!
-//! Nearly all are flat objects, whose values go straight to the encoder. One with objects or arrays in it,
-//! or with a name that comes twice, is read again: names are joined with dots, elements of arrays are
-//! numbered, and of a name that occurs twice in an object the last counts.
+//! Nearly all are read in one pass, in which values go straight to the encoder; see [`one_pass`]. Names inside
+//! of objects are joined with dots, and elements of arrays are numbered. A line with a name that comes twice
+//! is read again, the long way: of a name that occurs twice in an object the last counts.
 
 use crate::encoder::Encoder;
 use crate::events::{Events, Rejected};

@@ -14,7 +14,7 @@ use crate::loss::Loss;
 #[pyfunction]
 #[pyo3(signature = (*, gamma, normalize, rho, eta, loss, steepness, budget, pruning, average,
                     longest=f64::INFINITY))]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // As many as Python gives by name.
 pub fn support_vectors(
     gamma: u32,
     normalize: bool,
