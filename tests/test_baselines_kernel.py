@@ -38,7 +38,7 @@ def is_psd(K: Array) -> bool:
 
 
 class TestBatchKARMA:
-    @settings(deadline=None, max_examples=20)
+    @settings(max_examples=20)
     @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.booleans())
     def test_its_kernel_is_that_of_the_explicit_features(
         self, seed: int, gamma: int, normalize: bool
@@ -107,7 +107,7 @@ class TestGenRBF:
         D /= np.linalg.norm(D, axis=1, keepdims=True)
         assert pytest.approx(D @ D.T, abs=1e-6) == K
 
-    @settings(deadline=None, max_examples=15)
+    @settings(max_examples=15)
     @given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.booleans())
     def test_every_gram_matrix_is_positive_semidefinite(self, seed: int, d: int, whiten: bool) -> None:
         X, y = near_line(25, d, seed)

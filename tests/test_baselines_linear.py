@@ -65,7 +65,7 @@ def hinge_objective(Z: Array, y: Array, C: Any, w: Array, b: float) -> float:
 
 
 class TestLinearSVM:
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=60)
     @given(
         st.integers(0, 2**32 - 1), st.integers(2, 40), st.integers(1, 50), st.sampled_from([0.01, 1.0, 1e4])
     )
@@ -104,7 +104,7 @@ class TestLinearSVM:
 
 
 class TestGauss:
-    @settings(deadline=None, max_examples=25)
+    @settings(max_examples=25)
     @given(st.integers(0, 2**32 - 1), st.integers(3, 60), st.integers(1, 6), st.sampled_from([0.0, 1e-3]))
     def test_what_it_maximises_never_falls(self, seed: int, n: int, d: int, ridge: float) -> None:
         X = gappy(n + (10 * d if ridge == 0 else 0), d, seed)
@@ -143,7 +143,7 @@ class TestGauss:
 
 
 class TestSphericalMixture:
-    @settings(deadline=None, max_examples=25)
+    @settings(max_examples=25)
     @given(st.integers(0, 2**32 - 1), st.integers(3, 60), st.integers(1, 5), st.integers(1, 10))
     def test_what_it_maximises_never_falls(self, seed: int, n: int, d: int, centres: int) -> None:
         course = np.array(
@@ -229,7 +229,7 @@ class TestProjection:
 
 
 class TestCompletion:
-    @settings(deadline=None, max_examples=15)
+    @settings(max_examples=15)
     @given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans(), st.sampled_from([0.05, 1.0, 20.0]))
     def test_the_objective_falls(self, seed: int, ones: bool, squared: bool, weight: float) -> None:
         whole, X = low_rank(30, 6, 2, 0.6, seed)

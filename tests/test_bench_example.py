@@ -177,7 +177,7 @@ def test_the_marks_are_about_tools_that_there_are(programs: Any) -> None:
     assert {(mark.where, tool) for mark in bench.MARKS for tool in (mark.tool, mark.other)} <= timed
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.lists(st.tuples(st.floats(1e3, 1e6), st.floats(0.005, 0.5)), min_size=1, max_size=12))
 @example([(1000.0, 0.005859375), (49645.0, 0.375), (52059.0, 0.4375), (82505.0, 0.4375)])
 def test_no_label_of_the_picture_covers_another(programs: Any, points: list[tuple[float, float]]) -> None:

@@ -54,7 +54,7 @@ def correlations(rows: Array, shrink: float) -> tuple[Array, float]:
     return (kept * values[values > tau]) @ kept.T, noise
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000),
     columns=st.integers(1, 12),

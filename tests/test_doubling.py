@@ -46,7 +46,7 @@ def test_each_epoch_is_algorithm_1_with_settings_of_its_own() -> None:
     assert begin == 100
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 70), max_size=6), st.integers(0, 9))
 def test_how_events_are_cut_and_where_it_is_saved_never_shows(
     seed: int, cuts: list[int], budget: int

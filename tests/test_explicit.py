@@ -126,7 +126,7 @@ def test_products_of_features_are_the_kernel_for_categories_too(gamma: int) -> N
         assert made[i, j] == pytest.approx(sum(n**level for level in range(gamma)) * shared)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000),
     gamma=st.integers(1, 3),
@@ -191,7 +191,7 @@ def reference(events: list[Items], labels: Array, weights: Array, step: Step, cl
     return scores, losses
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000),
     update=st.sampled_from([AROW, ADAGRAD]),
@@ -242,7 +242,7 @@ def test_the_table_is_hashed_from_the_first_learned_event_without_room() -> None
     assert states == [0] * 40 + [1] * 20
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000),
     cuts=st.lists(st.integers(0, 150), max_size=6),

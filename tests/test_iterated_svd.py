@@ -43,7 +43,7 @@ def gappy(n: int, d: int, seed: int) -> Array:
     return np.where(holes, np.nan, rows)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 30), st.integers(2, 12), st.booleans())
 def test_it_takes_the_lectures_steps_and_the_objective_never_grows(
     seed: int, n: int, d: int, centre: bool

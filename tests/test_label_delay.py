@@ -73,7 +73,7 @@ def by_definition(steps: list[tuple[int, bool]]) -> list[float]:
     return delays
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     # Event 0 has no names.
     steps=st.lists(st.tuples(st.integers(1, 12), st.booleans()), max_size=60),

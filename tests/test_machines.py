@@ -59,7 +59,7 @@ class TestHinge:
         assert found.b == 0.0
         assert found.objective == pytest.approx(smooth_minimum(Z, y, C), rel=1e-5)
 
-    @settings(deadline=None, max_examples=40)
+    @settings(max_examples=40)
     @given(st.integers(0, 2**32 - 1), st.integers(2, 30), st.integers(1, 40), st.booleans(),
            st.sampled_from([0.01, 1.0, 1e4]))  # fmt: skip
     def test_on_a_kernel_matrix_it_is_the_same(self, seed: int, n: int, d: int, free: bool, C: float) -> None:
@@ -77,7 +77,7 @@ def multiclass_objective(W: Array, Z: Array, codes: NDArray[np.intp], C: float) 
 
 
 class TestCrammerSinger:
-    @settings(deadline=None, max_examples=25)
+    @settings(max_examples=25)
     @given(st.integers(0, 2**32 - 1), st.integers(3, 4), st.sampled_from([0.05, 1.0, 10.0]))
     def test_nothing_near_it_is_better(self, seed: int, classes: int, C: float) -> None:
         rng = np.random.default_rng(seed)

@@ -48,7 +48,7 @@ def features(items: Items, room: int) -> Array:
     return every[np.tril_indices(room)]
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10_000))
 def test_features_are_the_values_their_products_and_centred_squares(seed: int) -> None:
     events = [*mixed(seed, 10, 3), *mixed(seed + 1, 10, 7)]
@@ -58,7 +58,7 @@ def test_features_are_the_values_their_products_and_centred_squares(seed: int) -
     np.testing.assert_allclose(made, phi @ phi.T, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10_000), regression=st.booleans(), r=st.floats(0.1, 10.0))
 def test_scores_are_those_of_arow_on_the_products(seed: int, regression: bool, r: float) -> None:
     events, labels = mixed(seed, 60, 4), labels_of(seed, 60, 1)
@@ -97,7 +97,7 @@ def test_scores_are_those_of_the_linear_model_on_products_made_by_hand(
     assert (model.classes, model.steps) == (classes, linear.steps)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000),
     cuts=st.lists(st.integers(0, 120), max_size=6),

@@ -147,7 +147,7 @@ PAIR = {"a": 1.5, "b": -0.5}
 
 @every_form
 @both_tasks
-@settings(max_examples=12, derandomize=True)
+@settings(max_examples=12)
 @given(plan=st.lists(steps, min_size=1, max_size=30))
 @example(plan=[("both", PAIR, t % 2, 1.0) for t in range(8)] + [("both", {**PAIR, "c": 1.0}, 2, 1.0)] * 3)
 @example(plan=[("both", {name: 1.0 + t, "a": t}, t % 2, 1.0) for t, name in enumerate("abcdef" * 3)])
@@ -218,7 +218,7 @@ def test_of_many_events_none_is_learned_if_one_cannot_be(form: str) -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 99)), max_size=40), st.integers(0, 90))
-@settings(max_examples=30, derandomize=True)
+@settings(max_examples=30)
 def test_labels_that_come_late_count_as_in_blocks(plan: list[tuple[bool, int]], first: int) -> None:
     one, other = OneByOne(made("arow", "classes")), InBlocks(made("arow", "classes"))
     for way in (one, other):

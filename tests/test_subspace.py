@@ -27,7 +27,7 @@ from tests.subspaces import (
 )
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 10_000),
     cuts=st.lists(st.integers(0, 200), max_size=6),

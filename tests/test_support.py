@@ -68,7 +68,7 @@ def test_with_room_in_the_budget_it_is_algorithm_1(gamma: int, unit: float) -> N
     np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 10_000),
     loss=st.sampled_from([*CLASSIFICATION, *REGRESSION]),
@@ -107,7 +107,7 @@ def test_several_classes_are_algorithm_1_with_one_vector_each(loss: str, average
     np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10_000),
     cuts=st.lists(st.integers(0, 200), max_size=6),
