@@ -21,6 +21,7 @@ from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.progress import Progress
 from streamkarma.runtime.session import Session
 from streamkarma.runtime.signals import StopSignal
+from streamkarma.system import keep_freed_memory
 
 Given = ParamSpec("Given")
 Got = TypeVar("Got")
@@ -63,6 +64,7 @@ class Run:
         self._progress = Progress(plan, source.dead_letter_hint)
         self._lock = ModelLock(plan.model, source.shared) if plan.learn and plan.model is not None else None
         use_threads(plan.workers)
+        keep_freed_memory()
         self._path = plan.model
         #: The model and what goes with it.
         self.session = Session(plan, self._path, self.say)

@@ -53,12 +53,12 @@ class Lines(NamedTuple):
         refused = {n - first: TOO_LONG for n in self.overlong}
         return Records(self.text, self.size, lambda i: {"line": first + i}, refused)
 
-    def position(self, lines: int) -> Position:
-        """The place behind some of the lines, none of which was cut unless these are all."""
+    def position(self, lines: int, records: Records) -> Position:
+        """The place behind some of the lines, which are in ``records``, and none of which was cut unless
+        these are all."""
         if lines == self.size:
             return self.end
-        end = int(_ends(self.text)[lines - 1]) if lines else 0
-        return self.begin.after(memoryview(self.text)[:end], lines)
+        return self.begin.after(memoryview(self.text)[: records.begin(lines)], lines)
 
 
 def read_lines(

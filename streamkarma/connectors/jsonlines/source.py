@@ -137,7 +137,7 @@ class LineReader(Reader):
 
     def _block(self, lines: Lines, records: Records) -> Block:
         def learned(count: int) -> None:
-            self._position = lines.position(count)
+            self._position = lines.position(count, records)
 
         # Where a line was cut, only the end of the block is known in bytes of the input.
         return Block(records, learned, divisible=not lines.overlong)

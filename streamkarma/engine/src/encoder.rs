@@ -10,6 +10,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use crate::ascending::Ascending;
 use crate::encoded::Encoded;
 use crate::names::{Foreign, Name};
 use crate::scale::{LARGEST, Scale, WIDTH, within};
@@ -26,6 +27,8 @@ pub struct Encoder {
     longest: f64,
     // The event that is being read: what has a coordinate, and what is new.
     items: Vec<Item>,
+    sorted: Vec<Item>,
+    ascending: Ascending,
     new: Vec<New>,
     /// Names and categories of what is new.
     bytes: Vec<u8>,
@@ -71,6 +74,8 @@ impl Encoder {
             scale,
             longest,
             items: Vec::new(),
+            sorted: Vec::new(),
+            ascending: Ascending::default(),
             new: Vec::new(),
             bytes: Vec::new(),
             foreign: Vec::new(),
@@ -103,7 +108,6 @@ impl Encoder {
         self.foreign.clear();
         self.event += 1;
         self.repeated = None;
-        self.vocabulary.rewind();
     }
 
     /// The attribute of that name holds a number, or NaN for none.
@@ -242,9 +246,7 @@ impl Encoder {
             }
             self.new = new;
         }
-        if !self.items.is_sorted_by_key(|item| item.attribute) {
-            self.items.sort_unstable_by_key(|item| item.attribute);
-        }
+        self.sort();
         out.push(0, 0, 1.0, 1.0);
         for item in &self.items {
             let mut value = item.value;
@@ -254,6 +256,17 @@ impl Encoder {
             out.push(item.attribute, item.coordinate, within(value, LARGEST), item.value);
         }
         out.starts.push(out.values.len());
+    }
+
+    /// Have the items in ascending order of attributes, of which each is there once.
+    fn sort(&mut self) {
+        let most = self.vocabulary.attribute_count();
+        let known = self.items.iter().enumerate().filter(|(_, item)| item.attribute < PASSING);
+        let known = known.map(|(place, item)| (item.attribute, place));
+        self.sorted.clear();
+        self.ascending.places(known, most, |place| self.sorted.push(self.items[place]));
+        self.sorted.extend(self.items.iter().filter(|item| item.attribute >= PASSING));
+        std::mem::swap(&mut self.items, &mut self.sorted);
     }
 
     fn enter(&mut self, new: &[New]) {

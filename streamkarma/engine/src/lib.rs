@@ -6,6 +6,7 @@
 //!
 //! [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 
+pub mod ascending;
 pub mod block;
 pub mod encoded;
 pub mod encoder;

@@ -83,11 +83,6 @@ impl Stored {
             Self::Foreign(foreign) => Name::Foreign(foreign),
         }
     }
-
-    /// Whether it is that text.
-    pub fn is_text(&self, text: &[u8]) -> bool {
-        matches!(self, Self::Text(own) if **own == *text)
-    }
 }
 
 /// Why a new name or category has no place.

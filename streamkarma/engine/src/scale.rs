@@ -18,6 +18,8 @@
 //!
 //! Without values far out, mean and deviation are those of all values (of the last `longest` ones).
 
+use std::hint::select_unpredictable;
+
 /// Standardised values beyond this are cut: one broken sensor must not outweigh the others.
 pub const CLIP: f64 = 5.0;
 /// Raw values beyond this are cut, so that their squares stay finite.
@@ -141,15 +143,15 @@ impl Scale {
             self.lead += 1.0;
             return self.mode_count > 0.0 || (self.lead >= LEAD && 2.0 * self.lead > self.ordinary.count);
         }
-        if self.lead > 0.0 {
-            self.lead = (self.lead - 1.0).max(0.0);
-        } else {
-            if self.mode_count > 0.0 {
-                self.ordinary = self.joined();
-                self.kept = START;
-            }
-            (self.mode, self.mode_count, self.lead) = (value, 0.0, 1.0);
+        let loses = self.lead <= 0.0;
+        if loses && self.mode_count > 0.0 {
+            self.ordinary = self.joined();
+            self.mode_count = 0.0;
+            self.kept = START;
         }
+        // Where all values differ, every second one deposes the one before: nothing that can be foreseen.
+        self.mode = select_unpredictable(loses, value, self.mode);
+        self.lead = select_unpredictable(loses, 1.0, (self.lead - 1.0).max(0.0));
         false
     }
 
@@ -180,17 +182,19 @@ impl Scale {
 
     /// A value as it usually comes.
     fn go_on(&mut self, value: f64, repeats: bool) {
-        let edge = CUT * self.unit().sqrt();
-        let ordinary = &mut self.ordinary;
-        let (low, high) = (ordinary.mean - edge, ordinary.mean + edge);
-        let inside = if edge > 0.0 { between(value, low, high) } else { value };
+        let unit = self.unit();
+        let away = value - self.ordinary.mean;
+        // No root is taken for a value that lies within the edge.
+        let is_beyond = unit > 0.0 && away * away > CUT * CUT * unit;
+        let away = if is_beyond { within(away, CUT * unit.sqrt()) } else { away };
         if !repeats {
-            self.beyond = (self.beyond + if value != inside { 1.0 } else { -1.0 }).max(0.0);
+            self.beyond = (self.beyond + if is_beyond { 1.0 } else { -1.0 }).max(0.0);
         }
+        let ordinary = &mut self.ordinary;
         ordinary.count += 1.0;
-        let away = inside - ordinary.mean;
-        ordinary.mean += away / ordinary.count;
-        ordinary.squares += away * (inside - ordinary.mean);
+        let step = away / ordinary.count;
+        ordinary.mean += step;
+        ordinary.squares += away * (away - step);
     }
 
     /// The ordinary values and the most common one together (Chan et al.).

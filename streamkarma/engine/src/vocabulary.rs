@@ -4,8 +4,9 @@
 //! attribute has one coordinate, a categorical one has one per category seen; an attribute that is a number
 //! in one event and a text in another has both kinds. Attribute 0 and coordinate 0 are the constant.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use foldhash::HashMap;
 
 use crate::names::{Foreign, Lack, Name, News, Stored, shown};
 use crate::state::Refused;
@@ -37,13 +38,11 @@ pub struct Vocabulary {
     pub ignored: u64,
     news: News,
     bytes: usize,
-    // Keys are from strangers, so the hash has a key of its own, and nothing depends on its order.
+    // Names are from strangers, so the hash has a key of its own, and nothing depends on its order.
     texts: HashMap<Arc<[u8]>, u32>,
     foreign: HashMap<u64, u32>,
     attributes: Vec<Attribute>,
     coordinates: Vec<Coordinate>,
-    /// The attribute found last.
-    last: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -52,8 +51,6 @@ struct Attribute {
     /// Where its numbers sit.
     number: Option<u32>,
     categories: HashMap<Arc<[u8]>, u32>,
-    /// The attribute that came after it last time.
-    next: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -83,11 +80,10 @@ impl Vocabulary {
             ignored: 0,
             news: News::default(),
             bytes: 0,
-            texts: HashMap::new(),
-            foreign: HashMap::new(),
+            texts: HashMap::default(),
+            foreign: HashMap::default(),
             attributes: vec![Attribute::of(Stored::Foreign(Foreign::default()))],
             coordinates: vec![Coordinate { attribute: 0, category: None }],
-            last: 0,
         }
     }
 
@@ -127,34 +123,13 @@ impl Vocabulary {
         self.attributes[attribute as usize].name.name()
     }
 
-    /// Look names up in the order in which they came last time: an event begins.
-    pub fn rewind(&mut self) {
-        self.last = 0;
-    }
-
-    /// The attribute of that name.
-    pub fn find(&mut self, name: Name) -> Option<u32> {
-        let last = self.last as usize;
-        if let Name::Text(text) = name {
-            // Most names come after the same one again, which is seen sooner than a hash is made.
-            let guess = self.attributes[last].next;
-            if self.attributes[guess as usize].name.is_text(text) {
-                self.last = guess;
-                return Some(guess);
-            }
-        }
-        let found = self.look_up(name)?;
-        self.attributes[last].next = found;
-        self.last = found;
-        Some(found)
-    }
-
     /// Whether a name that is no text has an index.
     pub fn has_foreign(&self, id: u64) -> bool {
         self.foreign.contains_key(&id)
     }
 
-    fn look_up(&self, name: Name) -> Option<u32> {
+    /// The attribute of that name.
+    pub fn find(&self, name: Name) -> Option<u32> {
         match name {
             Name::Text(text) => self.texts.get(text).copied(),
             Name::Foreign(foreign) => self.foreign.get(&foreign.id).copied(),
@@ -190,7 +165,7 @@ impl Vocabulary {
 
     /// Give a name, and its category if it is one, an index, which it has not yet; None past the bounds.
     pub fn enter(&mut self, name: Name, category: Option<&[u8]>) -> Option<u32> {
-        let known = self.look_up(name);
+        let known = self.find(name);
         if self.lack(name, known.is_some(), category, Before::default()).is_some() {
             return None;
         }
@@ -220,7 +195,7 @@ impl Vocabulary {
     /// Count a value that has no place, and have the first ones of an attribute named.
     pub fn ignore(&mut self, name: Name, category: Option<&[u8]>) {
         self.ignored += 1;
-        let known = self.look_up(name).is_some();
+        let known = self.find(name).is_some();
         if let Some(lack) = self.lack(name, known, category, Before::default()) {
             self.news.tell(name, known, lack);
         }
@@ -237,7 +212,7 @@ impl Vocabulary {
     ///
     /// If it is there already, or does not fit the bounds.
     pub fn restore(&mut self, name: Name, category: Option<&[u8]>) -> Result<(), Refused> {
-        let known = self.look_up(name).and_then(|attribute| self.coordinate(attribute, category));
+        let known = self.find(name).and_then(|attribute| self.coordinate(attribute, category));
         if known.is_some() || self.enter(name, category).is_none() {
             return Err(format!("the vocabulary cannot hold '{}'", shown(name.text())));
         }
@@ -247,7 +222,7 @@ impl Vocabulary {
 
 impl Attribute {
     fn of(name: Stored) -> Self {
-        Self { name, number: None, categories: HashMap::new(), next: 0 }
+        Self { name, number: None, categories: HashMap::default() }
     }
 }
 
