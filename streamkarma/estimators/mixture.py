@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,7 @@ class KARMAMixtureClassifier(BaseClassifier):
     forget
         Half-life in events, 1 to 1e15, of what was learned, for streams that drift. None to keep
         everything; the mixture follows a change of the best expert in any case.
-    scale, max_attributes, max_coordinates, max_name_bytes, max_classes
+    scale, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels
         As in ``KARMAClassifier``.
 
     Attributes
@@ -131,6 +131,10 @@ class KARMAMixtureClassifier(BaseClassifier):
         max_coordinates: int = 16384,
         max_name_bytes: int = 1024,
         max_classes: int = 1000,
+        *,
+        na: Sequence[str] | None = None,
+        sentinel: Mapping[str, float | Sequence[float]] | None = None,
+        sentinels: bool = True,
     ) -> None:
         self.budget = budget
         self.extra_experts = extra_experts
@@ -140,6 +144,9 @@ class KARMAMixtureClassifier(BaseClassifier):
         self.max_coordinates = max_coordinates
         self.max_name_bytes = max_name_bytes
         self.max_classes = max_classes
+        self.na = na
+        self.sentinel = sentinel
+        self.sentinels = sentinels
         self.loss = "logistic"
         self._external = ExternalExperts(extra_experts or [])
         self._begin(_mixture(budget, forget, regression=False, external=len(extra_experts or [])))
@@ -193,7 +200,7 @@ class KARMAMixtureRegressor(BaseRegressor):
     ----------
     budget, forget
         As in ``KARMAMixtureClassifier``.
-    scale, max_attributes, max_coordinates, max_name_bytes
+    scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels
         As in ``KARMARegressor``.
 
     Attributes
@@ -222,6 +229,10 @@ class KARMAMixtureRegressor(BaseRegressor):
         max_attributes: int = 16384,
         max_coordinates: int = 16384,
         max_name_bytes: int = 1024,
+        *,
+        na: Sequence[str] | None = None,
+        sentinel: Mapping[str, float | Sequence[float]] | None = None,
+        sentinels: bool = True,
     ) -> None:
         self.budget = budget
         self.scale = scale
@@ -229,6 +240,9 @@ class KARMAMixtureRegressor(BaseRegressor):
         self.max_attributes = max_attributes
         self.max_coordinates = max_coordinates
         self.max_name_bytes = max_name_bytes
+        self.na = na
+        self.sentinel = sentinel
+        self.sentinels = sentinels
         self.loss = "squared"
         self._begin(_mixture(budget, forget, regression=True))
 

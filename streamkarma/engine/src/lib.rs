@@ -8,6 +8,7 @@
 
 pub mod ascending;
 pub mod block;
+pub mod cleaning;
 pub mod encoded;
 pub mod encoder;
 #[cfg(test)]

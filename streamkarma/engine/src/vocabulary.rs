@@ -201,6 +201,12 @@ impl Vocabulary {
         }
     }
 
+    /// Say that an attribute has a sentinel.
+    pub fn tell_of_sentinel(&mut self, attribute: u32, value: f64) {
+        let name = self.attributes[attribute as usize].name.name();
+        self.news.tell_of_sentinel(name, value);
+    }
+
     /// Lines on attributes of which a value was ignored for the first time, each given out once.
     pub fn news(&mut self) -> Vec<String> {
         self.news.take()
