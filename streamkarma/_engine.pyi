@@ -77,15 +77,24 @@ class Encoder:
     def entries(self) -> list[_Entry]: ...
     def moments(self) -> _Floats: ...
     def tallies(self) -> NDArray[np.int64]:
-        """What became of each attribute's values, shape (attributes, 6).
+        """What became of each attribute's values, shape (attributes, 8).
 
         The columns: values learned; texts that spelled a number; words for nothing; sentinels; values too
-        far out to be measurements; values cut to 5 deviations.
+        far out to be measurements; values cut to 5 deviations; categories without a
+        place of their own; and, of an attribute that counts from one point in time to the next, the last one.
         """
+
+    def once(self) -> NDArray[np.int64]:
+        """Places and fingerprints of categories that came once, shape (n, 2)."""
 
     def mean_and_deviation(self, coordinate: int) -> tuple[float, float]: ...
     def restore(
-        self, entries: list[_Entry], ignored: int, moments: _Floats, tallies: NDArray[np.int64]
+        self,
+        entries: list[_Entry],
+        ignored: int,
+        moments: _Floats,
+        tallies: NDArray[np.int64],
+        once: NDArray[np.int64],
     ) -> None: ...
 
 class Lines:

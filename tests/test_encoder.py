@@ -198,7 +198,8 @@ def test_names_that_cannot_be_are_refused(entries: list[Any]) -> None:
             entries,
             0,
             np.zeros((len(entries) + 1, encoder().moments().shape[1])),
-            np.zeros((len(entries) + 1, 6), np.int64),
+            np.zeros((len(entries) + 1, 8), np.int64),
+            np.zeros((0, 2), np.int64),
         )
     assert by.entries() == []
 

@@ -134,9 +134,12 @@ class KARMABase:
 
     @property
     def values(self) -> dict[str, dict[str, int]]:
-        """By attribute: how many ``values`` were learned, and how many of them were texts that ``spelled`` a
-        number or were ``clipped`` to 5 deviations; and how many counted as missing, for being words for
-        ``nothing``, ``sentinels``, or too ``far`` from the others. What did not occur is left out."""
+        """By attribute what became of its values; what did not occur is left out.
+
+        ``values`` were learned. Of these some were texts that ``spelled`` a number, numbers ``clipped`` to
+        5 deviations, or ``rare`` categories, which have no place of their own. Others counted as missing:
+        words for ``nothing``, ``sentinels``, and numbers too ``far`` from the rest.
+        """
         return self._pipeline.values()
 
     @property

@@ -17,7 +17,7 @@ from streamkarma.estimators.settings import Rules, averaging_window
 from streamkarma.events.values import Record, fits, is_missing
 
 #: What the encoder counts of each attribute, in the order of its columns.
-TALLIES = ("values", "spelled", "nothing", "sentinels", "far", "clipped")
+TALLIES = ("values", "spelled", "nothing", "sentinels", "far", "clipped", "rare")
 
 #: Larger weights are clipped to this, so that the model stays finite.
 HEAVIEST = 1e15
@@ -169,12 +169,10 @@ class Pipeline:
         }
 
     def values(self) -> dict[str, dict[str, int]]:
-        """Of each attribute how many values were learned and, where there were any, how many of them spelled
-        a number in a text or were cut; and how many others were words for nothing, sentinels or too far out.
-        """
+        """What became of the values of each attribute, see ``KARMABase.values``."""
         counts = self.encoder.tallies()[1:].tolist()
         return {
-            str(name): {what: count for what, count in zip(TALLIES, row, strict=True) if count}
+            str(name): {what: count for what, count in zip(TALLIES, row, strict=False) if count}
             for name, row in zip(self.encoder.attributes, counts, strict=True)
         }
 
@@ -182,7 +180,8 @@ class Pipeline:
         """Everything learned, as JSON and arrays."""
         header = {"entries": self.encoder.entries(), "ignored": self.encoder.ignored}
         delays = self.label_delay.arrays() if self.label_delay is not None else {}
-        statistics = {"moments": self.encoder.moments(), "tallies": self.encoder.tallies()}
+        encoder = self.encoder
+        statistics = {"moments": encoder.moments(), "tallies": encoder.tallies(), "once": encoder.once()}
         return header, {**statistics, **delays, **self.learner.arrays()}
 
     def take_over(self, other: Pipeline) -> None:
@@ -201,8 +200,8 @@ class Pipeline:
             If the parts of the state are inconsistent.
         """
         entries = [(name, category) for name, category in header["entries"]]
-        moments, tallies = arrays.pop("moments"), arrays.pop("tallies")
-        self.encoder.restore(entries, header["ignored"], moments, tallies)
+        statistics = (arrays.pop(name) for name in ("moments", "tallies", "once"))
+        self.encoder.restore(entries, header["ignored"], *statistics)
         if self.label_delay is not None:
             self.label_delay.restore(arrays)
         self.learner.restore(arrays, self.encoder.attribute_count, self.encoder.coordinate_count)

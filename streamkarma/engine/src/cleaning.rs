@@ -148,21 +148,35 @@ pub struct Tally {
     pub far: u64,
     /// Values cut to the largest there is once they are standardised.
     pub clipped: u64,
+    /// Categories that have no place of their own yet.
+    pub rare: u64,
+    /// Of an attribute that counts from one point in time to the next: the last one, in milliseconds since
+    /// 1970; 0 for none.
+    pub latest: u64,
 }
 
 impl Tally {
     /// How many numbers that is.
-    pub const WIDTH: usize = 6;
+    pub const WIDTH: usize = 8;
 
     /// In the order of the fields.
     pub fn row(&self) -> [u64; Self::WIDTH] {
-        [self.values, self.spelled, self.nothing, self.sentinels, self.far, self.clipped]
+        [
+            self.values,
+            self.spelled,
+            self.nothing,
+            self.sentinels,
+            self.far,
+            self.clipped,
+            self.rare,
+            self.latest,
+        ]
     }
 
     /// From such a row.
     pub fn from_row(row: [u64; Self::WIDTH]) -> Self {
-        let [values, spelled, nothing, sentinels, far, clipped] = row;
-        Self { values, spelled, nothing, sentinels, far, clipped }
+        let [values, spelled, nothing, sentinels, far, clipped, rare, latest] = row;
+        Self { values, spelled, nothing, sentinels, far, clipped, rare, latest }
     }
 }
 

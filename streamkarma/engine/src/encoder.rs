@@ -9,8 +9,11 @@
 
 mod marks;
 mod new;
+mod rare;
 mod state;
+mod time;
 
+pub use rare::{Once, RARE};
 pub use state::WIDTH;
 
 use std::ops::Range;
@@ -21,6 +24,7 @@ use crate::encoded::Encoded;
 use crate::names::{Foreign, Name};
 use crate::scale::{LARGEST, Scale, within};
 use crate::spelled::spelled_number;
+use crate::times::{Moment, moment};
 use crate::vocabulary::{Bounds, PASSING, Vocabulary};
 
 /// Vocabulary, running scales, and the event that is being read.
@@ -36,6 +40,7 @@ pub struct Encoder {
     has_sentinels: bool,
     /// By attribute.
     tallies: Vec<Tally>,
+    once: Once,
     // The event that is being read: what has a coordinate, and what is new.
     items: Vec<Item>,
     sorted: Vec<Item>,
@@ -51,6 +56,8 @@ pub struct Encoder {
     repeated: Option<u32>,
     /// What was no plain value, by attribute.
     unclean: Vec<(u32, Unclean)>,
+    /// Points in time, by name.
+    times: Vec<(Box<[u8]>, Moment)>,
 }
 
 /// What is counted of a value beside that it was there.
@@ -61,6 +68,7 @@ enum Unclean {
     Sentinel,
     Far,
     Clipped,
+    Rare,
 }
 
 /// Something observed at a coordinate.
@@ -105,6 +113,7 @@ impl Encoder {
             sentinels: vec![Sentinels::default()],
             has_sentinels: false,
             tallies: vec![Tally::default()],
+            once: Once::default(),
             items: Vec::new(),
             sorted: Vec::new(),
             ascending: Ascending::default(),
@@ -115,6 +124,7 @@ impl Encoder {
             seen: vec![0],
             repeated: None,
             unclean: Vec::new(),
+            times: Vec::new(),
         }
     }
 
@@ -150,6 +160,7 @@ impl Encoder {
         self.bytes.clear();
         self.foreign.clear();
         self.unclean.clear();
+        self.times.clear();
         self.event += 1;
         self.repeated = None;
     }
@@ -172,7 +183,14 @@ impl Encoder {
                 self.count(name, Unclean::Spelled);
                 self.number(name, value);
             }
-            None => self.observe(name, Some(text), 1.0),
+            None => match moment(text) {
+                Some(moment) => {
+                    // What is derived from it comes last: the event may have names like those.
+                    self.missing(name);
+                    self.times.push((name.text().into(), moment));
+                }
+                None => self.observe(name, Some(text), 1.0),
+            },
         }
     }
 
@@ -251,6 +269,9 @@ impl Encoder {
 
     /// Encode the event. What is new gets a place if the event is learned; else it leaves no trace.
     pub fn finish(&mut self, learned: bool, out: &mut Encoded) {
+        if !self.times.is_empty() {
+            self.derive_times();
+        }
         if self.has_sentinels {
             self.take_sentinels_out();
         }
@@ -259,6 +280,7 @@ impl Encoder {
         }
         if !self.new.is_empty() {
             self.take_given_sentinels_out();
+            self.take_rare_out(learned);
             self.sort_new();
             let new = std::mem::take(&mut self.new);
             if learned {
@@ -270,6 +292,7 @@ impl Encoder {
         }
         if learned {
             self.tally();
+            self.remember_times();
         }
         self.sort();
         out.push(0, 0, 1.0, 1.0);

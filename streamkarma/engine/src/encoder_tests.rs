@@ -1,7 +1,7 @@
 //! Tests of `encoder`.
 
 use crate::encoded::Encoded;
-use crate::encoder::{Encoder, WIDTH};
+use crate::encoder::{Encoder, Once, WIDTH};
 use crate::names::Name;
 use crate::vocabulary::{Bounds, PASSING, Vocabulary};
 
@@ -97,11 +97,11 @@ fn states_that_contradict_themselves_are_refused() {
     ] {
         let mut rows = rows.clone();
         rows[at] = wrong;
-        assert!(encoder.restore(vocabulary.clone(), &rows, tallies.clone()).is_err());
+        assert!(encoder.restore(vocabulary.clone(), &rows, tallies.clone(), Once::default()).is_err());
     }
-    assert!(encoder.restore(vocabulary.clone(), &rows[WIDTH..], tallies.clone()).is_err());
-    assert!(encoder.restore(vocabulary.clone(), &rows, tallies[1..].to_vec()).is_err());
-    encoder.restore(vocabulary.clone(), &rows, tallies).unwrap();
+    assert!(encoder.restore(vocabulary.clone(), &rows[WIDTH..], tallies.clone(), Once::default()).is_err());
+    assert!(encoder.restore(vocabulary.clone(), &rows, tallies[1..].to_vec(), Once::default()).is_err());
+    encoder.restore(vocabulary.clone(), &rows, tallies, Once::default()).unwrap();
     let mut again = Vocabulary::new(vocabulary.bounds());
     let (name, category) = vocabulary.describe(1);
     assert!(again.restore(name, category).is_ok());

@@ -33,6 +33,7 @@ pub mod spelled;
 pub mod state;
 pub mod sums;
 pub mod target;
+pub mod times;
 pub mod vocabulary;
 
 #[cfg(feature = "python")]

@@ -154,6 +154,15 @@ impl News {
         self.named.insert(shown);
     }
 
+    /// Have an attribute named whose values are nearly all new.
+    pub fn tell_of_identifier(&mut self, name: Name) {
+        let name = shown(name.text());
+        self.lines.push(format!(
+            "attribute {name}: nearly every value is new, as of an identifier; it counts as present, and \
+             nothing more (--ignore {name} leaves it out)"
+        ));
+    }
+
     /// Have a sentinel named that was found.
     pub fn tell_of_sentinel(&mut self, name: Name, value: f64) {
         self.sentinels += 1;

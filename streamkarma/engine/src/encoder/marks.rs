@@ -126,6 +126,7 @@ impl Encoder {
                 Unclean::Sentinel => &mut tally.sentinels,
                 Unclean::Far => &mut tally.far,
                 Unclean::Clipped => &mut tally.clipped,
+                Unclean::Rare => &mut tally.rare,
             } += 1;
         }
     }

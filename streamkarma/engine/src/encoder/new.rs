@@ -23,7 +23,7 @@ impl Encoder {
         self.new.push(New { name, category, value });
     }
 
-    fn keep(&mut self, text: &[u8]) -> Range<usize> {
+    pub(super) fn keep(&mut self, text: &[u8]) -> Range<usize> {
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(text);
         begin..self.bytes.len()

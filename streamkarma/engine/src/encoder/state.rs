@@ -1,6 +1,6 @@
 //! What an encoder has learned, as numbers.
 
-use super::Encoder;
+use super::{Encoder, Once};
 use crate::cleaning::{self, Sentinels, Tally};
 use crate::scale::{self, Scale};
 use crate::state::{Refused, ensure};
@@ -15,13 +15,19 @@ impl Encoder {
         &self.tallies
     }
 
+    /// Which categories came once.
+    pub fn once(&self) -> &Once {
+        &self.once
+    }
+
     /// The running scale and the sentinels of each coordinate, one after another.
     pub fn moments(&self) -> Vec<f64> {
         let rows = self.scales.iter().zip(&self.sentinels);
         rows.flat_map(|(scale, sentinels)| scale.row().into_iter().chain(sentinels.row())).collect()
     }
 
-    /// Take over names, what was ignored, the rows of `moments`, and those of the tallies.
+    /// Take over names, what was ignored, the rows of `moments`, those of the tallies, and what
+    /// came once.
     ///
     /// # Errors
     ///
@@ -31,6 +37,7 @@ impl Encoder {
         vocabulary: Vocabulary,
         moments: &[f64],
         tallies: Vec<Tally>,
+        once: Once,
     ) -> Result<(), Refused> {
         const WHY: &str = "the running statistics do not fit the vocabulary";
         ensure(moments.len() == vocabulary.coordinate_count() * WIDTH, WHY)?;
@@ -41,7 +48,7 @@ impl Encoder {
         (self.scales, self.sentinels) = (scales.ok_or(WHY)?, sentinels.ok_or(WHY)?);
         self.has_sentinels = self.sentinels.iter().any(|each| *each != Sentinels::default());
         self.vocabulary = vocabulary;
-        self.tallies = tallies;
+        (self.tallies, self.once) = (tallies, once);
         self.seen = vec![0; self.vocabulary.attribute_count()];
         self.begin();
         Ok(())

@@ -15,9 +15,10 @@ use super::names::{Foreigners, bytes_of, text_of};
 use super::table_reader;
 use crate::cleaning::{Rules, Tally};
 use crate::encoded;
-use crate::encoder::{self, WIDTH};
+use crate::encoder::{self, Once, WIDTH};
 use crate::learner::Lesson;
 
+use crate::state::Refused;
 use crate::vocabulary::{Bounds, MOST_NAME_BYTES, Vocabulary};
 
 /// Names and values of events in, what the learners see out.
@@ -204,6 +205,13 @@ impl Encoder {
         rows.collect::<Vec<_>>().into_pyarray(py).reshape([self.attribute_count(), Tally::WIDTH])
     }
 
+    /// Which categories came once, shape (n, 2).
+    fn once<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let rows: Vec<i64> = self.inner.once().rows().flatten().map(i64::from).collect();
+        let count = rows.len() / 2;
+        rows.into_pyarray(py).reshape([count, 2])
+    }
+
     /// Mean and standard deviation of a coordinate.
     fn mean_and_deviation(&self, coordinate: usize) -> PyResult<(f64, f64)> {
         if coordinate >= self.coordinate_count() {
@@ -212,7 +220,7 @@ impl Encoder {
         Ok(self.inner.scale_of(coordinate).mean_and_deviation())
     }
 
-    /// Take over `entries`, what was ignored, `moments` and `tallies`; ValueError if they contradict each other.
+    /// Take over `entries`, what was ignored, `moments`, `tallies` and `once`; ValueError if they contradict each other.
     fn restore(
         &mut self,
         py: Python,
@@ -220,6 +228,7 @@ impl Encoder {
         ignored: &Bound<'_, PyAny>,
         moments: PyReadonlyArray2<f64>,
         tallies: PyReadonlyArray2<i64>,
+        once: PyReadonlyArray2<i64>,
     ) -> PyResult<()> {
         let none = || PyValueError::new_err("a name or a category is none");
         let named = |entry: Bound<'_, PyAny>| entry.get_item(0).is_ok_and(|name| is_name(&name));
@@ -233,7 +242,7 @@ impl Encoder {
         let ignored = ignored.extract().map_err(|_| not_counted())?;
         let entries = entries.iter().map(|entry| entry.extract().map_err(|_| none()));
         let entries: Vec<Entry> = entries.collect::<PyResult<_>>()?;
-        self.take_over(py, &entries, ignored, moments, tallies)
+        self.take_over(py, &entries, ignored, moments, tallies, once)
     }
 
     /// For pickles: how to make one, and its state, in which names may be anything.
@@ -243,16 +252,16 @@ impl Encoder {
         let (scale, longest) = this.inner.scaling();
         let rules = given_rules(this.inner.rules());
         let arguments = (attributes, coordinates, name_bytes, scale, longest, rules, all_bytes);
-        let state = (this.entries(py)?, this.ignored(), this.moments(py)?, this.tallies(py)?);
+        let state = (this.entries(py)?, this.ignored(), this.moments(py)?, this.tallies(py)?, this.once(py)?);
         Ok((slf.get_type().into_any(), arguments, state))
     }
 
     fn __setstate__(
         &mut self,
         py: Python,
-        state: (Vec<Entry<'_>>, u64, PyReadonlyArray2<'_, f64>, PyReadonlyArray2<'_, i64>),
+        state: (Vec<Entry<'_>>, u64, PyReadonlyArray2<'_, f64>, Counts<'_>, Counts<'_>),
     ) -> PyResult<()> {
-        self.take_over(py, &state.0, state.1, state.2, state.3)
+        self.take_over(py, &state.0, state.1, state.2, state.3, state.4)
     }
 
     fn __copy__(&self, py: Python) -> PyResult<Self> {
@@ -272,8 +281,11 @@ type Entry<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyString>>);
 type Reduced<'py> = (
     Bound<'py, PyAny>,
     (usize, usize, usize, bool, f64, GivenRules, usize),
-    (Vec<Entry<'py>>, u64, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>),
+    (Vec<Entry<'py>>, u64, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>),
 );
+
+/// Rows of counts.
+type Counts<'py> = PyReadonlyArray2<'py, i64>;
 
 /// Words for nothing, sentinels by attribute, and whether to find more of these.
 type GivenRules = (Vec<String>, HashMap<String, Vec<f64>>, bool);
@@ -298,7 +310,8 @@ impl Encoder {
         entries: &[Entry],
         ignored: u64,
         moments: PyReadonlyArray2<f64>,
-        tallies: PyReadonlyArray2<i64>,
+        tallies: Counts,
+        once: Counts,
     ) -> PyResult<()> {
         let mut vocabulary = Vocabulary::new(self.inner.vocabulary().bounds());
         let mut foreigners = Foreigners::new(py);
@@ -316,7 +329,8 @@ impl Encoder {
             return Err(PyValueError::new_err("the running statistics do not fit the vocabulary"));
         };
         let rows: Vec<f64> = moments.as_array().iter().copied().collect();
-        self.inner.restore(vocabulary, &rows, tallies).map_err(PyValueError::new_err)?;
+        let once = once_of(&once).map_err(PyValueError::new_err)?;
+        self.inner.restore(vocabulary, &rows, tallies, once).map_err(PyValueError::new_err)?;
         self.foreigners = foreigners;
         Ok(())
     }
@@ -326,6 +340,16 @@ impl Encoder {
 fn tally_of(row: &[i64]) -> Option<Tally> {
     let row: [i64; Tally::WIDTH] = row.try_into().ok()?;
     row.iter().all(|&count| count >= 0).then(|| Tally::from_row(row.map(|count| count as u64)))
+}
+
+/// From rows of places and fingerprints.
+fn once_of(rows: &Counts) -> Result<Once, Refused> {
+    let pair = |row: Vec<i64>| {
+        <[u32; 2]>::try_from(row.into_iter().filter_map(|n| u32::try_from(n).ok()).collect::<Vec<_>>()).ok()
+    };
+    let rows: Option<Vec<[u32; 2]>> =
+        rows.as_array().rows().into_iter().map(|row| pair(row.to_vec())).collect();
+    Once::from_rows(&rows.ok_or("categories that came once are not counted")?)
 }
 
 fn same_length(one: usize, other: usize) -> PyResult<()> {
