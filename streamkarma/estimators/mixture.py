@@ -11,6 +11,7 @@ from river import base
 
 from streamkarma._engine import Encoded
 from streamkarma.core.explicit import ADAGRAD, AROW, Explicit, Products, Step
+from streamkarma.core.factorisation import FactorisationMachine
 from streamkarma.core.learner import Arrays, Floats, Learner
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.mixture import Mixture
@@ -37,6 +38,8 @@ ETA = 0.05
 
 #: Dimensions of the factor that stands beside pairs: it is ahead where data are truly of low rank.
 RANK = 8
+import os
+FACTOR_ETA, FACTOR_SHRINK = map(float, os.environ.get("FMA",".5,1e-3").split(","))
 
 
 def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
@@ -65,6 +68,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
         "explicit 2 arow fast": arow(2, 1.0),
         "explicit 2 adagrad": adagrad(2),
         "products": Products(Step(AROW, hinge, 3.0, 0.0, 0.0, 0.0, forget), TABLE_BITS),
+        "factorisation machine": FactorisationMachine(regression, FACTOR_ETA, FACTOR_SHRINK, forget, TABLE_BITS),
         "karma": SupportVectors(rule, average=False),
         "subspace": Subspace(plain._replace(r=100.0)),
         "subspace indicators": Subspace(plain._replace(indicators=True)),
