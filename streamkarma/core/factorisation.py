@@ -35,13 +35,30 @@ class FactorisationMachine(Learner):
     References
     ----------
     Rendle: Factorization Machines, ICDM 2010.
+
+    Examples
+    --------
+    Ten users like items of their own parity; each is asked about some of them, and then about another:
+
+    >>> import numpy as np
+    >>> from streamkarma.events.block import Block
+    >>> def block(users, items):
+    ...     coordinates = np.array([0 * users, 1 + users, 11 + items], np.int32).T
+    ...     attributes, starts = np.tile(np.int32([0, 1, 2]), len(users)), 3 * np.arange(len(users) + 1)
+    ...     return Block(starts, attributes, coordinates.ravel(), np.ones(starts[-1]))
+    >>> users, items = np.random.default_rng(0).integers(20, size=(2, 2000)) // [[2], [1]]
+    >>> asked = (users + items) % 7 > 0
+    >>> model, likes = FactorisationMachine(), np.where((users + items) % 2, -1.0, 1.0)
+    >>> _ = model.run(block(users[asked], items[asked]), likes[asked], np.ones(asked.sum()))
+    >>> float(np.mean(model.scores(block(users[~asked], items[~asked]))[:, 0] * likes[~asked] > 0))
+    1.0
     """
 
     def __init__(
         self,
         regression: bool = False,
-        eta: float = 0.1,
-        shrink: float = 0.0,
+        eta: float = 0.5,
+        shrink: float = 1e-3,
         forget: float = 0.0,
         table_bits: int = 18,
     ) -> None:

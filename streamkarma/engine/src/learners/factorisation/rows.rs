@@ -154,8 +154,8 @@ impl Rows {
                     along[f] = sums[f] - factors[f] * x;
                 }
             }
-            for s in 0..SLOTS {
-                let gradient = slope * x * along[s] + shrink * scale * row.moved[s];
+            for (s, along) in along.iter().enumerate() {
+                let gradient = slope * x * along + shrink * scale * row.moved[s];
                 let gradient = gradient.clamp(-LARGEST, LARGEST);
                 row.moments[s] += growth * gradient * gradient;
                 row.moved[s] -= growth * eta * gradient / (START_MOMENT + scale * row.moments[s]).sqrt();

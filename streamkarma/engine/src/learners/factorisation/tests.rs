@@ -145,10 +145,10 @@ fn it_sleeps_until_there_are_coordinates_enough() {
         let loss = learner.step(event, lesson(label), &mut scores);
         (scores[0], loss, learner.awake, learner.rows.len())
     };
-    assert_eq!(take(&[0, 26], 1.0), (0.0, 2f64.ln(), false, 0)); // 27 coordinates
+    assert_eq!(take(&[0, 22], 1.0), (0.0, 2f64.ln(), false, 0)); // 23 coordinates
     assert!(take(&[0, 5_000], f64::NAN).1.is_nan()); // predicted only
     let (score, loss, awake, places) = take(&[0, 23], 1.0);
-    assert_eq!((score, loss, awake, places), (0.0, 2f64.ln(), true, 32)); // 27 of 2 attributes: 24 are enough
+    assert_eq!((score, loss, awake, places), (0.0, 2f64.ln(), true, 32)); // 24 of 2 attributes
 }
 
 #[test]
