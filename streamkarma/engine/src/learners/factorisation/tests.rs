@@ -219,7 +219,7 @@ fn hostile_numbers_break_nothing() {
 }
 
 #[test]
-fn states_come_back_to_the_bit_and_broken_ones_are_refused() {
+fn states_come_back_to_the_bit() {
     for classes in [1, 3] {
         let (mut model, mut numbers) = (learned(20.0, 200), Numbers(6));
         if classes > 1 {
