@@ -236,6 +236,11 @@ def explicit(gamma: int, normalize: bool, step: Step, table_bits: int = 22) -> L
 def products(step: Step, table_bits: int) -> Learner:
     """See ``core.explicit.Products``."""
 
+def factorisation_machine(
+    regression: bool, eta: float, shrink: float, half_life: float, table_bits: int
+) -> Learner:
+    """See ``core.factorisation.FactorisationMachine``."""
+
 def subspace(
     regression: bool = False,
     r: float = 10.0,
