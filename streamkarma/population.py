@@ -72,7 +72,8 @@ class Population:
     def age(self, events: int) -> None:
         """Let so many events go by: some members leave, some exchange their places."""
         size = len(self.names)
-        leaving, trading = np.minimum(self._rng.poisson(self._drift * size * events / PERIOD, 2), size // 2)
+        moving = self._rng.poisson(min(self._drift * events / PERIOD, 1.0) * size, 2)
+        leaving, trading = np.minimum(moving, [size, size // 2])
         left = self._rng.choice(size, leaving, replace=False)
         self.names[left] = self._newborn(len(left))
         self.effects[left] = self._rng.standard_normal((len(left), self.effects.shape[1]))

@@ -181,7 +181,7 @@ def test_places_and_effects_move_together() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_small_populations(size: int) -> None:
-    rows = made(300, full=True, users=size, words=size, tags=size, drift=100.0)
+    rows = made(300, full=True, users=size, words=size, tags=size, drift=1e300)
     assert all(0 < row["full"]["probability"] < 1 for row in rows)
 
 
