@@ -2,6 +2,8 @@
 
 /// One event: what it observes, attributes ascending, values finite.
 ///
+/// An attribute with several values at once, such as a set of tags, has as many items, side by side.
+///
 /// Attribute 0 and coordinate 0 are the constant. An attribute or a coordinate that a learner has not
 /// learned yet may be anything below 2^31: it is observed, and counts as such in the kernel, but the
 /// learner knows nothing of it.
@@ -19,6 +21,17 @@ impl Event<'_> {
     /// How many items it has.
     pub fn len(&self) -> usize {
         self.values.len()
+    }
+
+    /// The attributes, each once; `room` is for them where the items will not do.
+    pub fn observed<'r>(&'r self, room: &'r mut Vec<u32>) -> &'r [u32] {
+        if self.attributes.is_sorted_by(|one, other| one < other) {
+            return self.attributes;
+        }
+        room.clear();
+        room.extend_from_slice(self.attributes);
+        room.dedup();
+        room
     }
 
     /// Whether nothing is observed.

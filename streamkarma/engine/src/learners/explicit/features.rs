@@ -43,6 +43,8 @@ pub struct FeatureMap {
     pub(super) attributes: usize,
     pub(super) coordinates: usize,
     sets: Sets,
+    /// Of the observed attributes, where some have several items.
+    room: Vec<u32>,
 }
 
 /// The sets S among an event's attributes.
@@ -66,6 +68,7 @@ impl FeatureMap {
             attributes: 0,
             coordinates: 0,
             sets: Sets::default(),
+            room: Vec::new(),
         }
     }
 
@@ -83,25 +86,34 @@ impl FeatureMap {
     pub fn expand(&mut self, event: &Event, features: &mut Features) {
         features.index.clear();
         features.phi.clear();
-        let order = self.order_of(event.len());
-        let factor = if self.normalize { inverse_norm(event.values, order) } else { 1.0 };
-        let known = event.attributes.partition_point(|&attribute| (attribute as usize) < self.attributes);
+        let mut room = std::mem::take(&mut self.room);
+        let observed = event.observed(&mut room);
+        let order = self.order_of(event.len(), observed.len());
+        let factor = if self.normalize { inverse_norm(event.values, observed.len(), order) } else { 1.0 };
+        let is_known = |attribute: &u32| (*attribute as usize) < self.attributes;
+        let (items, known) = (event.attributes.partition_point(is_known), observed.partition_point(is_known));
         if order == 1 {
-            return self.list_values(&event.coordinates[..known], event.values, factor, features);
-        }
-        self.list_sets(order, &event.attributes[..known]);
-        let items = event.coordinates[..known].iter().zip(event.values);
-        for (item, (&coordinate, value)) in items.enumerate() {
-            let x = factor * value;
-            if x == 0.0 || coordinate as usize >= self.coordinates {
-                continue;
+            self.list_values(&event.coordinates[..items], event.values, factor, features);
+        } else {
+            self.list_sets(order, &observed[..known]);
+            // Which of the observed attributes an item belongs to.
+            let mut own = 0;
+            for (item, (&coordinate, value)) in
+                event.coordinates[..items].iter().zip(event.values).enumerate()
+            {
+                own += usize::from(event.attributes[item] != observed[own]);
+                let x = factor * value;
+                if x == 0.0 || coordinate as usize >= self.coordinates {
+                    continue;
+                }
+                let first = features.index.len();
+                self.multiply(coordinate, x, own.min(1), features);
+                if own > 0 {
+                    take_out(order, own, known, first, features);
+                }
             }
-            let first = features.index.len();
-            self.multiply(coordinate, x, item.min(1), features);
-            if item > 0 {
-                take_out(order, item, known, first, features);
-            }
         }
+        self.room = room;
     }
 
     /// Write the features of order 1: the values, since all roots are 1.
@@ -118,9 +130,9 @@ impl FeatureMap {
         }
     }
 
-    /// The order at which an event of `size` items is taken.
-    fn order_of(&self, size: usize) -> usize {
-        let fits = |order: &usize| size.saturating_mul(set_count(size, *order)) <= self.most;
+    /// The order at which an event of so many items of so many attributes is taken.
+    fn order_of(&self, items: usize, attributes: usize) -> usize {
+        let fits = |order: &usize| items.saturating_mul(set_count(attributes, *order)) <= self.most;
         (2..=self.gamma).rev().find(fits).unwrap_or(1)
     }
 
@@ -166,9 +178,10 @@ impl FeatureMap {
     }
 }
 
-/// Of a value's features, which begin at `first`, those with its own attribute give way to what is last,
-/// from the end on: sets with a higher attribute, then with a lower one or alone.
-fn take_out(order: usize, item: usize, items: usize, first: usize, features: &mut Features) {
+/// Of a value's features, which begin at `first`, those with its `own` attribute, one of so many observed
+/// ones, give way to what is last, from the end on: sets with a higher attribute, then with a lower one or
+/// alone.
+fn take_out(order: usize, own: usize, observed: usize, first: usize, features: &mut Features) {
     let Features { index, phi } = features;
     let mut end = index.len();
     let mut drop = |at: usize| {
@@ -177,18 +190,18 @@ fn take_out(order: usize, item: usize, items: usize, first: usize, features: &mu
         phi[first + at] = phi[end];
     };
     if order == 2 {
-        drop(item);
+        drop(own);
     } else if order == 3 {
-        (item + 1..items).rev().for_each(|upper| drop(1 + upper * (upper - 1) / 2 + item));
-        (0..item).rev().for_each(|lower| drop(1 + item * (item - 1) / 2 + lower));
+        (own + 1..observed).rev().for_each(|upper| drop(1 + upper * (upper - 1) / 2 + own));
+        (0..own).rev().for_each(|lower| drop(1 + own * (own - 1) / 2 + lower));
     }
     index.truncate(end);
     phi.truncate(end);
 }
 
-/// 1 / sqrt(k(x, x)); 0 for an event that has no norm.
-fn inverse_norm(values: &[f64], order: usize) -> f64 {
-    let square = dot(values, values) * growth(values.len() as f64, order as u32);
+/// 1 / sqrt(k(x, x)) of values of so many attributes; 0 for an event that has no norm.
+fn inverse_norm(values: &[f64], attributes: usize, order: usize) -> f64 {
+    let square = dot(values, values) * growth(attributes as f64, order as u32);
     if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 }
 }
 

@@ -15,7 +15,7 @@ fn step(update: Update) -> Step {
     Step { update, loss, r: 1.0, eta, rho: 0.01, steepness: 1.0, half_life: 100.0 }
 }
 
-/// An event of some of `most` attributes, the same for every `seed`; each third is a category.
+/// An event of some of `most` attributes, the same for every `seed`; each third is a set of categories.
 fn items(seed: u64, most: u32) -> Items {
     let mut bits = (seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mut result = vec![(0, 0, 1.0)];
@@ -25,10 +25,21 @@ fn items(seed: u64, most: u32) -> Items {
         match (bits >> 20) % 2 {
             0 => {}
             _ if attribute % 3 > 0 => result.push((attribute, attribute, value)),
-            _ => result.push((attribute, most + attribute + (bits >> 33) as u32 % 2, 1.0)),
+            _ => {
+                let (first, both) = ((bits >> 33) as u32 % 2, (bits >> 35) % 3 == 0);
+                let tags = if both { 0..2 } else { first..first + 1 };
+                result.extend(tags.map(|tag| (attribute, most + attribute + tag, 1.0)));
+            }
         }
     }
     result
+}
+
+/// How many attributes an event has, or shares with another.
+fn shared(one: &Items, other: &Items) -> f64 {
+    let mut attributes: Vec<u32> = one.iter().map(|item| item.0).collect();
+    attributes.dedup();
+    attributes.iter().filter(|&&a| other.iter().any(|b| a == b.0)).count() as f64
 }
 
 fn with_event<T>(items: &Items, body: impl FnOnce(Event) -> T) -> T {
@@ -81,12 +92,11 @@ fn products_of_features_are_the_kernel() {
                 .flat_map(|(i, x)| right.index.iter().zip(&right.phi).map(move |(j, z)| (i == j, x * z)))
                 .filter_map(|(meets, product)| meets.then_some(product))
                 .sum();
-            let shared = one.iter().filter(|a| other.iter().any(|b| a.0 == b.0)).count() as f64;
             let linear: f64 = one
                 .iter()
                 .flat_map(|a| other.iter().map(move |b| if a.1 == b.1 { a.2 * b.2 } else { 0.0 }))
                 .sum();
-            let kernel = growth(shared, gamma as u32) * linear;
+            let kernel = growth(shared(&one, &other), gamma as u32) * linear;
             assert!((product - kernel).abs() < 1e-9 * (1.0 + kernel.abs()), "{gamma} {product} {kernel}");
         }
     }
@@ -100,8 +110,8 @@ fn what_is_unknown_counts_in_the_norm_only() {
     let alone = take(&mut learner, &event, f64::NAN, 1.0)[0];
     event.push((u32::MAX >> 1, u32::MAX >> 1, 0.0));
     let beside = take(&mut learner, &event, f64::NAN, 1.0)[0];
-    let root = |size: usize| (1.0 + size as f64).sqrt();
-    let expected = alone * root(event.len() - 1) / root(event.len());
+    let size = shared(&event, &event);
+    let expected = alone * size.sqrt() / (1.0 + size).sqrt();
     assert!((beside - expected).abs() < 1e-12);
     take(&mut learner, &event, 1.0, 0.0);
     assert_eq!((learner.map.attributes, learner.map.coordinates), (before.attributes, before.coordinates));

@@ -73,6 +73,7 @@ pub struct SupportVectors {
     squares: Vec<(u32, f64)>,
     now: Vec<f64>,
     slopes: Vec<f64>,
+    room: Vec<u32>,
 }
 
 impl SupportVectors {
@@ -89,6 +90,7 @@ impl SupportVectors {
             squares: Vec::new(),
             now: vec![0.0],
             slopes: vec![0.0],
+            room: Vec::new(),
         }
     }
 
@@ -107,7 +109,7 @@ impl SupportVectors {
     /// The event in feature space; returns `k(x, x)`.
     fn scale(&mut self, event: &Event) -> f64 {
         let mut square: f64 = event.values.iter().map(|value| value * value).sum();
-        square *= growth(event.len() as f64, self.rule.gamma);
+        square *= growth(event.observed(&mut self.room).len() as f64, self.rule.gamma);
         let mut factor = 1.0;
         if self.rule.normalize && square > 0.0 {
             (factor, square) = (1.0 / square.sqrt(), 1.0);
@@ -120,7 +122,7 @@ impl SupportVectors {
     /// The scores of v_t, and those to be reported: the same, or those of the average.
     fn score(&mut self, event: &Event, scores: &mut [f64]) {
         let v = &self.vectors;
-        self.passes.meet(&v.mask, event.attributes, self.rule.gamma);
+        self.passes.meet(&v.mask, event.observed(&mut self.room), self.rule.gamma);
         for (c, (now, score)) in self.now.iter_mut().zip(scores).enumerate() {
             let plain = self.passes.product(&v.values, c, event.coordinates, &self.x);
             *now = v.scale * plain;
@@ -155,7 +157,7 @@ impl SupportVectors {
 
     /// The slot that an event of that squared norm is to be added to; None if it is to be dropped.
     fn slot_for(&mut self, event: &Event, norm: f64) -> Option<usize> {
-        if let Some(&slot) = self.vectors.slots.get(event.attributes) {
+        if let Some(&slot) = self.vectors.slots.get(event.observed(&mut self.room)) {
             self.fates.merged_exactly += 1;
             return Some(slot);
         }
@@ -164,7 +166,7 @@ impl SupportVectors {
             return self.prune(event, norm);
         }
         self.vectors.reserve(slot + 1);
-        self.vectors.fill(slot, event, self.rule.gamma, self.steps);
+        self.vectors.fill(slot, event.observed(&mut self.room), self.rule.gamma, self.steps);
         self.fates.added += 1;
         Some(slot)
     }

@@ -41,7 +41,7 @@ impl SupportVectors {
         };
         if oldest || square > v.squares[weakest] {
             self.empty(weakest);
-            self.vectors.fill(weakest, event, self.rule.gamma, self.steps);
+            self.vectors.fill(weakest, event.observed(&mut self.room), self.rule.gamma, self.steps);
             self.fates.replaced += 1;
             return Some(weakest);
         }

@@ -158,10 +158,10 @@ impl Vectors {
         (self.scale, self.scale_sum) = (1.0, 0.0);
     }
 
-    /// Give a slot, the first free one or one that was emptied, an event's observed set.
+    /// Give a slot, the first free one or one that was emptied, an observed set.
     ///
     /// There must be room.
-    pub fn fill(&mut self, slot: usize, event: &Event, gamma: u32, step: u64) {
+    pub fn fill(&mut self, slot: usize, observed: &[u32], gamma: u32, step: u64) {
         if slot == self.used() {
             self.observed.push(Arc::default());
             self.listed.push(Vec::new());
@@ -169,7 +169,7 @@ impl Vectors {
             self.created_at.push(0.0);
         }
         self.created_at[slot] = step as f64;
-        self.observe(slot, event.attributes, gamma);
+        self.observe(slot, observed, gamma);
     }
 
     /// Let a slot without an observed set have this one.

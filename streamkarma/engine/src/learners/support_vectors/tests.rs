@@ -31,7 +31,7 @@ impl Random {
     }
 }
 
-/// An event: attributes, coordinates (even and odd ones of an attribute are its categories) and values.
+/// An event: attributes, coordinates (even and odd ones of an attribute are its tags) and values.
 #[derive(Clone, Default)]
 struct Owned(Vec<u32>, Vec<u32>, Vec<f64>);
 
@@ -39,10 +39,13 @@ impl Owned {
     fn random(random: &mut Random, attributes: u32) -> Self {
         let mut new = Self::default();
         for attribute in 0..attributes {
-            if random.unit() < 0.5 {
-                new.0.push(attribute);
-                new.1.push(2 * attribute + random.below(2) as u32);
-                new.2.push(random.unit() * 4.0 - 2.0);
+            // Neither, one of them, or both.
+            for tag in 0..2 {
+                if random.unit() < 0.35 {
+                    new.0.push(attribute);
+                    new.1.push(2 * attribute + tag);
+                    new.2.push(random.unit() * 4.0 - 2.0);
+                }
             }
         }
         new
@@ -54,7 +57,9 @@ impl Owned {
 }
 
 fn kernel(x: &Owned, z: &Owned, gamma: u32) -> f64 {
-    let shared = x.0.iter().filter(|attribute| z.0.binary_search(attribute).is_ok()).count();
+    let mut shared = x.0.clone();
+    shared.dedup();
+    let shared = shared.iter().filter(|attribute| z.0.contains(attribute)).count();
     let items = x.1.iter().zip(&x.2);
     let products = items.map(|(k, value)| z.1.binary_search(k).map_or(0.0, |j| value * z.2[j]));
     growth(shared as f64, gamma) * products.sum::<f64>()
