@@ -127,6 +127,7 @@ output = together(
 
 tasks = together(
     option(RUNNING["task"]),
+    option(RUNNING["unlabelled"]),
     click.option(
         "--positive", metavar="VALUE", help="The positive class.  [default: the greater of the two]"
     ),
@@ -212,5 +213,5 @@ def compared(said: dict[str, Any]) -> dict[str, Any]:
     for name, declared in LEARNING.items():
         if said[name] is not None:
             options[name] = None if declared.or_none and said[name] == 0 else said[name]
-    shared = ("task", "positive", "learner", "regret_memory", "regret_seconds")
+    shared = ("task", "positive", "unlabelled", "learner", "regret_memory", "regret_seconds")
     return {"options": options, **{name: said[name] for name in shared}}
