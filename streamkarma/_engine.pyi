@@ -35,7 +35,7 @@ class Encoder:
     longer than ``max_name_bytes`` of UTF-8 and all together no longer than ``all_bytes``, and, with
     ``scale``, the running mean and deviation of every number over about ``longest`` values. ``rules`` say
     what stands for a missing value: words, numbers by attribute, and whether to find more of these; None
-    for the usual words and what is found. Events that are not learned leave no trace. RecordError is
+    for the usual words and what is found. Events that are not ``learned`` leave no trace. RecordError is
     raised for what is no event.
     """
 
@@ -58,7 +58,10 @@ class Encoder:
     def step(
         self, record: Any, label: float, weight: float, learner: Learner, waiting: LabelDelay | None
     ) -> list[float]:
-        """Predict, then learn, one event with a learner; its scores from before."""
+        """Predict, then learn, one event with a learner; its scores from before.
+
+        With weight 0 it is predicted only; with label NaN it teaches what needs no label.
+        """
 
     def check(self, record: Any) -> None: ...
     @property
@@ -130,11 +133,12 @@ class Lines:
 class LineReader:
     """Reads lines of JSON, each ended by a newline.
 
-    ``roles`` says what names are that are no attributes: see ``events.roles``. Without ``learn`` nothing
-    is learned; with ``strict`` reading ends behind the first line that is no event.
+    ``roles`` says what names are that are no attributes: see ``events.roles``. ``learn`` says whether events
+    with a label are learned, ``unlabelled`` whether those without one are; with ``strict`` reading ends
+    behind the first line that is no event.
     """
 
-    def __init__(self, roles: dict[str, int], learn: bool, strict: bool) -> None: ...
+    def __init__(self, roles: dict[str, int], learn: bool, unlabelled: bool, strict: bool) -> None: ...
     def know(self, labels: list[Any] | float) -> None:
         """Take the classes that are known, or the largest number of a regression."""
 

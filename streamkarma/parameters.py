@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 LEARNER_NAMES = ("auto", "karma", "explicit", "subspace")
 TASKS = ("auto", "binary", "multiclass", "regression")
+UNLABELLED = ("learn", "ignore")
 
 #: Given instead of a number, it lets the theorem choose.
 AUTO = "auto"
@@ -286,6 +287,13 @@ _RUNNING = (
         LEARNER_NAMES,
         "What learns; auto is a mixture of all.",
         default_text="auto, or the one that has the options given",
+        stored=True,
+    ),
+    Parameter(
+        "unlabelled",
+        UNLABELLED,
+        "Events without a label: learn from them what needs none, or only predict them.",
+        default_text="learn",
         stored=True,
     ),
     Parameter("checkpoint_every", Integer(), "Events between two writings of the model.", 10_000),

@@ -37,7 +37,11 @@ def records_of(lines: list[bytes], first: int = 1) -> Records:
 
 
 def kept(
-    task_model: TaskModel, printed: bool = True, fields: Fields | None = None, pending: Pending | None = None
+    task_model: TaskModel,
+    printed: bool = True,
+    fields: Fields | None = None,
+    pending: Pending | None = None,
+    unlabelled: bool = True,
 ) -> Kept:
     """A learning loop from event 1."""
     rows: list[dict[str, Any]] = []
@@ -46,7 +50,8 @@ def kept(
         (lambda each, at: rows.extend(map(orjson.loads, each.lines()))) if printed else None,
         lambda letter: dead.append(dead_letter(letter)),
     )
-    return Kept(Loop(task_model, fields or Fields(), True, output, False, 1, pending), rows, dead)
+    loop = Loop(task_model, fields or Fields(), True, output, False, 1, pending, unlabelled=unlabelled)
+    return Kept(loop, rows, dead)
 
 
 def run_of(

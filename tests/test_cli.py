@@ -308,9 +308,11 @@ def test_predicting_learns_nothing(streamkarma: Program, tmp_path: Path) -> None
     assert not any("target" in row or "loss" in row for row in unlabelled.rows)
 
 
-def test_records_without_a_label_are_predicted_only(streamkarma: Program, tmp_path: Path) -> None:
+def test_ignored_records_without_a_label_are_predicted_only(streamkarma: Program, tmp_path: Path) -> None:
     mixed = [{**e, "y": None} if i % 3 == 0 else e for i, e in enumerate(EVENTS)]
-    result = streamkarma("learn", "--summary", "s.json", "--model", "a", records=mixed)
+    result = streamkarma(
+        "learn", "--unlabelled", "ignore", "--summary", "s.json", "--model", "a", records=mixed
+    )
     summary = summary_of(tmp_path / "s.json")
     assert (summary["unlabelled"], summary["learned"]) == (100, 200)
     assert len(result.rows) == 300

@@ -262,7 +262,7 @@ def test_parameters_out_of_range(options: dict[str, Any], reason: str) -> None:
         KARMAClassifier(**options)
 
 
-@pytest.mark.parametrize("target", ["3", None, float("inf"), float("nan"), True, [1]])
+@pytest.mark.parametrize("target", ["3", float("inf"), True, [1]])
 def test_targets_that_are_no_numbers(target: Any) -> None:
     with pytest.raises(RecordError, match="the target must be a"):
         KARMARegressor().learn_one({"a": 1}, target)
@@ -272,7 +272,7 @@ def test_a_refused_event_is_not_half_learned() -> None:
     model = KARMAClassifier()
     model.learn_one({"a": 1.0}, True)
     before = pickle.dumps(model)
-    for x, y in [({"a": float("inf"), "b": 1}, True), ({"a": 1.0, "c": 2.0}, None), ({"d": {1}}, True)]:
+    for x, y in [({"a": float("inf"), "b": 1}, True), ({"a": 1.0, "c": 2.0}, []), ({"d": {1}}, True)]:
         with pytest.raises(ValueError):  # noqa: PT011  # whichever of the two it is
             model.learn_one(x, y)
     assert pickle.dumps(model) == before

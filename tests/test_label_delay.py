@@ -222,7 +222,7 @@ def test_delays_are_weights_in_the_mixing_and_nothing_to_the_experts() -> None:
 def ask(model: KARMAMixtureClassifier | KARMAMixtureRegressor, records: Records) -> Any:
     """What the model says of a block of events without labels."""
     events = model.read(records, [False] * len(records))
-    return model.run(events, [None] * len(records), [1.0] * len(records))
+    return model.run(events, [None] * len(records), [0.0] * len(records))
 
 
 def test_the_mixture_is_told_how_late_a_label_comes() -> None:

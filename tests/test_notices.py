@@ -136,7 +136,7 @@ def test_a_model_goes_on_with_the_attributes_it_has(run: Runs, fields: Any, comp
         run(EVENTS, model=True, fields=fields)
     # To score, other names may be given, and so they may where nothing was learned yet.
     assert run(EVENTS, model=True, learn=False, learner=None, fields=fields)[0] == 0
-    run([{"a": 1.0}], model=True, fresh=True, fields={"target": "wrong"})
+    run([{"a": 1.0}], model=True, fresh=True, fields={"target": "wrong"}, unlabelled="ignore")
     assert run(EVENTS, model=True, fields=fields)[0] == 0
 
 

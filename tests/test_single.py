@@ -55,7 +55,8 @@ numbers = st.one_of(
 unusual = st.sampled_from([None, float("nan"), "red", "blue", np.float64(0.3), np.int64(2), np.True_])
 rows = st.dictionaries(st.sampled_from("abcdef"), numbers | numbers | numbers | unusual, max_size=6)
 weights = st.sampled_from([1.0, 1.0, 1.0, 0.0, 0.25, 3])
-places = st.integers(0, 3)
+#: Of labels; at the last there is none.
+places = st.integers(0, 4)
 steps = st.one_of(
     st.tuples(st.just("predict"), rows),
     st.tuples(st.just("both"), rows, places, weights),
@@ -75,7 +76,7 @@ def made(form: str, task: str) -> Any:
 
 
 def label(task: str, place: int) -> Any:
-    return (-1.5, 0.0, 4, 1e6)[place] if task == "regression" else "xyzx"[place]
+    return (-1.5, 0.0, 4, 1e6, None)[place] if task == "regression" else ("x", "y", "z", "x", None)[place]
 
 
 class OneByOne:
@@ -102,7 +103,7 @@ class InBlocks(OneByOne):
 
     def learn(self, x: dict[str, Any], y: Any, w: float) -> None:
         events = self.model.read([x], [w > 0.0])
-        self.model.run(events, [self.model.check_label(y)], [float(w)])
+        self.model.run(events, [None if y is None else self.model.check_label(y)], [float(w)])
 
 
 def one_in_a_block(learner: Any, x: dict[str, Any], *_: float) -> list[float]:
@@ -186,7 +187,7 @@ def test_what_blocks_refuse_is_refused_and_leaves_no_trace(wrong: Any) -> None:
             model.learn_one({**PAIR, "b": wrong}, True)
         with pytest.raises(RecordError):
             model.predict_proba_one({**PAIR, "b": wrong})
-    for y, w in ((None, 1.0), (3, 1.0), (True, -1.0), (True, float("nan"))):
+    for y, w in (([], 1.0), (3, 1.0), (True, -1.0), (True, float("nan"))):
         with pytest.raises(RecordError):
             model.learn_one(PAIR, y, w)
     assert bits(model) == before

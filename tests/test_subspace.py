@@ -199,7 +199,7 @@ def test_what_is_not_learned_leaves_no_trace(form: str) -> None:
     train(model, rows, labels)
     twice = block_of(np.repeat(rows, 2, axis=0))
     other.run(twice, np.repeat(labels, 2), np.tile([1.0, 0.0], 100))
-    other.run(twice, np.full(200, np.nan), np.ones(200))
+    other.run(twice, np.full(200, np.nan), np.zeros(200))
     other.scores(twice)
     assert same_state(model, other)
     assert model.steps == other.steps == 100

@@ -146,6 +146,7 @@ output = together(
 
 tasks = together(
     option(RUNNING["task"]),
+    option(RUNNING["unlabelled"]),
     click.option(
         "--positive", metavar="VALUE", help="The positive class.  [default: the greater of the two]"
     ),
@@ -236,5 +237,5 @@ def compared(said: dict[str, Any]) -> dict[str, Any]:
             options[name] = list(value)
         elif value is not None and value != ():
             options[name] = None if declared.or_none and value == 0 else value
-    shared = ("task", "positive", "learner", "regret_memory", "regret_seconds")
+    shared = ("task", "positive", "unlabelled", "learner", "regret_memory", "regret_seconds")
     return {"options": options, **{name: said[name] for name in shared}}

@@ -83,9 +83,10 @@ class Learner(ABC):
         events
             Encoded events.
         labels
-            Shape (T,): +1 or -1, a class index, or the target; NaN for events that are only predicted.
+            Shape (T,): +1 or -1, a class index, or the target; NaN for events without a label, which teach
+            only what needs none: the subspace.
         weights
-            Shape (T,): 0 or more; events of weight 0 leave the model unchanged.
+            Shape (T,): 0 or more; events of weight 0 are only predicted and leave the model unchanged.
         delays
             Shape (T,), 0 or more: how late the label is. A mixture, but not its experts, weighs the event by
             1 / (1 + delay). Late labels come in batches of similar events; an expert that has learned the
@@ -110,7 +111,7 @@ class Learner(ABC):
     def scores(self, events: Block | Encoded, external: Floats | None = None) -> Floats:
         """Scores of every event, shape (T, C), without learning."""
         count = len(events) if isinstance(events, Encoded) else len(events.starts) - 1
-        return self.run(events, np.full(count, np.nan), np.ones(count), None, external)[0]
+        return self.run(events, np.full(count, np.nan), np.zeros(count), None, external)[0]
 
     def restart(self, steps: int) -> None:
         """Forget everything, and continue as if after ``steps`` steps."""

@@ -18,7 +18,7 @@ from streamkarma.estimators.pipeline import check_weight
 from streamkarma.estimators.results import ClassificationResult, joined, probabilities
 from streamkarma.estimators.settings import check_count
 from streamkarma.events.labels import NEW, NONE, Label, Labels
-from streamkarma.events.values import Record
+from streamkarma.events.values import Record, is_missing
 
 
 class BaseClassifier(KARMABase, base.MiniBatchClassifier):
@@ -61,8 +61,10 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
         """See ``KARMABase.learn_one``."""
         weight, index = check_weight(w), self._labels.index(y)
-        if index == NEW or weight == 0.0 or self._pipeline.learner.external:
+        if weight == 0.0 or self._pipeline.learner.external or (index == NEW and not is_missing(y)):
             super().learn_one(x, y, w)
+        elif index == NEW:
+            self._pipeline.one(x, nan, weight)
         else:
             label = float(index) if len(self._labels.known) > 2 else 2.0 * index - 1.0
             self._pipeline.one(x, label, weight)
@@ -90,7 +92,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         if self._pipeline.learner.external:
             scores: list[float] = self._scores(self.read([x], [False]))[0].tolist()
             return scores
-        return self._pipeline.one(x, nan, 1.0)
+        return self._pipeline.one(x, nan, 0.0)
 
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
         known = len(self._labels.known)

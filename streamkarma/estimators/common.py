@@ -16,7 +16,7 @@ from streamkarma.estimators.pipeline import Pipeline, check_weight
 from streamkarma.estimators.settings import check_bounds, check_rules
 from streamkarma.events.block import Block
 from streamkarma.events.frames import records_of, table_of
-from streamkarma.events.values import Record
+from streamkarma.events.values import Record, is_missing
 
 #: One per event.
 Weights = Sequence[float] | NDArray[np.float64]
@@ -47,12 +47,13 @@ class KARMABase:
         Parameters
         ----------
         events
-            From ``read``, or from a line reader with this model's encoder; those with a label and a positive
-            weight count as learned.
+            From ``read``, or from a line reader with this model's encoder; those with a positive weight are
+            ``learned`` there.
         labels
-            One per event, checked by ``check_label``; None for an event without.
+            One per event, checked by ``check_label``; None for an event without, which teaches only what
+            needs no label.
         weights
-            One per event, 0 or more.
+            One per event, 0 or more; with 0 it is only predicted.
         """
 
     @abstractmethod
@@ -67,7 +68,9 @@ class KARMABase:
         x
             Attributes by name; nested names are joined with dots, as on the command line.
         y
-            The label: a boolean, a number or a string; for a regression a finite number.
+            The label: a boolean, a number or a string; for a regression a finite number. None or NaN for an
+            event without a label: it teaches how attributes are distributed and go together, but neither
+            weights nor classes. If its label comes later, learn it once only, with the label.
         w
             Weight, 0 or more.
 
@@ -87,7 +90,7 @@ class KARMABase:
             A data frame of pandas, polars or another library that narwhals knows; what is missing is null
             or NaN.
         y
-            A column of labels.
+            A column of labels; null or NaN where there is none.
         w
             A column of weights, or None for 1.
         """
@@ -95,7 +98,7 @@ class KARMABase:
 
     def _learn(self, X: Any, labels: Sequence[Any], weights: Sequence[Any]) -> None:
         checked_weights = [check_weight(w) for w in weights]
-        checked = [self.check_label(y) for y in labels]
+        checked = [None if is_missing(y) else self.check_label(y) for y in labels]
         self.run(self._read_any(X, [w > 0.0 for w in checked_weights]), checked, checked_weights)
 
     def _read_any(self, X: Any, learned: Sequence[bool]) -> Encoded:

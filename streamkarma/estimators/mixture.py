@@ -189,7 +189,7 @@ class KARMAMixtureClassifier(BaseClassifier):
     def _scores(self, events: Encoded) -> Floats:
         if not self.extra_experts:
             return super()._scores(events)
-        return self.run(events, [None] * len(events), [1.0] * len(events)).scores
+        return self.run(events, [None] * len(events), [0.0] * len(events)).scores
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays; UsageError with extra experts."""

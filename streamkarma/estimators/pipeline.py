@@ -98,7 +98,7 @@ class Pipeline:
         record
             The event.
         label, weight
-            As in ``Learner.run``.
+            As in ``Learner.run``; with weight 0 the event is only predicted.
 
         Returns
         -------

@@ -21,7 +21,7 @@ from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.frames import column_like
 from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.labels import numbers
-from streamkarma.events.values import Record
+from streamkarma.events.values import Record, is_missing
 
 Floats = NDArray[np.float64]
 
@@ -66,13 +66,13 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
 
     def predict_one(self, x: Record) -> float:
         """The predicted target; 0 before anything was learned."""
-        score = self._pipeline.one(x, nan, 1.0)[0]
+        score = self._pipeline.one(x, nan, 0.0)[0]
         _, centre, spread = self._target.encode_one(nan, 0.0)
         return score * spread + centre
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
         """See ``KARMABase.learn_one``."""
-        weight, target = check_weight(w), self.check_label(y)
+        weight, target = check_weight(w), nan if is_missing(y) else self.check_label(y)
         # Only a valid event may change the statistics of the target.
         standard, _, _ = self._target.encode_one(target, 0.0)
         self._pipeline.one(x, standard, weight)
@@ -116,15 +116,16 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
             raise RecordError(f"the target must be a finite number within ±1e100, not {reprlib.repr(target)}")
         return number
 
-    def take_over(self, classifier: BaseClassifier, target: float) -> None:
-        """Continue from a classifier with the same parameters that has seen only one label.
+    def take_over(self, classifier: BaseClassifier, target: float | None) -> None:
+        """Continue from a classifier with the same parameters that has seen only one label, or None.
 
-        Its names and statistics are kept. Identical targets are 0 when standardised, which is what v = 0
-        predicts, so only their mean has to be learned. (Without ``scale`` the constant would have been
-        learned too; that is lost.)
+        Its names and statistics are kept, but not what events without a label have taught the learner.
+        Identical targets are 0 when standardised, which is what v = 0 predicts, so only their mean has to be
+        learned. (Without ``scale`` the constant would have been learned too; that is lost.)
         """
         self._pipeline.take_over(classifier._pipeline)
-        self._target.repeat(target, self.steps)
+        if target is not None:
+            self._target.repeat(target, self.steps)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""

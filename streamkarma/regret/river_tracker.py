@@ -15,7 +15,7 @@ from streamkarma.errors import UsageError
 from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.block import Block
 from streamkarma.events.labels import Labels
-from streamkarma.events.values import LONGEST_NAME, Record, as_number
+from streamkarma.events.values import LONGEST_NAME, Record, as_number, is_missing
 from streamkarma.regret.losses import LOSSES
 from streamkarma.regret.metric import RegressionRegretMetric, RegretMetric
 from streamkarma.regret.tracker import Tracker, parse_baselines
@@ -236,7 +236,8 @@ class _WrappedClassifier(base.Classifier):
         last, probabilities = self._last
         if last is not x:
             probabilities = self.model.predict_proba_one(x)
-        self.tracker.update(x, y, probabilities, more.get("w", 1.0))
+        if not is_missing(y):
+            self.tracker.update(x, y, probabilities, more.get("w", 1.0))
         self.model.learn_one(x, y, **more)
 
 
@@ -251,5 +252,6 @@ class _WrappedRegressor(base.Regressor):
 
     def learn_one(self, x: Any, y: Any, **more: Any) -> None:
         """Update the tracker, then learn."""
-        self.tracker.update(x, y, self.model.predict_one(x), more.get("w", 1.0))
+        if not is_missing(y):
+            self.tracker.update(x, y, self.model.predict_one(x), more.get("w", 1.0))
         self.model.learn_one(x, y, **more)

@@ -37,6 +37,7 @@ def describe(path: str) -> dict[str, Any]:
         "learned": model.steps,
         "parameters": model._get_params(),
         "fields": kept.get("fields"),
+        "unlabelled": kept.get("unlabelled"),
         "model": model.summary(),
         "attributes": sorted({str(name) for name, _ in learned["entries"]}),
         "values": _values(model),

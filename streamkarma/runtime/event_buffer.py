@@ -28,6 +28,13 @@ class EventBatch(NamedTuple):
     prior: Mapping[int, PriorPrediction] = MappingProxyType({})
     full: Sequence[dict[str, float] | None] = ()
     waiting: Mapping[bytes, tuple[int, dict[str, Any], float]] = MappingProxyType({})
+    expired: Sequence[int] = ()
+
+    @property
+    def shown(self) -> list[int]:
+        """Positions of the events that get a row."""
+        hidden = set(self.expired)
+        return [t for t in range(len(self.labels)) if t not in hidden]
 
 
 class EventBuffer:
@@ -47,6 +54,8 @@ class EventBuffer:
         Complete vectors; empty if no event has one.
     waiting
         Events that will wait for their labels, by id: position, attributes and time.
+    expired
+        Positions of events that waited in vain. They had their row when they came.
     """
 
     def __init__(self) -> None:
@@ -59,6 +68,7 @@ class EventBuffer:
         self.full: list[dict[str, float] | None] = []
         self.prior: dict[int, PriorPrediction] = {}
         self.waiting: dict[bytes, tuple[int, dict[str, Any], float]] = {}
+        self.expired: list[int] = []
 
     def append(
         self, given: Any, label: Label | None, taken: RecordFields, at: int, prior: PriorPrediction | None
@@ -75,6 +85,16 @@ class EventBuffer:
         self.ids.append(taken.id)
         self.at.append(at)
 
+    def append_expired(self, weight: float) -> None:
+        """Add an event that was encoded after it had waited in vain."""
+        self.expired.append(len(self.labels))
+        self.append(None, None, RecordFields(None, weight, None), -1, None)
+
+    @property
+    def rows(self) -> int:
+        """How many events get a row."""
+        return len(self.labels) - len(self.expired)
+
     def batch(self) -> EventBatch:
         """The events so far."""
         shown = shown_labels(self.targets)
@@ -88,6 +108,7 @@ class EventBuffer:
             self.prior,
             self.full,
             self.waiting,
+            self.expired,
         )
 
 

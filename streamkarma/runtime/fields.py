@@ -160,7 +160,7 @@ def merge_fields(plan: Plan, kept: Mapping[str, Any], model: Model, path: str | 
     UsageError
         If the model would continue with names under which the same records have other attributes.
     """
-    if plan.learn and model.steps:
+    if plan.learn and (model.steps or model.vocabulary.attributes):
         for name, value in plan.fields.items():
             # A model made in Python has none of them.
             made = kept.get(name)

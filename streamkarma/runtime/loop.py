@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from streamkarma._engine import parse
 from streamkarma.connectors.base import DeadLetter
 from streamkarma.connectors.records import Records, format_position
-from streamkarma.connectors.rows import Column, Rows
+from streamkarma.connectors.rows import Column, Rows, plain
 from streamkarma.errors import RecordError
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import Label, labelled
@@ -44,6 +45,8 @@ class Loop:
         Which names are what.
     learn
         Whether labels are learned from, or only compared with.
+    unlabelled
+        Whether events without a label teach what needs none, provided that ``learn``.
     output
         Who takes rows and dead letters.
     fail
@@ -69,6 +72,7 @@ class Loop:
         pending: Pending | None = None,
         regret_adapter: RegretAdapter | None = None,
         read_ahead: bool = False,
+        unlabelled: bool = True,
     ) -> None:
         self.task_model = task_model
         self.evaluator = Evaluator(task_model, regret_adapter)
@@ -81,6 +85,7 @@ class Loop:
         #: Those that were fed first, to look for a hint in.
         self.first_records: Records | None = None
         self.learns = learn
+        self._observes = learn and unlabelled
         self._fields = fields
         self._nested = fields.nested
         self._output = output
@@ -88,7 +93,9 @@ class Loop:
         self._next = first
         roles = None if pending is not None else fields.roles
         #: None where names or labels that come later are more than the engine can tell.
-        self._reading = None if roles is None else Reading(task_model, roles, learn, fail, read_ahead)
+        self._reading = (
+            None if roles is None else Reading(task_model, roles, learn, self._observes, fail, read_ahead)
+        )
         self._records: Records
         self._refresh()
 
@@ -124,7 +131,7 @@ class Loop:
             self.first_records = records
         by_engine = records.text is not None and not records.labels_only and records.metadata is None
         at, goal = begin, self.counters.events + most
-        while at < len(records) and (room := goal - self.counters.events - len(self._buffer.labels)) > 0:
+        while at < len(records) and (room := goal - self.counters.events - self._buffer.rows) > 0:
             if self._reading is not None and by_engine and at not in records.refused:
                 behind = self._read(self._reading, at, room)
             else:
@@ -202,20 +209,23 @@ class Loop:
             raise RecordError(f"an id that a label is to find has at most {LONGEST_ID:,} bytes")
         now = self._time(taken, at)
         waiting = self._buffer.waiting
-        if waiting and (key in waiting or not is_missing(given) or pending.seconds is not None):
+        crowded = len(waiting) >= pending.limit
+        if waiting and (crowded or key in waiting or not is_missing(given) or pending.seconds is not None):
             # What waits is in its place before anything is looked up, or has had its time:
             # else it would show where the records were cut, and a replay cuts them otherwise.
             self._flush()
-        pending.expire(now)
+        self._observe(pending.expire(now))
         if is_missing(given):
             if labels_only:
                 raise RecordError(f"a label record without {self._fields.target!r}")
             early = pending.label_of(key)
-            self._add(record, early, self._label(record, early), taken, at)
+            self._add(record, early, self._label(record, early), taken, at, waits=is_missing(early))
             if is_missing(early):
                 observed = record if is_flat(record) else flatten(record)
                 kept = self.task_model.model.worth_keeping(observed)
+                dropped = pending.make_room(key, len(self._buffer.waiting))
                 self._buffer.waiting[key] = (len(self._buffer.labels) - 1, kept, now)
+                self._observe(dropped)
             else:
                 pending.settle_label(key)
             return
@@ -247,10 +257,19 @@ class Loop:
         taken: RecordFields,
         at: int,
         prior: PriorPrediction | None = None,
+        waits: bool = False,
     ) -> None:
-        learned = self.learns and label is not None and taken.weight > 0.0
+        teaches = self._observes and not waits if label is None else self.learns
+        learned = teaches and taken.weight > 0.0
         self.task_model.model.vocabulary.read_dicts([record], [learned], self._buffer.events)
         self._buffer.append(given, label, taken, at, prior)
+
+    def _observe(self, expired: list[PendingEvent]) -> None:
+        """Have events that waited in vain teach what needs no label."""
+        for event in expired if self._observes else ():
+            learned = event.weight > 0.0
+            self.task_model.model.vocabulary.read_dicts([event.record], [learned], self._buffer.events)
+            self._buffer.append_expired(event.weight)
 
     def _add_metadata(self, record: dict[str, Any], at: int) -> None:
         """Add the metadata attributes of a record."""
@@ -286,7 +305,8 @@ class Loop:
 
     def _run(self, batch: EventBatch) -> None:
         """Predict and learn events, and hand out the rows."""
-        weights = batch.weights if self.learns else np.zeros_like(batch.weights)
+        there = labelled(batch.labels)
+        weights = self._weights(batch, there)
         printed = self._output.predictions is not None
         evaluation = self.evaluator.run(batch.events, batch.labels, weights, batch.prior, batch.full)
         shown = printed or batch.waiting
@@ -294,19 +314,30 @@ class Loop:
         if self.pending is not None:
             self._keep_waiting(self.pending, evaluation, columns, batch)
         rows = self._rows(columns, batch) if printed else None
-        events, there = len(batch.labels), labelled(batch.labels)
+        events = len(batch.labels) - len(batch.expired)
         self._next += events
         c = self.counters
         self.counters = c._replace(
             events=c.events + events,
             learned=c.learned + int((there & (weights > 0.0)).sum()),
             unlabelled=c.unlabelled + events - int(there.sum()),
+            unlabelled_learned=c.unlabelled_learned + int((~there & (weights > 0.0)).sum()),
             zero_weight=c.zero_weight + int((there & (batch.weights == 0.0)).sum()),
         )
         self._refresh()
         # Last, because the reader of the output may be gone; all that was learned is counted by now.
         if self._output.predictions is not None and rows is not None:
-            self._output.predictions(rows, batch.at)
+            self._output.predictions(rows, _shown(batch.at, batch))
+
+    def _weights(self, batch: EventBatch, there: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """How much each event teaches; ``there`` says which have a label."""
+        if not self.learns:
+            return np.zeros_like(batch.weights)
+        if not self._observes:
+            return np.where(there, batch.weights, 0.0)
+        weights = batch.weights.copy()
+        weights[[t for t, _, _ in batch.waiting.values()]] = 0.0
+        return weights
 
     def _keep_waiting(
         self, pending: Pending, evaluation: Evaluation, columns: dict[str, Column], batch: EventBatch
@@ -326,14 +357,11 @@ class Loop:
 
     def _rows(self, columns: dict[str, Column], batch: EventBatch) -> Rows:
         """What was said, with what is not the model's to say, in the order of the contract."""
-        every = {
-            "n": np.arange(self._next, self._next + len(batch.labels)),
-            **columns,
-            "target": batch.targets,
-            "observed": batch.events.sizes,
-        }
+        every = {**columns, "target": batch.targets, "observed": batch.events.sizes}
         if self._fields.id is not None:
             every["id"] = batch.ids
+        every = {name: _shown(column, batch) for name, column in every.items()}
+        every["n"] = np.arange(self._next, self._next + len(batch.labels) - len(batch.expired))
         return Rows({name: every[name] for name in _ORDER if name in every})
 
     def _set_aside(self, at: int, value: bytes, error: str) -> None:
@@ -345,6 +373,14 @@ class Loop:
             self.failure = reason
         if self._output.dead_letters is not None:
             self._output.dead_letters(DeadLetter(at, position, error, value))
+
+
+def _shown(column: Any, batch: EventBatch) -> Any:
+    """A column without the events that get no row."""
+    if not batch.expired:
+        return column
+    values = plain(column)
+    return [values[t] for t in batch.shown]
 
 
 #: What a row may have.

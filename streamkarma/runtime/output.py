@@ -11,11 +11,15 @@ from streamkarma.runtime.evaluator import RunningMetrics
 
 
 class Counters(NamedTuple):
-    """What became of the records of a run; events of weight 0 have a label that is not learned."""
+    """What became of the records of a run; events of weight 0 have a label that is not learned.
+
+    Of the events without a label, ``unlabelled_learned`` have taught what needs none.
+    """
 
     events: int = 0
     learned: int = 0
     unlabelled: int = 0
+    unlabelled_learned: int = 0
     zero_weight: int = 0
     rejected: int = 0
 

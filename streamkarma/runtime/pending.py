@@ -44,7 +44,8 @@ class Pending:
     """A bounded store of events and labels, by the JSON of their ids.
 
     Both wait in order of arrival, and the oldest leave when a bound is exceeded: an event is then *expired*,
-    a label *unmatched*. If an id comes again, the earlier event expires and the newer one waits.
+    a label *unmatched*. If an id comes again, the earlier event expires and the newer one waits. An event
+    teaches once: when its label comes or, without a label, when it expires.
 
     Parameters
     ----------
@@ -63,9 +64,10 @@ class Pending:
     --------
     >>> pending = Pending(limit=1)
     >>> for key in (b"7", b"8"):
+    ...     expired = pending.make_room(key)
     ...     pending.keep(key, PendingEvent({"x": 1.0}, 1.0, PriorPrediction({}, [0.5], 2)), time=0.0)
-    >>> pending.expired, pending.event_of(b"7"), pending.event_of(b"8").record
-    (1, None, {'x': 1.0})
+    >>> len(expired), pending.expired, pending.event_of(b"7"), pending.event_of(b"8").record
+    (1, 1, None, {'x': 1.0})
     """
 
     def __init__(self, limit: int, seconds: float | None = None) -> None:
@@ -77,13 +79,22 @@ class Pending:
         self._events: OrderedDict[bytes, tuple[float, PendingEvent]] = OrderedDict()
         self._labels: OrderedDict[bytes, tuple[float, Label]] = OrderedDict()
 
+    def make_room(self, key: bytes, others: int = 0) -> list[PendingEvent]:
+        """Drop, and return, the events that give way to one of this id and so many others."""
+        again = self._events.pop(key, None)
+        dropped = [] if again is None else [again[1]]
+        while self._events and len(self._events) + others >= self.limit:
+            dropped.append(self._drop_oldest())
+        self.expired += again is not None
+        return dropped
+
     def keep(self, key: bytes, event: PendingEvent, time: float) -> None:
-        """Keep an event until its label comes."""
-        self.expired += self._events.pop(key, None) is not None
+        """Keep an event, for which there is room, until its label comes."""
         self._events[key] = (time, event)
-        if len(self._events) > self.limit:
-            self._events.popitem(last=False)
-            self.expired += 1
+
+    def _drop_oldest(self) -> PendingEvent:
+        self.expired += 1
+        return self._events.popitem(last=False)[1][1]
 
     def event_of(self, key: bytes) -> PendingEvent | None:
         """The event of this id, which stays until ``settle``."""
@@ -119,17 +130,18 @@ class Pending:
             self.clock = max(self.clock, time)
         return self.clock
 
-    def expire(self, now: float) -> None:
-        """Drop what has waited too long."""
+    def expire(self, now: float) -> list[PendingEvent]:
+        """Drop what has waited too long, and return the events among it."""
+        dropped: list[PendingEvent] = []
         if self.seconds is None:
-            return
+            return dropped
         oldest = now - self.seconds
         while self._events and next(iter(self._events.values()))[0] < oldest:
-            self._events.popitem(last=False)
-            self.expired += 1
+            dropped.append(self._drop_oldest())
         while self._labels and next(iter(self._labels.values()))[0] < oldest:
             self._labels.popitem(last=False)
             self.unmatched += 1
+        return dropped
 
     def summary(self) -> dict[str, int]:
         """Counts of events and labels; labels that still wait count as unmatched."""

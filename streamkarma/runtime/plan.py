@@ -25,6 +25,8 @@ class Plan(NamedTuple):
         Names that are not attributes, keyed as in ``Fields``.
     task, positive, learner
         See ``TaskModel``.
+    unlabelled
+        What events without a label do: ``learn`` or ``ignore``.
     options
         Parameters of the estimator that were given.
     checkpoint_every
@@ -65,6 +67,7 @@ class Plan(NamedTuple):
     task: str | None = None
     positive: str | None = None
     learner: str | None = None
+    unlabelled: str | None = None
     options: Mapping[str, Any] = NOTHING
     checkpoint_every: int = RUNNING["checkpoint_every"].default
     predictions: str | None = "-"

@@ -51,8 +51,8 @@ class Reading:
         The model and its task.
     roles
         The roles of names that are not attributes.
-    learn
-        Whether labels are learned from.
+    learn, unlabelled
+        Whether events with a label are learned, and those without one.
     strict
         Whether to stop at the first record that is not an event.
     read_ahead
@@ -64,11 +64,12 @@ class Reading:
         task_model: TaskModel,
         roles: Mapping[str, int],
         learn: bool,
+        unlabelled: bool,
         strict: bool,
         read_ahead: bool = False,
     ) -> None:
         self._task_model = task_model
-        self._reader = LineReader(dict(roles), learn, strict)
+        self._reader = LineReader(dict(roles), learn, unlabelled, strict)
         self._has_ids = ID in roles.values()
         self._known: tuple[Any, int] | None = None
         self._strict = strict

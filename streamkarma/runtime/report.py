@@ -145,6 +145,7 @@ def table(summary: dict[str, Any]) -> str:
         ("events", f"{summary['events']:,}"),
         ("learned", f"{summary['learned']:,}"),
         ("unlabelled", f"{summary['unlabelled']:,}"),
+        *([("unlabelled learned", f"{n:,}")] if (n := summary["unlabelled_learned"]) else []),
         ("rejected", f"{summary['rejected']:,}"),
         *([("weight 0", f"{summary['zero_weight']:,}")] if summary["zero_weight"] else []),
         *(("tombstones", f"{n:,}") for n in (summary.get("kafka", {}).get("tombstones"),) if n),

@@ -11,6 +11,7 @@ from streamkarma.core.learner import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import Model, infer_learner, learner_of
 from streamkarma.estimators.persistence import load_with_run, save
+from streamkarma.parameters import UNLABELLED
 from streamkarma.runtime.destinations import Destinations
 from streamkarma.runtime.fields import Fields, merge_fields
 from streamkarma.runtime.loop import Loop
@@ -62,6 +63,7 @@ class Session:
         full = self.fields.full is not None
         self.regret_adapter = open_regret(plan, self.task_model, full, state, self._arrays, path)
         self.ignored_before = self.task_model.model.ignored
+        self.kept["unlabelled"] = plan.unlabelled or self.kept.get("unlabelled", "learn")
         first = (self.kept.get("events", 0) if plan.learn else 0) + 1
         #: The message for a resumed model, or None.
         self.resuming = f"resuming {path} at event {first}" if self.resumed and plan.learn else None
@@ -89,6 +91,7 @@ class Session:
             self.pending,
             self.regret_adapter,
             read_ahead=self._plan.workers > 1,
+            unlabelled=self.kept["unlabelled"] == "learn",
         )
 
     def save(self, **more: Any) -> None:
@@ -180,6 +183,8 @@ def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[s
     try:
         Fields.restored(kept.get("fields", {}))
         natural(kept.get("events", 0))
+        if kept.get("unlabelled", "learn") not in UNLABELLED:
+            raise ValueError("events without a label are neither learned nor ignored")
         if not isinstance(kept.get("kafka", {}), dict):
             raise ValueError("the offsets of Kafka are none")
         return TaskModel.resumed(model, kept.get("task"), announce)

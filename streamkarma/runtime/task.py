@@ -21,7 +21,8 @@ class TaskModel:
     With ``auto``, a boolean or a string means classification, and a number other than -1, 0 and 1 means
     regression. A stream that begins with one of these three is learned as binary until a second number
     comes: 0 and 1, or -1 and 1, are two classes; anything else means regression, and learning continues as
-    such. Nothing is lost by that: identical targets only teach a regression their mean.
+    such. Nothing is lost by that: identical targets only teach a regression their mean. Of what events
+    without a label have taught by then, names and scales are kept, while the learner itself begins afresh.
 
     Parameters
     ----------
@@ -122,8 +123,8 @@ class TaskModel:
             raise UsageError("the labels mean regression, where --positive has no meaning; give --task")
         regressor = create(learner_of(self.model), _for_regression(self._options), regression=True)
         assert isinstance(regressor, BaseRegressor)
-        if known:
-            regressor.take_over(self.model, float(known[0]))
+        if known or self.model.vocabulary.attributes:
+            regressor.take_over(self.model, float(known[0]) if known else None)
         self.model, self.task, self.settled = regressor, "regression", True
 
     def accepted(self) -> set[tuple[type, Any]]:

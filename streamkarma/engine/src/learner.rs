@@ -8,9 +8,11 @@ use crate::state::{Refused, State};
 /// What is known of one event beside what it observes.
 #[derive(Clone, Copy, Debug)]
 pub struct Lesson<'a> {
-    /// +1 or -1, the number of a class, or a target; NaN for an event that is predicted only.
+    /// +1 or -1, the number of a class, or a target; NaN for an event without a label, which teaches what
+    /// needs none.
     pub label: f64,
-    /// How often the event counts, 0 or more; one of weight 0 leaves the model as it is.
+    /// How often the event counts, 0 or more; one of weight 0 is predicted only and leaves the model as it
+    /// is.
     pub weight: f64,
     /// How late the label comes, 0 or more, in events; only a mixture minds.
     pub delay: f64,
@@ -20,7 +22,12 @@ pub struct Lesson<'a> {
 
 impl Lesson<'static> {
     /// Nothing to learn: the event is predicted only.
-    pub const NONE: Self = Self { label: f64::NAN, weight: 1.0, delay: 0.0, others: &[] };
+    pub const NONE: Self = Self { label: f64::NAN, weight: 0.0, delay: 0.0, others: &[] };
+
+    /// A label, or NaN for none, of an event that counts once.
+    pub const fn of(label: f64) -> Self {
+        Self { label, weight: 1.0, ..Self::NONE }
+    }
 }
 
 impl Lesson<'_> {
@@ -29,9 +36,14 @@ impl Lesson<'_> {
         !self.label.is_nan()
     }
 
-    /// Whether the event is to be learned.
+    /// Whether the event is to be learned with its label.
     pub fn is_learned(&self) -> bool {
         self.is_labelled() && self.weight > 0.0
+    }
+
+    /// Whether the event is to be learned without a label.
+    pub fn is_observed(&self) -> bool {
+        !self.is_labelled() && self.weight > 0.0
     }
 }
 
@@ -73,6 +85,9 @@ pub trait Learner: Any + Send + Sync {
     }
 
     /// Predict an event, then learn it if it is to be learned.
+    ///
+    /// An event without a label is predicted as one that is predicted only. Then it teaches what needs no
+    /// label, if the learner has any such thing.
     ///
     /// `scores` has room for `classes` scores of each model, one model after another. Returns the loss
     /// suffered, that of the first model; NaN where there is no label.

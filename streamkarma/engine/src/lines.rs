@@ -27,8 +27,10 @@ pub const HEAVIEST: f64 = 1e15;
 pub struct Reading {
     /// What is no attribute.
     pub roles: Roles,
-    /// Whether labels are learned from at all.
+    /// Whether events with a label are learned.
     pub learn: bool,
+    /// Whether events without one are.
+    pub unlabelled: bool,
     /// Whether to stop behind the first line that is no event.
     pub strict: bool,
 }
@@ -193,7 +195,8 @@ impl Reading {
         let raw = taken.label.unwrap_or("null");
         let value = Value::of(raw).map_err(Why::Fault)?;
         let label = labels.known(&value).ok_or_else(|| Why::Label(raw.to_owned()))?;
-        encoder.finish(self.learn && weight > 0.0 && label.is_there, &mut events.encoded);
+        let learned = if label.is_there { self.learn } else { self.unlabelled };
+        encoder.finish(learned && weight > 0.0, &mut events.encoded);
         for (texts, text) in events.kept.iter_mut().zip(kept) {
             texts.push(text.unwrap_or("null".into()).into_owned());
         }

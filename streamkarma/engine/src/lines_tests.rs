@@ -16,7 +16,7 @@ fn encoder() -> Encoder {
 fn reading(id: &str) -> Reading {
     let roles = [("y", Role::Target), ("w", Role::Weight), ("skip", Role::Ignored), (id, Role::Kept(0))];
     let names: HashMap<_, _> = roles.map(|(name, role)| (name.to_owned(), role)).into();
-    Reading { roles: Roles::new(names), learn: true, strict: false }
+    Reading { roles: Roles::new(names), learn: true, unlabelled: false, strict: false }
 }
 
 fn labels() -> Labels {

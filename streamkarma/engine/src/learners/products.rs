@@ -126,7 +126,7 @@ mod tests {
     fn take(learner: &mut Products, coordinates: &[u32], values: &[f64], label: f64) -> f64 {
         let event = Event { attributes: coordinates, coordinates, values };
         let mut scores = [f64::NAN];
-        learner.step(event, Lesson { label, ..Lesson::NONE }, &mut scores);
+        learner.step(event, Lesson::of(label), &mut scores);
         scores[0]
     }
 

@@ -98,8 +98,8 @@ impl Encoder {
         table_reader::read(inner, foreigners, names, view, &learned, &mut into.inner)
     }
 
-    /// Predict, then learn, one event; its scores. Without a label it leaves no trace, but that `waiting`
-    /// knows it was asked about.
+    /// Predict, then learn, one event; its scores. With weight 0 it leaves no trace, but that `waiting` knows
+    /// it was asked about if it has no label.
     fn step(
         &mut self,
         record: &Bound<'_, PyAny>,
@@ -111,7 +111,7 @@ impl Encoder {
         self.check(record)?;
         let learned = !label.is_nan() && weight > 0.0;
         self.event.clear();
-        self.inner.finish(learned, &mut self.event);
+        self.inner.finish(weight > 0.0, &mut self.event);
         self.foreigners.keep(record.py(), self.inner.vocabulary())?;
         let mut delay = [0.0];
         if let Some(mut waiting) = waiting {

@@ -49,7 +49,7 @@ impl Learner {
         }
         let mut scores = vec![0.0; inner.classes()];
         inner.step(event, lesson, &mut scores);
-        if !lesson.is_labelled() {
+        if lesson.weight == 0.0 {
             self.predicted.put(&event, &scores);
         }
         Ok(scores)

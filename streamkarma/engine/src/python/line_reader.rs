@@ -40,8 +40,8 @@ pub struct Lines {
 #[pymethods]
 impl LineReader {
     #[new]
-    fn new(roles: HashMap<String, i64>, learn: bool, strict: bool) -> PyResult<Self> {
-        let reading = Reading { roles: roles_of(roles)?, learn, strict };
+    fn new(roles: HashMap<String, i64>, learn: bool, unlabelled: bool, strict: bool) -> PyResult<Self> {
+        let reading = Reading { roles: roles_of(roles)?, learn, unlabelled, strict };
         Ok(Self { reading, labels: Labels::Given(false) })
     }
 

@@ -27,7 +27,7 @@ fn learner(half_life: f64) -> FactorisationMachine {
 }
 
 fn lesson(label: f64) -> Lesson<'static> {
-    Lesson { label, ..Lesson::NONE }
+    Lesson::of(label)
 }
 
 /// An event of the constant, two categories of 30 each, and a number.

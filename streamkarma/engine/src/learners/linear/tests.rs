@@ -106,6 +106,7 @@ fn without_label_or_weight_nothing_is_learned() {
         let mut model = learned(update, 10.0);
         let before = model.clone();
         assert!(model.step(&[1], &[1.0], &Lesson::NONE, &mut [0.0]).is_nan());
+        assert!(model.step(&[1], &[1.0], &lesson(f64::NAN, 1.0), &mut [0.0]).is_nan());
         assert!(model.step(&[1], &[1.0], &lesson(-9.0, 0.0), &mut [0.0]) > 0.0);
         assert_eq!((model.steps, &model.cells), (before.steps, &before.cells));
     }

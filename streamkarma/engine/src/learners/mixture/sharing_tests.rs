@@ -183,7 +183,7 @@ fn explicit_forms_share_their_features() {
 fn who_has_learned_something_shares_nothing() {
     let stream = Stream::new(2);
     let mut experts = subspaces(64, false);
-    let lesson = Lesson { label: 1.0, ..Lesson::NONE };
+    let lesson = Lesson::of(1.0);
     experts[2].step(stream.block(0, 1).event(0), lesson, &mut [0.0]);
     mixture(experts, 2, false, 3);
 }

@@ -184,7 +184,7 @@ fn a_mixture_is_its_experts_and_the_aggregator_of_their_scores() {
 fn it_learns_whom_to_believe() {
     let (stream, mut model) = (Stream::new(Kind::Two), mixture(Kind::Two, 0));
     let (mut scores, mut losses) = (vec![0.0; EVENTS], vec![0.0; EVENTS]);
-    let lessons: Vec<Lesson> = stream.labels.iter().map(|&label| Lesson { label, ..Lesson::NONE }).collect();
+    let lessons: Vec<Lesson> = stream.labels.iter().map(|&label| Lesson::of(label)).collect();
     model.run(&stream.block(0, EVENTS), &lessons, &mut scores, &mut losses);
     for (&loss, &label, &score) in losses.iter().zip(&stream.labels).zip(&scores).map(|((a, b), c)| (a, b, c))
     {

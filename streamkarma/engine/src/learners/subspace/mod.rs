@@ -141,10 +141,15 @@ impl Subspace {
     /// Learn the subspace, not the weights, from an event without a label.
     pub fn observe(&mut self, event: &Event) {
         self.admit(event);
+        self.explain(event);
+        self.learn(event, 1.0);
+    }
+
+    /// Infer the latent of an event, where there is one.
+    fn explain(&mut self, event: &Event) {
         if let Form::Factor(ppca) = &mut self.form {
             ppca.explain(&self.owners, self.noise, event);
         }
-        self.learn(event, 1.0);
     }
 
     /// Take note of what an event to be learned has; returns whether there is anything new.
@@ -249,6 +254,12 @@ impl Learner for Subspace {
         self.predict_heads(scores);
         let loss = self.learn_heads(&lesson, scores);
         if lesson.is_learned() {
+            self.learn(&event, lesson.weight);
+        } else if lesson.is_observed() {
+            // Predicting has explained it, as far as it was known.
+            if self.admit(&event) {
+                self.explain(&event);
+            }
             self.learn(&event, lesson.weight);
         }
         loss

@@ -58,7 +58,7 @@ impl Stream {
     fn teach(&self, model: &mut Subspace, events: std::ops::Range<usize>) -> Vec<f64> {
         let mut score = [0.0];
         let scores = events.map(|t| {
-            let lesson = Lesson { label: self.labels[t], ..Lesson::NONE };
+            let lesson = Lesson::of(self.labels[t]);
             model.step(self.block().event(t), lesson, &mut score);
             score[0]
         });
