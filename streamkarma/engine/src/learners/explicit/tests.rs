@@ -26,7 +26,7 @@ fn items(seed: u64, most: u32) -> Items {
             0 => {}
             _ if attribute % 3 > 0 => result.push((attribute, attribute, value)),
             _ => {
-                let (first, both) = ((bits >> 33) as u32 % 2, (bits >> 35) % 3 == 0);
+                let (first, both) = ((bits >> 33) as u32 % 2, (bits >> 35).is_multiple_of(3));
                 let tags = if both { 0..2 } else { first..first + 1 };
                 result.extend(tags.map(|tag| (attribute, most + attribute + tag, 1.0)));
             }
