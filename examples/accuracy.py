@@ -63,6 +63,7 @@ class Expert(BaseClassifier):
 
     scale, forget, loss = True, None, "logistic"
     max_attributes = max_coordinates = max_classes = 16384
+    max_name_bytes = 1024
 
     def __init__(self, name: str) -> None:
         self.name = name

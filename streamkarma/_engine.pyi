@@ -33,8 +33,10 @@ class Encoder:
 
     It knows the names and categories so far, at most ``max_attributes`` and ``max_coordinates``, none
     longer than ``max_name_bytes`` of UTF-8 and all together no longer than ``all_bytes``, and, with
-    ``scale``, the running mean and deviation of every number over about ``longest`` values. Events that
-    are not learned leave no trace. RecordError is raised for what is no event.
+    ``scale``, the running mean and deviation of every number over about ``longest`` values. ``rules`` say
+    what stands for a missing value: words, numbers by attribute, and whether to find more of these; None
+    for the usual words and what is found. Events that are not learned leave no trace. RecordError is
+    raised for what is no event.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Encoder:
         max_name_bytes: int,
         scale: bool,
         longest: float,
+        rules: tuple[list[str], dict[str, list[float]], bool] | None = ...,
         all_bytes: int = ...,
     ) -> None: ...
     def read_dicts(self, records: list[Any], learned: list[bool], into: Encoded) -> None:
@@ -73,8 +76,26 @@ class Encoder:
     def describe(self, coordinate: int) -> _Entry: ...
     def entries(self) -> list[_Entry]: ...
     def moments(self) -> _Floats: ...
+    def tallies(self) -> NDArray[np.int64]:
+        """What became of each attribute's values, shape (attributes, 8).
+
+        The columns: values learned; texts that spelled a number; words for nothing; sentinels; values too
+        far out to be measurements; values cut to 5 deviations; categories without a
+        place of their own; and, of an attribute that counts from one point in time to the next, the last one.
+        """
+
+    def once(self) -> NDArray[np.int64]:
+        """Places and fingerprints of categories that came once, shape (n, 2)."""
+
     def mean_and_deviation(self, coordinate: int) -> tuple[float, float]: ...
-    def restore(self, entries: list[_Entry], ignored: int, moments: _Floats) -> None: ...
+    def restore(
+        self,
+        entries: list[_Entry],
+        ignored: int,
+        moments: _Floats,
+        tallies: NDArray[np.int64],
+        once: NDArray[np.int64],
+    ) -> None: ...
 
 class Lines:
     """What a ``LineReader`` found.
@@ -216,6 +237,11 @@ def explicit(
 
 def products(step: Step, table_bits: int, most: int | None = None) -> Learner:
     """See ``core.explicit.Products``."""
+
+def factorisation_machine(
+    regression: bool, eta: float, shrink: float, half_life: float, table_bits: int
+) -> Learner:
+    """See ``core.factorisation.FactorisationMachine``."""
 
 def subspace(
     regression: bool = False,

@@ -65,8 +65,21 @@ class Seconds:
     """Any time above zero."""
 
 
-#: A range, a time, the words to choose from, a switch, or any text.
-Kind = Integer | Number | Seconds | tuple[str, ...] | type[bool] | type[str]
+@dataclass(frozen=True)
+class Texts:
+    """Any number of texts."""
+
+
+@dataclass(frozen=True)
+class NumbersByName:
+    """Numbers by name, for each name any number of them."""
+
+
+#: A range, a time, the words to choose from, a switch, any text, or several of something.
+Kind = Integer | Number | Seconds | Texts | NumbersByName | tuple[str, ...] | type[bool] | type[str]
+
+#: Words that stand for a missing value unless others are given, case aside.
+MISSING_WORDS = ("", "na", "n/a", "null", "none", "nan", "?", "-")
 
 #: The most of anything that is counted.
 MOST = 1 << 20
@@ -241,6 +254,27 @@ _LEARNING = (
         1024,
         "Longest name and longest category; longer ones are ignored.",
         metavar="N",
+    ),
+    _of_all(
+        "na",
+        Texts(),
+        None,
+        "Word for a missing value, case aside, in place of the usual ones; repeatable.",
+        default_text='"", NA, N/A, null, none, nan, ? and -',
+        metavar="WORD",
+    ),
+    _of_all(
+        "sentinel",
+        NumbersByName(),
+        None,
+        "Number that stands for a missing value of an attribute; repeatable.",
+        metavar="NAME=VALUE",
+    ),
+    _of_all(
+        "sentinels",
+        bool,
+        True,
+        "Find such numbers: those far from all others that come back.",
     ),
 )
 

@@ -15,6 +15,7 @@ from streamkarma import KARMAClassifier, KARMARegressor, save
 from streamkarma.checkpoint import read
 from streamkarma.cli import cli
 from streamkarma.synthetic import StreamSpec, records
+from streamkarma.synthetic_events import EventSpec, Oracle, event_records
 from tests.conftest import Program
 
 EVENTS = list(records(StreamSpec(attributes=6, rank=3), 300))
@@ -211,6 +212,9 @@ def test_an_empty_input_is_no_error(streamkarma: Program, tmp_path: Path, text: 
         (["generate", "blocks", "--allow-empty"], "allow_empty goes with the kind lowrank"),
         (["generate", "lowrank", "--margin", "4"], "margin must be between 0 and 3"),
         (["generate", "lowrank", "--label", "blocks"], "label blocks goes with the kind blocks"),
+        (["generate", "lowrank", "--users", "9"], "--users does not go with the kind lowrank"),
+        (["generate", "events", "--allow-empty"], "--allow-empty does not go with the kind events"),
+        (["generate", "events", "--task", "multiclass"], "tasks binary and regression"),
         (["generate", "spiral"], "spiral"),
         (["wash"], "wash"),
     ],
@@ -420,6 +424,30 @@ def test_generate_writes_the_same_bytes(streamkarma: Program) -> None:
 )
 def test_generate_hands_its_options_on(streamkarma: Program, args: str, plan: StreamSpec) -> None:
     assert streamkarma("generate", *args.split(), "--events", "300").rows == list(records(plan, 300))
+
+
+@pytest.mark.parametrize(
+    ("args", "plan"),
+    [
+        ("", EventSpec()),
+        (
+            "--users 9 --words 20 --tags 3 --drift 2 --junk 1 --task regression --noise 0.5 --seed 4",
+            EventSpec(9, 20, 3, 0.5, 2.0, 1, 0.5, "regression", 4),
+        ),
+    ],
+)
+def test_generate_events_says_what_an_oracle_would_err(
+    streamkarma: Program, args: str, plan: EventSpec
+) -> None:
+    bare = streamkarma("generate", "events", *args.split(), "--events", "300")
+    assert bare.rows == list(event_records(plan, 300))
+    assert bare.stderr == ""
+    full = streamkarma("generate", "events", *args.split(), "--events", "300", "--full")
+    assert full.rows == list(event_records(plan, 300, full=True))
+    assert full.stdout == streamkarma("generate", "events", *args.split(), "--events", "300", "--full").stdout
+    oracle = Oracle(plan.task)
+    oracle.add(full.rows)
+    assert full.stderr == f"{oracle}\n"
 
 
 def test_help_is_light() -> None:

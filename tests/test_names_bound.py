@@ -44,7 +44,7 @@ def test_all_names_together_have_so_many_bytes() -> None:
     assert len(items(v, {"a": "x" * 9, "d": 1.0})) == 1
     assert v.ignored == 2
     again = encoder(all_bytes=20)
-    again.restore(v.entries(), v.ignored, v.moments())
+    again.restore(v.entries(), v.ignored, v.moments(), v.tallies(), v.once())
     assert items(again, {"e": 1.0}) == []
 
 

@@ -31,6 +31,7 @@ from streamkarma.parameters import (
 from streamkarma.regret import RegretTracker
 from streamkarma.regret.tracker import Tracker
 from streamkarma.synthetic import StreamSpec
+from streamkarma.synthetic_events import EventSpec
 
 #: Parameters of estimators that are no options of the command line.
 ONLY_IN_PYTHON = {"average", "max_classes", "extra_experts", "max_pairwise_coordinates", "rank", "shrink"}
@@ -109,9 +110,10 @@ def test_a_tracker_has_the_defaults_of_the_command_line(kind: Any) -> None:
     assert own["seconds"].default == RUNNING["regret_seconds"].default
 
 
-def test_generate_has_the_defaults_of_the_plan_it_makes() -> None:
+@pytest.mark.parametrize("spec", [StreamSpec, EventSpec])
+def test_generate_has_the_defaults_of_the_plan_it_makes(spec: Any) -> None:
     options = cli.commands["generate"].make_context("generate", ["lowrank"]).params
-    own = {name: parameter.default for name, parameter in signature(StreamSpec).parameters.items()}
+    own = {name: parameter.default for name, parameter in signature(spec).parameters.items()}
     assert {name: options[name] for name in own if name != "blocks"} == {
         name: default for name, default in own.items() if name != "blocks"
     }

@@ -29,9 +29,9 @@ def mean_and_deviation(by: Encoder) -> tuple[float, float]:
     return by.mean_and_deviation(1)
 
 
-def looked_at(by: Encoder, value: float) -> float:
-    """A value as it would be standardised."""
-    return items(by, {"a": value}, learned=False)[0][1]
+def looked_at(by: Encoder, value: float) -> float | None:
+    """A value as it would be standardised; None if it would count as missing."""
+    return next((x for k, x in items(by, {"a": value}, learned=False) if k == 1), None)
 
 
 def reference(values: list[float]) -> tuple[float, float]:
@@ -119,17 +119,15 @@ def test_looking_leaves_no_trace(values: list[float], value: float, fades: bool)
     by = known([1.0, *values], 20.0 if fades else np.inf)
     before, seen = by.moments(), looked_at(by, value)
     assert by.moments().tobytes() == before.tobytes()
-    assert items(by, {"a": value})[0][1] == seen
+    assert dict(items(by, {"a": value})).get(1) == seen
     again = encoder(scale=True)
-    again.restore(by.entries(), 0, by.moments())
+    again.restore(by.entries(), 0, by.moments(), by.tallies(), by.once())
     assert again.moments().tobytes() == by.moments().tobytes()
 
 
 def test_what_is_no_measurement_is_as_good_as_missing() -> None:
     by = known(np.random.default_rng(3).normal(0.0, 1.0, 1000))
-    assert [looked_at(by, z) == 0.0 for z in (0.5, 0.8 * FAR, 1.3 * FAR, -9999.0)] == [
-        False, False, True, True,
-    ]  # fmt: skip
+    assert [looked_at(by, z) is None for z in (0.5, 0.8 * FAR, 1.3 * FAR, -9999.0)] == [0, 0, 1, 1]
 
 
 def test_a_target_that_came_many_times_is_known_at_once() -> None:
@@ -153,7 +151,7 @@ def test_numbers_as_strings_are_learned_as_numbers() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "1,5", "02139", "1_000", "inf", "nan", "0x10", "1e999", "1.2.3", "2026-11-22", "٣", "-", "."],
+    ["1,5", "02139", "1_000", "inf", "0x10", "1e999", "1.2.3", "22.11.2026", "٣", "--", "."],
 )
 def test_other_strings_are_categories(text: str) -> None:
     by = encoder()

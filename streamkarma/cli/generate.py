@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
+from streamkarma.errors import UsageError
 
 #: Records written at once.
 CHUNK = 256
 
 
 @click.command(cls=Command)
-@click.argument("kind", type=click.Choice(["lowrank", "blocks"]))
+@click.argument("kind", type=click.Choice(["lowrank", "blocks", "events"]))
 @config_option
 @click.option("--events", type=click.IntRange(min=0), default=10_000, show_default=True, help="How many.")
 @click.option(
@@ -23,7 +26,13 @@ CHUNK = 256
 @click.option(
     "--rank", type=click.IntRange(min=1), default=5, show_default=True, help="Dimension of their subspace."
 )
-@click.option("--observed", type=float, default=0.5, show_default=True, help="Share of attributes observed.")
+@click.option(
+    "--observed",
+    type=float,
+    default=0.5,
+    show_default=True,
+    help="Share of attributes observed (events: of the numbers).",
+)
 @click.option(
     "--missing",
     type=click.Choice(["mcar", "mar", "mnar"]),
@@ -60,28 +69,78 @@ CHUNK = 256
     help="Draw vectors again that have a smaller margin, in standard deviations, up to 3.",
 )
 @click.option("--blocks", type=click.IntRange(min=1), help="blocks only: how many.  [default: 3]")
+@click.option(
+    "--users", type=click.IntRange(min=1), default=3_000, show_default=True, help="events only: how many."
+)
+@click.option(
+    "--words",
+    type=click.IntRange(min=1),
+    default=2_000,
+    show_default=True,
+    help="events only: how many to write texts with.",
+)
+@click.option(
+    "--tags", type=click.IntRange(min=1), default=50, show_default=True, help="events only: how many."
+)
+@click.option(
+    "--drift",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="events only: share of users, words and tags replaced by new ones within 10,000 events.",
+)
+@click.option(
+    "--junk",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="events only: columns of noise; with them come event_id and device, which tell nothing either.",
+)
 @click.option("--allow-empty", is_flag=True, help="lowrank only: keep events with nothing observed.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same bytes."
 )
-@click.option("--full", is_flag=True, help='Write the complete vector beside, as "full".')
-def generate(kind: str, events: int, full: bool, blocks: int | None, **options: Any) -> None:
+@click.option("--full", is_flag=True, help='Write the complete vector, or what an oracle knows, as "full".')
+@click.pass_context
+def generate(ctx: click.Context, /, kind: str, events: int, full: bool, **options: Any) -> None:
     """Write a synthetic stream as JSON lines.
 
     lowrank: vectors from a random subspace, each attribute observed with probability
     --observed. blocks: the same vectors, but whole blocks of neighbouring attributes are
     observed or missing. An event of which nothing would be observed is drawn again. The label
     y follows a linear function of the complete vector.
+
+    events: user, text, tags, timestamp and four numbers with gaps, and a label y that follows
+    known weights. With --full, what an oracle would err is said at the end on standard error.
     """
     from itertools import islice
 
     from streamkarma.connectors.jsonlines.sink import JsonLinesSink
-    from streamkarma.errors import UsageError
     from streamkarma.synthetic import StreamSpec, records
+    from streamkarma.synthetic_events import EventSpec, Oracle, event_records
 
-    if blocks is not None and kind != "blocks":
-        raise UsageError("--blocks goes with the kind blocks")
-    plan = StreamSpec(**options, blocks=(blocks or 3) if kind == "blocks" else 0)
-    stream, sink = records(plan, events, full), JsonLinesSink("-")
+    if kind == "events":
+        plan = EventSpec(**_of_kind(ctx, kind, EventSpec._fields, options))
+        stream, oracle = event_records(plan, events, full), Oracle(plan.task) if full else None
+    else:
+        if kind == "blocks":
+            options["blocks"] = options["blocks"] or 3
+        fields = [name for name in StreamSpec._fields if name != "blocks" or kind == "blocks"]
+        stream, oracle = records(StreamSpec(**_of_kind(ctx, kind, fields, options)), events, full), None
+    sink = JsonLinesSink("-")
     while some := list(islice(stream, CHUNK)):
         sink.write(some)
+        if oracle is not None:
+            oracle.add(some)
+    if oracle is not None:
+        click.echo(str(oracle), err=True)
+
+
+def _of_kind(
+    ctx: click.Context, kind: str, fields: Sequence[str], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The options of a kind; to give those of another is wrong usage."""
+    for name in options:
+        if name not in fields and ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise UsageError(f"--{name.replace('_', '-')} does not go with the kind {kind}")
+    return {name: options[name] for name in fields}

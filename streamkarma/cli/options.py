@@ -14,8 +14,10 @@ from streamkarma.parameters import (
     RUNNING,
     Integer,
     Number,
+    NumbersByName,
     Parameter,
     Seconds,
+    Texts,
 )
 
 Decorator = Callable[[Any], Any]
@@ -37,9 +39,11 @@ def option(declared: Parameter) -> Decorator:
     """The option of a parameter; without a default in click, if the model file may hold another value."""
     name = declared.name.replace("_", "-")
     default = _default_text(declared)
+    flag = f"--{name}/--no-{name}" if declared.kind is bool else f"--{name}"
     return click.option(
-        f"--{name}/--no-{name}" if declared.kind is bool else f"--{name}",
+        flag,
         type=_click_type(declared),
+        multiple=isinstance(declared.kind, Texts | NumbersByName),
         metavar=declared.metavar,
         default=None if declared.stored else declared.default,
         show_default=bool(declared.default) and not declared.stored,
@@ -66,6 +70,10 @@ def _click_type(declared: Parameter) -> Any:
     kind = declared.kind
     if isinstance(kind, tuple):
         return click.Choice(kind)
+    if isinstance(kind, Texts):
+        return str
+    if isinstance(kind, NumbersByName):
+        return _number_by_name
     if isinstance(kind, Seconds):
         return above_zero
     if isinstance(kind, Number):
@@ -80,6 +88,17 @@ def _click_type(declared: Parameter) -> Any:
 def _or_auto(kind: click.IntRange | click.FloatRange) -> Callable[[Any], Any]:
     """A type that takes the word auto besides what another type takes."""
     return lambda value: value if value == AUTO else kind.convert(value, None, None)
+
+
+def _number_by_name(value: str) -> tuple[str, float]:
+    """NAME=VALUE; the name may have a = in it."""
+    name, _, number = str(value).rpartition("=")
+    try:
+        if name:
+            return name, float(number)
+    except ValueError:
+        pass
+    raise click.BadParameter(f"{value!r} is not NAME=VALUE with a number")
 
 
 fields = together(
@@ -208,9 +227,14 @@ def learning(said: dict[str, Any]) -> dict[str, Any]:
 
 def compared(said: dict[str, Any]) -> dict[str, Any]:
     """What is learned and how it is compared, by the names of a plan."""
-    options = {}
+    options: dict[str, Any] = {}
     for name, declared in LEARNING.items():
-        if said[name] is not None:
-            options[name] = None if declared.or_none and said[name] == 0 else said[name]
+        value = said[name]
+        if isinstance(declared.kind, NumbersByName) and value:
+            options[name] = {each: [number for n, number in value if n == each] for each, _ in value}
+        elif isinstance(declared.kind, Texts) and value:
+            options[name] = list(value)
+        elif value is not None and value != ():
+            options[name] = None if declared.or_none and value == 0 else value
     shared = ("task", "positive", "learner", "regret_memory", "regret_seconds")
     return {"options": options, **{name: said[name] for name in shared}}

@@ -72,6 +72,10 @@ def predict(**said: Any) -> None:
     _execute(said, model=said["model"], learn=False)
 
 
+#: Attributes that ``inspect`` lists.
+_SHOWN_ATTRIBUTES = 20
+
+
 @click.command(cls=Command)
 @click.argument("model")
 @config_option
@@ -86,7 +90,7 @@ def inspect(model: str, json: bool) -> None:
 
         click.echo(dumps(content))
         return
-    names = content.pop("attributes")
+    names, values = content.pop("attributes"), content.pop("values")
     for name, value in content.items():
         if isinstance(value, dict):
             click.echo(f"{name}:")
@@ -94,7 +98,11 @@ def inspect(model: str, json: bool) -> None:
                 click.echo(f"  {_NAMES.get((name, inner), inner):<18} {_shown(each)}")
         else:
             click.echo(f"{name:<20} {_shown(value)}")
-    click.echo(f"{'attributes':<20} {', '.join(names[:20])}{' …' if len(names) > 20 else ''}")
+    click.echo(f"{'attributes':<20} {len(names):,}")
+    for name in names[:_SHOWN_ATTRIBUTES]:
+        click.echo(f"  {name:<18} {_shown(values[name])}")
+    if len(names) > _SHOWN_ATTRIBUTES:
+        click.echo("  … (all of them: --json)")
 
 
 def _execute(said: dict[str, Any], **plan: Any) -> None:

@@ -82,6 +82,14 @@ class KARMAClassifier(SupportVectorParameters, SupportVectorModel, BaseClassifie
         are ignored as well, and so is what is new once all of them have 16 MiB together: each number
         counts its attribute's name, each category that and itself. A class that is a string and is
         longer is refused with a ValueError.
+    na
+        Words that stand for a missing value, case and blanks around them aside; None for the empty text,
+        NA, N/A, null, none, nan, ? and -.
+    sentinel
+        Numbers that stand for a missing value, by attribute: one or up to four each.
+    sentinels
+        Whether to find more of these: numbers at least 10 deviations from the mean that come back
+        exactly. A sentinel counts as missing, and the attribute ``NAME.sentinel`` says which it was.
     max_classes
         Most classes, 1 to 1,048,576; a label beyond is refused with a ValueError.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from streamkarma._engine import Encoded, Encoder
 from streamkarma.core.learner import Learner
 from streamkarma.estimators.frames import values_of
 from streamkarma.estimators.pipeline import Pipeline, check_weight
-from streamkarma.estimators.settings import check_bounds
+from streamkarma.estimators.settings import check_bounds, check_rules
 from streamkarma.events.block import Block
 from streamkarma.events.frames import records_of, table_of
 from streamkarma.events.values import Record
@@ -30,11 +30,15 @@ class KARMABase:
     max_coordinates: int
     max_name_bytes: int
     forget: float | None
+    na: Sequence[str] | None
+    sentinel: Mapping[str, float | Sequence[float]] | None
+    sentinels: bool
     _pipeline: Pipeline
 
     def _start(self, learner: Learner) -> None:
         bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
-        self._pipeline = Pipeline(learner, bool(self.scale), *bounds, self.forget)
+        rules = check_rules(self.na, self.sentinel, self.sentinels)
+        self._pipeline = Pipeline(learner, bool(self.scale), *bounds, self.forget, rules)
 
     @abstractmethod
     def run(self, events: Encoded, labels: Sequence[Any], weights: Weights) -> Any:
@@ -127,6 +131,16 @@ class KARMABase:
     def ignored(self) -> int:
         """Values ignored so far because they were past a bound."""
         return self._pipeline.encoder.ignored
+
+    @property
+    def values(self) -> dict[str, dict[str, int]]:
+        """By attribute what became of its values; what did not occur is left out.
+
+        ``values`` were learned. Of these some were texts that ``spelled`` a number, numbers ``clipped`` to
+        5 deviations, or ``rare`` categories, which have no place of their own. Others counted as missing:
+        words for ``nothing``, ``sentinels``, and numbers too ``far`` from the rest.
+        """
+        return self._pipeline.values()
 
     @property
     def encoded(self) -> Block:

@@ -12,7 +12,13 @@ from streamkarma.core.mixture import Calibrated
 from streamkarma.errors import UsageError
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
-from streamkarma.estimators.settings import DEFAULT_RHO, check_count, check_forget, check_positive
+from streamkarma.estimators.settings import (
+    DEFAULT_RHO,
+    ValueParameters,
+    check_count,
+    check_forget,
+    check_positive,
+)
 
 #: AdaGrad's step where none is given. Of 0.1, 0.2 and 0.5 the best on eleven tabular sets with half
 #: withheld, by little; none of them is reported on.
@@ -20,7 +26,7 @@ DEFAULT_ETA = 0.2
 
 
 @dataclass(eq=False, repr=False)
-class ExplicitParameters:
+class ExplicitParameters(ValueParameters):
     """The parameters that ``ExplicitKARMAClassifier`` and ``ExplicitKARMARegressor`` share, see there."""
 
     gamma: int = 2
@@ -66,7 +72,7 @@ class ExplicitKARMAClassifier(ExplicitParameters, BaseClassifier):
     table_bits
         log2 of the most weights, 8 to 30; 22 are 64 MB. Features beyond that many are hashed, and those
         that meet share a weight: memory stays as it is.
-    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels
         As in ``KARMAClassifier``; nothing but the table grows with the number of attributes.
 
     Attributes
@@ -116,7 +122,7 @@ class ExplicitKARMARegressor(ExplicitParameters, BaseRegressor):
     gamma, update, r, eta, rho, loss, normalize, table_bits
         As in ``ExplicitKARMAClassifier``. AROW is recursive least squares with a diagonal covariance
         here; it and AdaGrad have the squared loss.
-    scale, forget, max_attributes, max_coordinates, max_name_bytes
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels
         As in ``KARMARegressor``.
 
     Raises

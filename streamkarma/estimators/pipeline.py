@@ -13,8 +13,11 @@ from streamkarma.core.label_delay import LabelDelay
 from streamkarma.core.learner import Arrays, Floats, Learner
 from streamkarma.core.mixture import Calibrated, Mixture
 from streamkarma.errors import RecordError
-from streamkarma.estimators.settings import averaging_window
+from streamkarma.estimators.settings import Rules, averaging_window
 from streamkarma.events.values import Record, fits, is_missing
+
+#: What the encoder counts of each attribute, in the order of its columns.
+TALLIES = ("values", "spelled", "nothing", "sentinels", "far", "clipped", "rare")
 
 #: Larger weights are clipped to this, so that the model stays finite.
 HEAVIEST = 1e15
@@ -42,6 +45,8 @@ class Pipeline:
         The learner.
     scale, max_attributes, max_coordinates, max_name_bytes, forget
         As in the estimators.
+    rules
+        What stands for a missing value.
     """
 
     def __init__(
@@ -52,13 +57,14 @@ class Pipeline:
         max_coordinates: int,
         max_name_bytes: int,
         forget: float | None,
+        rules: Rules | None = None,
     ) -> None:
         self.longest = averaging_window(forget)
         self.longest_name = max_name_bytes
         self.learner = learner
         #: Measures how late labels come; only mixtures and calibrated learners need it.
         self.label_delay = LabelDelay() if isinstance(learner, (Mixture, Calibrated)) else None
-        self.encoder = Encoder(max_attributes, max_coordinates, max_name_bytes, scale, self.longest)
+        self.encoder = Encoder(max_attributes, max_coordinates, max_name_bytes, scale, self.longest, rules)
         #: The events passed to the learner last.
         self.encoded: Encoded
         self._delays = np.zeros(0)
@@ -162,11 +168,21 @@ class Pipeline:
             **self.learner.summary(),
         }
 
+    def values(self) -> dict[str, dict[str, int]]:
+        """What became of the values of each attribute, see ``KARMABase.values``."""
+        counts = self.encoder.tallies()[1:].tolist()
+        return {
+            str(name): {what: count for what, count in zip(TALLIES, row, strict=False) if count}
+            for name, row in zip(self.encoder.attributes, counts, strict=True)
+        }
+
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""
         header = {"entries": self.encoder.entries(), "ignored": self.encoder.ignored}
         delays = self.label_delay.arrays() if self.label_delay is not None else {}
-        return header, {"moments": self.encoder.moments(), **delays, **self.learner.arrays()}
+        encoder = self.encoder
+        statistics = {"moments": encoder.moments(), "tallies": encoder.tallies(), "once": encoder.once()}
+        return header, {**statistics, **delays, **self.learner.arrays()}
 
     def take_over(self, other: Pipeline) -> None:
         """Take the names and statistics of another pipeline, and restart the learner after as many steps."""
@@ -184,8 +200,8 @@ class Pipeline:
             If the parts of the state are inconsistent.
         """
         entries = [(name, category) for name, category in header["entries"]]
-        moments = arrays.pop("moments")
-        self.encoder.restore(entries, header["ignored"], moments)
+        statistics = (arrays.pop(name) for name in ("moments", "tallies", "once"))
+        self.encoder.restore(entries, header["ignored"], *statistics)
         if self.label_delay is not None:
             self.label_delay.restore(arrays)
         self.learner.restore(arrays, self.encoder.attribute_count, self.encoder.coordinate_count)

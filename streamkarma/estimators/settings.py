@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import reprlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from streamkarma import parameters
 from streamkarma.core.kernel import check_gamma
@@ -19,8 +22,17 @@ from streamkarma.parameters import LEARNING, Integer, Number
 DEFAULT_RHO, AUTO = parameters.DEFAULT_RHO, parameters.AUTO
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class ValueParameters:
+    """What all estimators take for a value and what not, see ``KARMAClassifier``."""
+
+    na: Sequence[str] | None = None
+    sentinel: Mapping[str, float | Sequence[float]] | None = None
+    sentinels: bool = True
+
+
 @dataclass(eq=False, repr=False)
-class SupportVectorParameters:
+class SupportVectorParameters(ValueParameters):
     """The parameters that ``KARMAClassifier`` and ``KARMARegressor`` share, see there."""
 
     gamma: int | str = 2
@@ -126,6 +138,37 @@ def check_bounds(attributes: Any, coordinates: Any, name_bytes: Any) -> tuple[in
         int(_check("max_coordinates", coordinates)),
         int(_check("max_name_bytes", name_bytes)),
     )
+
+
+#: Words for nothing, sentinels by attribute, and whether to find more, as the encoder takes them.
+Rules = tuple[list[str], dict[str, list[float]], bool]
+#: Most sentinels of one attribute.
+MOST_SENTINELS = 4
+
+
+def check_rules(words: Any, sentinels: Any, find: Any) -> Rules:
+    """Return what stands for a missing value as the encoder takes it, or raise UsageError.
+
+    Examples
+    --------
+    >>> check_rules(["missing"], {"temp": -9999}, True)
+    (['missing'], {'temp': [-9999.0]}, True)
+    """
+    words = parameters.MISSING_WORDS if words is None else words
+    if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+        raise UsageError(f"na must be None or a list of words, not {reprlib.repr(words)}")
+    if not isinstance(sentinels, Mapping | None) or not isinstance(find, bool):
+        raise UsageError("sentinel must be None or numbers by name, and sentinels a boolean")
+    by_name = {}
+    for name, values in (sentinels or {}).items():
+        listed = list(values) if isinstance(values, Sequence | np.ndarray) else [values]
+        numbers = [float(value) for value in listed if isinstance(value, int | float)]
+        if len(numbers) < len(listed) or not all(map(math.isfinite, numbers)) or not isinstance(name, str):
+            raise UsageError(f"a sentinel is a finite number by name, not {reprlib.repr({name: values})}")
+        if len(numbers) > MOST_SENTINELS:
+            raise UsageError(f"{name!r} has {len(numbers)} sentinels; {MOST_SENTINELS} is the most")
+        by_name[name] = numbers
+    return list(words), by_name, find
 
 
 def _check(name: str, value: Any) -> Any:

@@ -14,13 +14,19 @@ from streamkarma.deprecation import renamed
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.pipeline import Pipeline
 from streamkarma.estimators.regression import BaseRegressor
-from streamkarma.estimators.settings import check_bounds, check_count, check_forget, check_positive
+from streamkarma.estimators.settings import (
+    ValueParameters,
+    check_bounds,
+    check_count,
+    check_forget,
+    check_positive,
+)
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.values import Record, is_missing
 
 
 @dataclass(eq=False, repr=False)
-class SubspaceParameters:
+class SubspaceParameters(ValueParameters):
     """The parameters that ``SubspaceClassifier`` and ``SubspaceRegressor`` share, see there."""
 
     indicators: bool = False
@@ -62,7 +68,7 @@ class SubspaceClassifier(SubspaceParameters, BaseClassifier):
         hundreds of attributes that are all of one low rank, and seldom observed.
     rank
         Dimensions of that factor model, 1 to 256.
-    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels
         As in ``KARMAClassifier``.
 
     Attributes
@@ -109,7 +115,7 @@ class SubspaceRegressor(SubspaceParameters, BaseRegressor):
     indicators, r, shrink, max_pairwise_coordinates, rank
         As in ``SubspaceClassifier``; the update is recursive least squares with a diagonal
         covariance.
-    scale, forget, max_attributes, max_coordinates, max_name_bytes
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels
         As in ``KARMARegressor``.
 
     Raises

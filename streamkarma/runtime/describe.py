@@ -6,9 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from streamkarma.connectors.jsonlines.position import position_from
-from streamkarma.estimators.learners import learner_of
+from streamkarma.estimators.learners import Model, learner_of
 from streamkarma.estimators.persistence import load_with_run
 from streamkarma.runtime.session import pending_of, resumed
+
+
+def _values(model: Model) -> dict[str, dict[str, float]]:
+    """Of each attribute the share of learned events that observe it, and what its values were."""
+    steps = max(model.steps, 1)
+    return {name: {"observed": row.get("values", 0) / steps, **row} for name, row in model.values.items()}
 
 
 def describe(path: str) -> dict[str, Any]:
@@ -33,6 +39,7 @@ def describe(path: str) -> dict[str, Any]:
         "fields": kept.get("fields"),
         "model": model.summary(),
         "attributes": sorted({str(name) for name, _ in learned["entries"]}),
+        "values": _values(model),
     }
     if "kafka" in kept:
         result["offsets"] = kept["kafka"]

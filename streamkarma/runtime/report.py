@@ -74,6 +74,7 @@ def summarise(loop: Loop, ignored_before: int, seconds: float) -> dict[str, Any]
         "loss": {"name": model.loss, "mean": evaluator.mean_loss, "total": evaluator.metrics.loss_total},
         "metrics": evaluator.result(),
         "model": model.summary(),
+        "set_aside": _set_aside(model.values),
         "regret": evaluator.regret_adapter.summary() if evaluator.regret_adapter is not None else {},
     }
     if evaluator.regret_adapter is not None and (bound := evaluator.regret_adapter.bound()) is not None:
@@ -81,6 +82,27 @@ def summarise(loop: Loop, ignored_before: int, seconds: float) -> dict[str, Any]
     if loop.pending is not None:
         summary["pending"] = loop.pending.summary()
     return summary
+
+
+def _set_aside(values: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """What was no plain value, by attribute, over the model's whole life."""
+    unclean = {name: {what: n for what, n in row.items() if what != "values"} for name, row in values.items()}
+    return {name: row for name, row in unclean.items() if row}
+
+
+#: What is counted of values, in words.
+_IN_WORDS = {
+    "spelled": "texts read as numbers",
+    "nothing": "words for nothing",
+    "sentinels": "sentinels",
+    "far": "values far out",
+}
+
+
+def _unclean(set_aside: dict[str, dict[str, int]]) -> list[tuple[str, str]]:
+    """The rows of what was set aside or converted: how many values."""
+    totals = {text: sum(row.get(what, 0) for row in set_aside.values()) for what, text in _IN_WORDS.items()}
+    return [(text, f"{count:,}") for text, count in totals.items() if count]
 
 
 def useless(loop: Loop, target: str) -> str | None:
@@ -128,6 +150,7 @@ def table(summary: dict[str, Any]) -> str:
         *(("tombstones", f"{n:,}") for n in (summary.get("kafka", {}).get("tombstones"),) if n),
         *((f"labels {name}", f"{n:,}") for name, n in summary.get("pending", {}).items()),
         ("ignored values", f"{summary['ignored_attributes']:,}"),
+        *_unclean(summary["set_aside"]),
         ("events per second", f"{summary['events_per_second']:,.0f}"),
         ("task", summary["task"]),
     ]

@@ -7,16 +7,25 @@
 //! Names that are new in the same event are numbered in the order of their text, and items stand in
 //! ascending order of attributes, so that the order of an event's keys never shows.
 
-use std::cmp::Ordering;
+mod marks;
+mod new;
+mod rare;
+mod state;
+mod time;
+
+pub use rare::{Once, RARE};
+pub use state::WIDTH;
+
 use std::ops::Range;
 
 use crate::ascending::Ascending;
+use crate::cleaning::{Rules, Sentinels, Tally};
 use crate::encoded::Encoded;
 use crate::names::{Foreign, Name};
-use crate::scale::{LARGEST, Scale, WIDTH, within};
+use crate::scale::{LARGEST, Scale, within};
 use crate::spelled::spelled_number;
-use crate::state::{Refused, ensure};
-use crate::vocabulary::{Before, Bounds, PASSING, Vocabulary, size};
+use crate::times::{Moment, moment};
+use crate::vocabulary::{Bounds, PASSING, Vocabulary};
 
 /// Vocabulary, running scales, and the event that is being read.
 #[derive(Clone, Debug)]
@@ -25,6 +34,13 @@ pub struct Encoder {
     scales: Vec<Scale>,
     scale: bool,
     longest: f64,
+    rules: Rules,
+    /// By coordinate, and whether there are any.
+    sentinels: Vec<Sentinels>,
+    has_sentinels: bool,
+    /// By attribute.
+    tallies: Vec<Tally>,
+    once: Once,
     // The event that is being read: what has a coordinate, and what is new.
     items: Vec<Item>,
     sorted: Vec<Item>,
@@ -38,6 +54,21 @@ pub struct Encoder {
     seen: Vec<u64>,
     /// An attribute that was there twice.
     repeated: Option<u32>,
+    /// What was no plain value, by attribute.
+    unclean: Vec<(u32, Unclean)>,
+    /// Points in time, by name.
+    times: Vec<(Box<[u8]>, Moment)>,
+}
+
+/// What is counted of a value beside that it was there.
+#[derive(Clone, Copy, Debug)]
+enum Unclean {
+    Spelled,
+    Nothing,
+    Sentinel,
+    Far,
+    Clipped,
+    Rare,
 }
 
 /// Something observed at a coordinate.
@@ -47,7 +78,12 @@ struct Item {
     coordinate: u32,
     is_number: bool,
     value: f64,
+    /// The value as the learners see it.
+    scaled: f64,
 }
+
+/// The attribute of an item that is taken back.
+const NOBODY: u32 = u32::MAX;
 
 /// Something that has no coordinate yet; NaN if it is missing.
 #[derive(Clone, Debug)]
@@ -73,6 +109,11 @@ impl Encoder {
             scales: vec![Scale::default()],
             scale,
             longest,
+            rules: Rules::default(),
+            sentinels: vec![Sentinels::default()],
+            has_sentinels: false,
+            tallies: vec![Tally::default()],
+            once: Once::default(),
             items: Vec::new(),
             sorted: Vec::new(),
             ascending: Ascending::default(),
@@ -82,7 +123,19 @@ impl Encoder {
             event: 0,
             seen: vec![0],
             repeated: None,
+            unclean: Vec::new(),
+            times: Vec::new(),
         }
+    }
+
+    /// The same with other rules for what is no measurement.
+    pub fn with_rules(self, rules: Rules) -> Self {
+        Self { rules, ..self }
+    }
+
+    /// What is taken for no measurement.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// Names and categories so far.
@@ -106,6 +159,8 @@ impl Encoder {
         self.new.clear();
         self.bytes.clear();
         self.foreign.clear();
+        self.unclean.clear();
+        self.times.clear();
         self.event += 1;
         self.repeated = None;
     }
@@ -116,11 +171,32 @@ impl Encoder {
         if value.is_nan() { self.missing(name) } else { self.observe(name, None, value + 0.0) }
     }
 
-    /// The attribute of that name holds a text: a number if it spells one, else a category.
+    /// The attribute of that name holds a text: nothing if it says so, a number if it spells one, else a
+    /// category.
     pub fn text(&mut self, name: Name, text: &[u8]) {
+        if self.rules.is_nothing(text) {
+            self.count(name, Unclean::Nothing);
+            return self.missing(name);
+        }
         match spelled_number(text) {
-            Some(value) => self.number(name, value),
-            None => self.observe(name, Some(text), 1.0),
+            Some(value) => {
+                self.count(name, Unclean::Spelled);
+                self.number(name, value);
+            }
+            None => match moment(text) {
+                Some(moment) => {
+                    // What is derived from it comes last: the event may have names like those.
+                    self.missing(name);
+                    self.times.push((name.text().into(), moment));
+                }
+                None => self.observe(name, Some(text), 1.0),
+            },
+        }
+    }
+
+    fn count(&mut self, name: Name, what: Unclean) {
+        if let Some(attribute) = self.vocabulary.find(name) {
+            self.unclean.push((attribute, what));
         }
     }
 
@@ -141,7 +217,8 @@ impl Encoder {
     /// A number at a coordinate that is known, of an attribute that was not there yet: no name is looked up.
     pub fn number_at(&mut self, coordinate: u32, value: f64) {
         let attribute = self.vocabulary.owner(coordinate as usize);
-        self.items.push(Item { attribute, coordinate, is_number: true, value: value + 0.0 });
+        let value = value + 0.0;
+        self.items.push(Item { attribute, coordinate, is_number: true, value, scaled: value });
     }
 
     /// A name that was there twice.
@@ -175,7 +252,8 @@ impl Encoder {
         self.mark(attribute);
         match self.vocabulary.coordinate(attribute, category) {
             Some(coordinate) => {
-                self.items.push(Item { attribute, coordinate, is_number: category.is_none(), value });
+                let is_number = category.is_none();
+                self.items.push(Item { attribute, coordinate, is_number, value, scaled: value });
             }
             None => self.remember(Some(attribute), name, category, value),
         }
@@ -189,54 +267,20 @@ impl Encoder {
         *seen = self.event;
     }
 
-    fn remember(&mut self, known: Option<u32>, name: Name, category: Option<&[u8]>, value: f64) {
-        let name = match (known, name) {
-            (Some(attribute), _) => NewName::Known(attribute),
-            (None, Name::Text(text)) => NewName::Text(self.keep(text)),
-            (None, Name::Foreign(foreign)) => {
-                self.foreign.push(foreign.clone());
-                NewName::Foreign(self.foreign.len() - 1)
-            }
-        };
-        let category = category.map(|category| self.keep(category));
-        self.new.push(New { name, category, value });
-    }
-
-    fn keep(&mut self, text: &[u8]) -> Range<usize> {
-        let begin = self.bytes.len();
-        self.bytes.extend_from_slice(text);
-        begin..self.bytes.len()
-    }
-
-    fn name_of(&self, new: &New) -> Name<'_> {
-        match &new.name {
-            NewName::Known(attribute) => self.vocabulary.name(*attribute),
-            NewName::Text(range) => Name::Text(&self.bytes[range.clone()]),
-            NewName::Foreign(index) => Name::Foreign(&self.foreign[*index]),
-        }
-    }
-
-    /// By text, category and kind.
-    fn order(&self, one: &New, other: &New) -> Ordering {
-        let key = |new| -> (Name, &[u8]) {
-            let New { category, .. }: &New = new;
-            (self.name_of(new), category.clone().map_or(b"", |range| &self.bytes[range]))
-        };
-        let ((name, category), (other, other_category)) = (key(one), key(other));
-        (name.text(), category, name.kind()).cmp(&(other.text(), other_category, other.kind()))
-    }
-
-    fn sort_new(&mut self) {
-        if self.new.len() > 1 {
-            let mut new = std::mem::take(&mut self.new);
-            new.sort_by(|one, other| self.order(one, other));
-            self.new = new;
-        }
-    }
-
     /// Encode the event. What is new gets a place if the event is learned; else it leaves no trace.
     pub fn finish(&mut self, learned: bool, out: &mut Encoded) {
+        if !self.times.is_empty() {
+            self.derive_times();
+        }
+        if self.has_sentinels {
+            self.take_sentinels_out();
+        }
+        if self.scale {
+            self.standardise(learned);
+        }
         if !self.new.is_empty() {
+            self.take_given_sentinels_out();
+            self.take_rare_out(learned);
             self.sort_new();
             let new = std::mem::take(&mut self.new);
             if learned {
@@ -246,14 +290,14 @@ impl Encoder {
             }
             self.new = new;
         }
+        if learned {
+            self.tally();
+            self.remember_times();
+        }
         self.sort();
         out.push(0, 0, 1.0, 1.0);
         for item in &self.items {
-            let mut value = item.value;
-            if item.is_number && self.scale {
-                value = self.scales[item.coordinate as usize].standardise(value, learned, self.longest);
-            }
-            out.push(item.attribute, item.coordinate, within(value, LARGEST), item.value);
+            out.push(item.attribute, item.coordinate, within(item.scaled, LARGEST), item.value);
         }
         out.starts.push(out.values.len());
     }
@@ -265,86 +309,13 @@ impl Encoder {
         let known = known.map(|(place, item)| (item.attribute, place));
         self.sorted.clear();
         self.ascending.places(known, most, |place| self.sorted.push(self.items[place]));
-        self.sorted.extend(self.items.iter().filter(|item| item.attribute >= PASSING));
+        let passing = self.items.iter().filter(|item| (PASSING..NOBODY).contains(&item.attribute));
+        self.sorted.extend(passing);
         std::mem::swap(&mut self.items, &mut self.sorted);
-    }
-
-    fn enter(&mut self, new: &[New]) {
-        let (bytes, foreign) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.foreign));
-        for each in new.iter().filter(|each| !each.value.is_nan()) {
-            let stored;
-            let name = match &each.name {
-                NewName::Known(attribute) => {
-                    stored = self.vocabulary.name(*attribute).stored();
-                    stored.name()
-                }
-                NewName::Text(range) => Name::Text(&bytes[range.clone()]),
-                NewName::Foreign(index) => Name::Foreign(&foreign[*index]),
-            };
-            let category = each.category.clone().map(|range| &bytes[range]);
-            let Some(coordinate) = self.vocabulary.enter(name, category) else {
-                self.vocabulary.ignore(name, category);
-                continue;
-            };
-            let attribute = self.vocabulary.owner(coordinate as usize);
-            self.make_room();
-            self.items.push(Item { attribute, coordinate, is_number: category.is_none(), value: each.value });
-        }
-        (self.bytes, self.foreign) = (bytes, foreign);
-    }
-
-    fn make_room(&mut self) {
-        self.scales.resize(self.vocabulary.coordinate_count(), Scale::default());
-        self.seen.resize(self.vocabulary.attribute_count(), 0);
-    }
-
-    /// Numbers at a name never learned are what standardising the first one makes of them, 0, so that the
-    /// event looks as it will look when it is learned.
-    fn pass(&mut self, new: &[New]) {
-        let mut before = Before::default();
-        for each in new.iter().filter(|each| !each.value.is_nan()) {
-            let name = self.name_of(each);
-            let known = match each.name {
-                NewName::Known(attribute) => Some(attribute),
-                _ => None,
-            };
-            let category = each.category.clone().map(|range| &self.bytes[range]);
-            if self.vocabulary.lack(name, known.is_some(), category, before).is_some() {
-                continue;
-            }
-            let value = if self.scale && category.is_none() { 0.0 } else { each.value };
-            let attribute = known.unwrap_or(PASSING + before.attributes as u32);
-            let coordinate = PASSING + before.coordinates as u32;
-            before.attributes += usize::from(known.is_none());
-            before.coordinates += 1;
-            before.bytes += size(name, category);
-            self.items.push(Item { attribute, coordinate, is_number: false, value });
-        }
     }
 
     /// The running scale of a coordinate.
     pub fn scale_of(&self, coordinate: usize) -> &Scale {
         &self.scales[coordinate]
-    }
-
-    /// The rows of all running scales, one after another.
-    pub fn moments(&self) -> Vec<f64> {
-        self.scales.iter().flat_map(Scale::row).collect()
-    }
-
-    /// Take over names, what was ignored, and the rows of the running scales.
-    ///
-    /// # Errors
-    ///
-    /// If the parts contradict each other or the bounds; the encoder is then as it was.
-    pub fn restore(&mut self, vocabulary: Vocabulary, moments: &[f64]) -> Result<(), Refused> {
-        const WHY: &str = "the running statistics do not fit the vocabulary";
-        ensure(moments.len() == vocabulary.coordinate_count() * WIDTH, WHY)?;
-        let scales: Option<Vec<Scale>> = moments.chunks_exact(WIDTH).map(Scale::from_row).collect();
-        self.scales = scales.ok_or(WHY)?;
-        self.vocabulary = vocabulary;
-        self.seen = vec![0; self.vocabulary.attribute_count()];
-        self.begin();
-        Ok(())
     }
 }

@@ -1,9 +1,8 @@
 //! Tests of `encoder`.
 
 use crate::encoded::Encoded;
-use crate::encoder::Encoder;
+use crate::encoder::{Encoder, Once, WIDTH};
 use crate::names::Name;
-use crate::scale::WIDTH;
 use crate::vocabulary::{Bounds, PASSING, Vocabulary};
 
 fn encoder(attributes: usize, coordinates: usize) -> Encoder {
@@ -87,13 +86,22 @@ fn states_that_contradict_themselves_are_refused() {
     let mut encoder = encoder(9, 9);
     encode(&mut encoder, &[("a", "1"), ("k", "u")], true);
     let (rows, vocabulary) = (encoder.moments(), encoder.vocabulary().clone());
-    for (at, wrong) in [(0, -1.0), (WIDTH, f64::NAN), (WIDTH + 1, 1e300), (WIDTH + 7, 17.0)] {
+    let tallies = encoder.tallies().to_vec();
+    for (at, wrong) in [
+        (0, -1.0),
+        (WIDTH, f64::NAN),
+        (WIDTH + 1, 1e300),
+        (WIDTH + 7, 17.0),
+        (WIDTH - 5, 5.0),
+        (WIDTH - 5, 0.5),
+    ] {
         let mut rows = rows.clone();
         rows[at] = wrong;
-        assert!(encoder.restore(vocabulary.clone(), &rows).is_err());
+        assert!(encoder.restore(vocabulary.clone(), &rows, tallies.clone(), Once::default()).is_err());
     }
-    assert!(encoder.restore(vocabulary.clone(), &rows[WIDTH..]).is_err());
-    encoder.restore(vocabulary.clone(), &rows).unwrap();
+    assert!(encoder.restore(vocabulary.clone(), &rows[WIDTH..], tallies.clone(), Once::default()).is_err());
+    assert!(encoder.restore(vocabulary.clone(), &rows, tallies[1..].to_vec(), Once::default()).is_err());
+    encoder.restore(vocabulary.clone(), &rows, tallies, Once::default()).unwrap();
     let mut again = Vocabulary::new(vocabulary.bounds());
     let (name, category) = vocabulary.describe(1);
     assert!(again.restore(name, category).is_ok());

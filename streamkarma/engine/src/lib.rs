@@ -8,6 +8,7 @@
 
 pub mod ascending;
 pub mod block;
+pub mod cleaning;
 pub mod encoded;
 pub mod encoder;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub mod spelled;
 pub mod state;
 pub mod sums;
 pub mod target;
+pub mod times;
 pub mod vocabulary;
 
 #[cfg(feature = "python")]

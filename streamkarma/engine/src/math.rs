@@ -1,9 +1,9 @@
 //! Arithmetic that gives the same bits on every processor, and however events are cut into blocks.
 //!
-//! `exp` and `log` come from a crate, since those of operating systems differ. Sums go one fixed way.
+//! `exp`, `log` and their like come from a crate, since those of operating systems differ. Sums go one fixed way.
 //! (Rust fuses no multiplication with an addition by itself.)
 
-pub use libm::{exp, log, log1p, pow};
+pub use libm::{cos, exp, log, log1p, pow, sin};
 
 /// The sum of products, over as many as `left` has; four sums side by side, for none to wait for the last.
 ///

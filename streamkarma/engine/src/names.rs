@@ -132,6 +132,8 @@ impl Lack {
 pub struct News {
     lines: Vec<String>,
     named: HashSet<String>,
+    /// How many sentinels were named.
+    sentinels: usize,
 }
 
 impl News {
@@ -150,6 +152,33 @@ impl News {
             lack.said(&shown, known)
         });
         self.named.insert(shown);
+    }
+
+    /// Have an attribute named whose values are nearly all new.
+    pub fn tell_of_identifier(&mut self, name: Name) {
+        let name = shown(name.text());
+        self.lines.push(format!(
+            "attribute {name}: nearly every value is new, as of an identifier; it counts as present, and \
+             nothing more (--ignore {name} leaves it out)"
+        ));
+    }
+
+    /// Have a sentinel named that was found.
+    pub fn tell_of_sentinel(&mut self, name: Name, value: f64) {
+        self.sentinels += 1;
+        if self.sentinels > MOST_NAMED {
+            if self.sentinels == MOST_NAMED + 1 {
+                self.lines.push(
+                    "more attributes have such numbers; they are counted, and not named here".to_owned(),
+                );
+            }
+            return;
+        }
+        self.lines.push(format!(
+            "attribute {}: {value} lies far from all other values and comes back; it counts as missing from \
+             now on, with a mark of its own (--no-sentinels)",
+            shown(name.text())
+        ));
     }
 
     /// The lines since the last time.

@@ -26,7 +26,7 @@ pub const CLIP: f64 = 5.0;
 pub const LARGEST: f64 = 1e100;
 /// Values beyond so many deviations count as one at that edge.
 pub const CUT: f64 = 3.0;
-/// Values beyond so many deviations are no measurements, and count as the mean. Amounts and other skewed
+/// Values beyond so many deviations are no measurements, and count as missing. Amounts and other skewed
 /// numbers reach 20 deviations and more; units mixed up and codes for "none" lie beyond.
 pub const FAR: f64 = 50.0;
 /// So many values are kept before the rule above has a deviation to go by.
@@ -79,6 +79,15 @@ pub struct Seen {
     pub is_far: bool,
 }
 
+/// What [`Scale::standardise`] makes of a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standardised {
+    /// Within ±[`CLIP`]; 0 if all values are equal, and if it lies far out.
+    pub value: f64,
+    /// How many deviations it lies from the mean; [`FAR`] if that is too far for a measurement.
+    pub distance: f64,
+}
+
 impl Scale {
     /// Take in a finite number within ±[`LARGEST`].
     ///
@@ -107,16 +116,20 @@ impl Scale {
         Seen { mean, deviation, is_far }
     }
 
-    /// A value in deviations from the running mean, itself included, within ±[`CLIP`]; 0 if all are equal,
-    /// and if it lies far out. Without `learned` it leaves no trace.
-    pub fn standardise(&mut self, value: f64, learned: bool, longest: f64) -> f64 {
+    /// A value in deviations from the running mean, itself included. Without `learned` it leaves no trace.
+    pub fn standardise(&mut self, value: f64, learned: bool, longest: f64) -> Standardised {
         let value = within(value, LARGEST);
         let seen = if learned { self.observe(value, longest) } else { { *self }.observe(value, longest) };
         if seen.deviation > 0.0 && !seen.is_far {
-            within((value - seen.mean) / seen.deviation, CLIP)
-        } else {
-            0.0
+            let z = (value - seen.mean) / seen.deviation;
+            return Standardised { value: within(z, CLIP), distance: z.abs() };
         }
+        Standardised { value: 0.0, distance: if seen.is_far { FAR } else { 0.0 } }
+    }
+
+    /// How many values it has seen, of those that count.
+    pub fn count(&self) -> f64 {
+        self.ordinary.count + self.mode_count
     }
 
     /// Mean and standard deviation of what was seen so far; 0 and 0 of nothing.
@@ -126,7 +139,7 @@ impl Scale {
     }
 
     fn fade(&mut self, longest: f64) {
-        let total = self.ordinary.count + self.mode_count;
+        let total = self.count();
         if total + 1.0 > longest {
             let keep = (longest - 1.0) / total;
             self.ordinary.count *= keep;
@@ -312,8 +325,8 @@ mod tests {
         let (found, deviation) = scale.mean_and_deviation();
         assert!((found - mean).abs() < 1e-12 && (deviation - variance.sqrt()).abs() < 1e-12);
         assert_eq!(Scale::from_row(&scale.row()), Some(scale));
-        assert!(scale.standardise(1e9, false, f64::INFINITY) == 0.0);
-        assert!(scale.standardise(3.0, true, f64::INFINITY) == CLIP);
+        assert!(scale.standardise(1e9, false, f64::INFINITY).value == 0.0);
+        assert!(scale.standardise(3.0, true, f64::INFINITY).value == CLIP);
     }
 
     #[test]
@@ -325,7 +338,7 @@ mod tests {
             row[8..11].copy_from_slice(&[3.0, -1e250, 1.0]);
             let mut scale = Scale::from_row(&row).unwrap();
             for value in numbers(300) {
-                assert!(scale.standardise(value * 1e100, true, 2.0).abs() <= CLIP);
+                assert!(scale.standardise(value * 1e100, true, 2.0).value.abs() <= CLIP);
             }
         }
     }
@@ -334,7 +347,7 @@ mod tests {
     fn a_memory_of_one_value_knows_no_deviation() {
         let mut scale = Scale::default();
         for value in [1.0, 1.0, 2.0, 2.0, 0.0] {
-            assert!(scale.standardise(value, true, 1.0).is_finite());
+            assert!(scale.standardise(value, true, 1.0).value.is_finite());
         }
     }
 }

@@ -19,7 +19,8 @@ impl Target {
     pub fn of(target: f64, weight: f64, seen: &mut Scale, longest: f64) -> Self {
         let (centre, deviation) = seen.mean_and_deviation();
         let spread = if deviation > 0.0 { deviation } else { 1.0 };
-        let standard = if target.is_nan() { target } else { seen.standardise(target, weight > 0.0, longest) };
+        let standard =
+            if target.is_nan() { target } else { seen.standardise(target, weight > 0.0, longest).value };
         Self { standard, centre, spread }
     }
 

@@ -201,6 +201,23 @@ impl Vocabulary {
         }
     }
 
+    /// How many categories an attribute has.
+    pub fn category_count(&self, attribute: u32) -> usize {
+        self.attributes[attribute as usize].categories.len()
+    }
+
+    /// Say that nearly all values of an attribute are new.
+    pub fn tell_of_identifier(&mut self, attribute: u32) {
+        let name = self.attributes[attribute as usize].name.name();
+        self.news.tell_of_identifier(name);
+    }
+
+    /// Say that an attribute has a sentinel.
+    pub fn tell_of_sentinel(&mut self, attribute: u32, value: f64) {
+        let name = self.attributes[attribute as usize].name.name();
+        self.news.tell_of_sentinel(name, value);
+    }
+
     /// Lines on attributes of which a value was ignored for the first time, each given out once.
     pub fn news(&mut self) -> Vec<String> {
         self.news.take()

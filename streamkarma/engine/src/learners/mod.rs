@@ -1,6 +1,7 @@
 //! The learners, one file or folder each.
 
 pub mod explicit;
+pub mod factorisation;
 pub mod linear;
 pub mod mixture;
 pub mod products;

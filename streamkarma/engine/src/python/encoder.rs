@@ -1,5 +1,7 @@
 //! The encoder, as Python sees it.
 
+use std::collections::HashMap;
+
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -11,10 +13,12 @@ use super::label_delay::LabelDelay;
 use super::learner::Learner;
 use super::names::{Foreigners, bytes_of, text_of};
 use super::table_reader;
+use crate::cleaning::{Rules, Tally};
 use crate::encoded;
-use crate::encoder;
+use crate::encoder::{self, Once, WIDTH};
 use crate::learner::Lesson;
-use crate::scale::WIDTH;
+
+use crate::state::Refused;
 use crate::vocabulary::{Bounds, MOST_NAME_BYTES, Vocabulary};
 
 /// Names and values of events in, what the learners see out.
@@ -30,7 +34,8 @@ pub struct Encoder {
 #[pymethods]
 impl Encoder {
     #[new]
-    #[pyo3(signature = (max_attributes, max_coordinates, max_name_bytes, scale, longest, all_bytes=MOST_NAME_BYTES))]
+    #[pyo3(signature = (max_attributes, max_coordinates, max_name_bytes, scale, longest, rules=None, all_bytes=MOST_NAME_BYTES))]
+    #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
     fn new(
         py: Python,
         max_attributes: usize,
@@ -38,6 +43,7 @@ impl Encoder {
         max_name_bytes: usize,
         scale: bool,
         longest: f64,
+        rules: Option<GivenRules>,
         all_bytes: usize,
     ) -> Self {
         let bounds = Bounds {
@@ -46,7 +52,8 @@ impl Encoder {
             name_bytes: max_name_bytes,
             all_bytes,
         };
-        let inner = encoder::Encoder::new(bounds, scale, longest);
+        let rules = rules.map_or_else(Rules::default, rules_of);
+        let inner = encoder::Encoder::new(bounds, scale, longest).with_rules(rules);
         Self { inner, foreigners: Foreigners::new(py), event: encoded::Encoded::default() }
     }
 
@@ -192,6 +199,19 @@ impl Encoder {
         self.inner.moments().into_pyarray(py).reshape([self.coordinate_count(), WIDTH])
     }
 
+    /// What became of the values of each attribute, shape (attributes, 6): see `_engine.pyi`.
+    fn tallies<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let rows = self.inner.tallies().iter().flat_map(Tally::row).map(|count| count as i64);
+        rows.collect::<Vec<_>>().into_pyarray(py).reshape([self.attribute_count(), Tally::WIDTH])
+    }
+
+    /// Which categories came once, shape (n, 2).
+    fn once<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let rows: Vec<i64> = self.inner.once().rows().flatten().map(i64::from).collect();
+        let count = rows.len() / 2;
+        rows.into_pyarray(py).reshape([count, 2])
+    }
+
     /// Mean and standard deviation of a coordinate.
     fn mean_and_deviation(&self, coordinate: usize) -> PyResult<(f64, f64)> {
         if coordinate >= self.coordinate_count() {
@@ -200,13 +220,15 @@ impl Encoder {
         Ok(self.inner.scale_of(coordinate).mean_and_deviation())
     }
 
-    /// Take over `entries`, what was ignored, and `moments`; ValueError if they contradict each other.
+    /// Take over `entries`, what was ignored, `moments`, `tallies` and `once`; ValueError if they contradict each other.
     fn restore(
         &mut self,
         py: Python,
         entries: &Bound<'_, PyList>,
         ignored: &Bound<'_, PyAny>,
         moments: PyReadonlyArray2<f64>,
+        tallies: PyReadonlyArray2<i64>,
+        once: PyReadonlyArray2<i64>,
     ) -> PyResult<()> {
         let none = || PyValueError::new_err("a name or a category is none");
         let named = |entry: Bound<'_, PyAny>| entry.get_item(0).is_ok_and(|name| is_name(&name));
@@ -220,7 +242,7 @@ impl Encoder {
         let ignored = ignored.extract().map_err(|_| not_counted())?;
         let entries = entries.iter().map(|entry| entry.extract().map_err(|_| none()));
         let entries: Vec<Entry> = entries.collect::<PyResult<_>>()?;
-        self.take_over(py, &entries, ignored, moments)
+        self.take_over(py, &entries, ignored, moments, tallies, once)
     }
 
     /// For pickles: how to make one, and its state, in which names may be anything.
@@ -228,17 +250,18 @@ impl Encoder {
         let (py, this) = (slf.py(), slf.borrow());
         let Bounds { attributes, coordinates, name_bytes, all_bytes } = this.inner.vocabulary().bounds();
         let (scale, longest) = this.inner.scaling();
-        let arguments = (attributes, coordinates, name_bytes, scale, longest, all_bytes);
-        let state = (this.entries(py)?, this.ignored(), this.moments(py)?);
+        let rules = given_rules(this.inner.rules());
+        let arguments = (attributes, coordinates, name_bytes, scale, longest, rules, all_bytes);
+        let state = (this.entries(py)?, this.ignored(), this.moments(py)?, this.tallies(py)?, this.once(py)?);
         Ok((slf.get_type().into_any(), arguments, state))
     }
 
     fn __setstate__(
         &mut self,
         py: Python,
-        state: (Vec<Entry<'_>>, u64, PyReadonlyArray2<'_, f64>),
+        state: (Vec<Entry<'_>>, u64, PyReadonlyArray2<'_, f64>, Counts<'_>, Counts<'_>),
     ) -> PyResult<()> {
-        self.take_over(py, &state.0, state.1, state.2)
+        self.take_over(py, &state.0, state.1, state.2, state.3, state.4)
     }
 
     fn __copy__(&self, py: Python) -> PyResult<Self> {
@@ -257,9 +280,28 @@ type Entry<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyString>>);
 /// What makes an encoder, the arguments, and the state.
 type Reduced<'py> = (
     Bound<'py, PyAny>,
-    (usize, usize, usize, bool, f64, usize),
-    (Vec<Entry<'py>>, u64, Bound<'py, PyArray2<f64>>),
+    (usize, usize, usize, bool, f64, GivenRules, usize),
+    (Vec<Entry<'py>>, u64, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>),
 );
+
+/// Rows of counts.
+type Counts<'py> = PyReadonlyArray2<'py, i64>;
+
+/// Words for nothing, sentinels by attribute, and whether to find more of these.
+type GivenRules = (Vec<String>, HashMap<String, Vec<f64>>, bool);
+
+fn rules_of((words, sentinels, finds): GivenRules) -> Rules {
+    let words = words.into_iter().map(String::into_bytes).collect();
+    let sentinels = sentinels.into_iter().map(|(name, values)| (name.into_bytes(), values)).collect();
+    Rules { words, sentinels, finds }
+}
+
+fn given_rules(rules: &Rules) -> GivenRules {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let words = rules.words.iter().map(|word| text(word)).collect();
+    let sentinels = rules.sentinels.iter().map(|(name, values)| (text(name), values.clone())).collect();
+    (words, sentinels, rules.finds)
+}
 
 impl Encoder {
     fn take_over(
@@ -268,6 +310,8 @@ impl Encoder {
         entries: &[Entry],
         ignored: u64,
         moments: PyReadonlyArray2<f64>,
+        tallies: Counts,
+        once: Counts,
     ) -> PyResult<()> {
         let mut vocabulary = Vocabulary::new(self.inner.vocabulary().bounds());
         let mut foreigners = Foreigners::new(py);
@@ -279,14 +323,33 @@ impl Encoder {
             foreigners.keep(py, &vocabulary)?;
         }
         vocabulary.ignored = ignored;
-        if moments.shape()[1] != WIDTH {
+        let tallies: Option<Vec<Tally>> =
+            tallies.as_array().rows().into_iter().map(|row| tally_of(&row.to_vec())).collect();
+        let Some(tallies) = tallies.filter(|_| moments.shape()[1] == WIDTH) else {
             return Err(PyValueError::new_err("the running statistics do not fit the vocabulary"));
-        }
+        };
         let rows: Vec<f64> = moments.as_array().iter().copied().collect();
-        self.inner.restore(vocabulary, &rows).map_err(PyValueError::new_err)?;
+        let once = once_of(&once).map_err(PyValueError::new_err)?;
+        self.inner.restore(vocabulary, &rows, tallies, once).map_err(PyValueError::new_err)?;
         self.foreigners = foreigners;
         Ok(())
     }
+}
+
+/// From a row of counts; None if it is no such row.
+fn tally_of(row: &[i64]) -> Option<Tally> {
+    let row: [i64; Tally::WIDTH] = row.try_into().ok()?;
+    row.iter().all(|&count| count >= 0).then(|| Tally::from_row(row.map(|count| count as u64)))
+}
+
+/// From rows of places and fingerprints.
+fn once_of(rows: &Counts) -> Result<Once, Refused> {
+    let pair = |row: Vec<i64>| {
+        <[u32; 2]>::try_from(row.into_iter().filter_map(|n| u32::try_from(n).ok()).collect::<Vec<_>>()).ok()
+    };
+    let rows: Option<Vec<[u32; 2]>> =
+        rows.as_array().rows().into_iter().map(|row| pair(row.to_vec())).collect();
+    Once::from_rows(&rows.ok_or("categories that came once are not counted")?)
 }
 
 fn same_length(one: usize, other: usize) -> PyResult<()> {

@@ -6,6 +6,7 @@ mod dict_reader;
 mod encoded;
 mod encoder;
 mod explicit;
+mod factorisation;
 mod fields;
 mod label_delay;
 mod learner;
@@ -36,6 +37,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<target::Target>()?;
     module.add_function(wrap_pyfunction!(explicit::explicit, module)?)?;
     module.add_function(wrap_pyfunction!(explicit::products, module)?)?;
+    module.add_function(wrap_pyfunction!(factorisation::factorisation_machine, module)?)?;
     module.add_function(wrap_pyfunction!(line_reader::parse, module)?)?;
     module.add_function(wrap_pyfunction!(loss::logistic, module)?)?;
     module.add_function(wrap_pyfunction!(loss::logistics, module)?)?;

@@ -14,7 +14,7 @@ mod state;
 mod tests;
 
 pub use features::{FeatureMap, Features};
-pub use layout::Layout;
+pub use layout::{Layout, mix};
 
 use std::any::Any;
 

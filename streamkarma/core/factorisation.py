@@ -1,0 +1,73 @@
+"""A factorisation machine: pairs of coordinates whose weights factorise."""
+
+from __future__ import annotations
+
+from streamkarma import _engine
+from streamkarma.core.learner import Learner
+from streamkarma.errors import UsageError
+
+
+class FactorisationMachine(Learner):
+    """A weight for each coordinate, and for each pair of them the scalar product of their factors.
+
+    Two categories that never met have a weight for their meeting all the same, from what each was like
+    with others. The learner sleeps, scores 0 and costs nothing until there are four coordinates for each
+    attribute and 16 more.
+
+    Parameters
+    ----------
+    regression
+        Squared loss on targets, else the logistic loss on classes.
+    eta
+        AdaGrad's step, above 0.
+    shrink
+        How strongly parameters are drawn to where they began, 0 or more.
+    forget
+        Half-life in events, 1 or more; 0 for never.
+    table_bits
+        log2 of the most parameters, those of all classes together: 8 to 30.
+
+    Raises
+    ------
+    UsageError
+        If ``table_bits`` is out of its range.
+
+    References
+    ----------
+    Rendle: Factorization Machines, ICDM 2010.
+
+    Examples
+    --------
+    Ten users like items of their own parity; each is asked about some of them, and then about another:
+
+    >>> import numpy as np
+    >>> from streamkarma.events.block import Block
+    >>> def block(users, items):
+    ...     coordinates = np.array([0 * users, 1 + users, 11 + items], np.int32).T
+    ...     attributes, starts = np.tile(np.int32([0, 1, 2]), len(users)), 3 * np.arange(len(users) + 1)
+    ...     return Block(starts, attributes, coordinates.ravel(), np.ones(starts[-1]))
+    >>> users, items = np.random.default_rng(0).integers(20, size=(2, 2000)) // [[2], [1]]
+    >>> asked = (users + items) % 7 > 0
+    >>> model, likes = FactorisationMachine(), np.where((users + items) % 2, -1.0, 1.0)
+    >>> _ = model.run(block(users[asked], items[asked]), likes[asked], np.ones(asked.sum()))
+    >>> float(np.mean(model.scores(block(users[~asked], items[~asked]))[:, 0] * likes[~asked] > 0))
+    1.0
+    """
+
+    def __init__(
+        self,
+        regression: bool = False,
+        eta: float = 0.5,
+        shrink: float = 1e-3,
+        forget: float = 0.0,
+        table_bits: int = 18,
+    ) -> None:
+        if not 8 <= table_bits <= 30:
+            raise UsageError(f"table_bits must be between 8 and 30, not {table_bits!r}")
+        self.regression, self.eta, self.shrink = regression, eta, shrink
+        self.forget, self.table_bits = forget, table_bits
+
+    def create(self) -> _engine.Learner:
+        return _engine.factorisation_machine(
+            self.regression, self.eta, self.shrink, self.forget, self.table_bits
+        )

@@ -1,0 +1,138 @@
+//! Numbers as the learners see them, and marks where they are no measurements.
+
+use super::{Encoder, Item, NOBODY, New, Unclean};
+use crate::cleaning::{FEW, OUT, VOTES, Verdict};
+use crate::names::Name;
+use crate::scale::{CLIP, FAR, Scale};
+
+impl Encoder {
+    /// Numbers as the learners see them.
+    pub(super) fn standardise(&mut self, learned: bool) {
+        for at in 0..self.items.len() {
+            let Item { coordinate, is_number, value, .. } = self.items[at];
+            if is_number {
+                let scale = &mut self.scales[coordinate as usize];
+                let standardised = scale.standardise(value, learned, self.longest);
+                self.items[at].scaled = standardised.value;
+                if standardised.distance > CLIP {
+                    self.look_at(at, standardised.distance, learned);
+                }
+            }
+        }
+    }
+
+    /// Count, mark or take back a value that is not among the others.
+    fn look_at(&mut self, at: usize, distance: f64, learned: bool) {
+        let Item { attribute, coordinate, value, .. } = self.items[at];
+        let verdict = if self.rules.finds && distance > OUT {
+            // What is only predicted has no vote, and looks as it will when it is learned.
+            let mut sentinels = self.sentinels[coordinate as usize];
+            let verdict = sentinels.vote(value);
+            if learned {
+                self.sentinels[coordinate as usize] = sentinels;
+            }
+            verdict
+        } else {
+            Verdict::Other
+        };
+        if verdict == Verdict::Found {
+            if learned {
+                self.found_sentinel(attribute, coordinate, value);
+            }
+            self.take_back(at);
+        } else if distance >= FAR {
+            self.unclean.push((attribute, Unclean::Far));
+            self.drop_item(at);
+            if verdict == Verdict::Other {
+                self.add_mark(attribute, "far", if value > 0.0 { "high" } else { "low" });
+            }
+        } else {
+            self.unclean.push((attribute, Unclean::Clipped));
+        }
+    }
+
+    fn found_sentinel(&mut self, attribute: u32, coordinate: u32, value: f64) {
+        self.has_sentinels = true;
+        self.vocabulary.tell_of_sentinel(attribute, value);
+        let scale = &mut self.scales[coordinate as usize];
+        if scale.count() < FEW * VOTES {
+            *scale = Scale::default();
+        }
+    }
+
+    /// Marks instead of sentinels.
+    pub(super) fn take_sentinels_out(&mut self) {
+        for at in 0..self.items.len() {
+            let Item { coordinate, is_number, value, .. } = self.items[at];
+            if is_number && self.sentinels[coordinate as usize].contain(value) {
+                self.take_back(at);
+            }
+        }
+    }
+
+    /// A mark instead of an item whose value turned out a sentinel.
+    fn take_back(&mut self, at: usize) {
+        let Item { attribute, value, .. } = self.items[at];
+        self.unclean.push((attribute, Unclean::Sentinel));
+        self.add_mark(attribute, "sentinel", &spell(value));
+        self.drop_item(at);
+    }
+
+    /// Have a value count as missing.
+    fn drop_item(&mut self, at: usize) {
+        self.items[at] = Item { attribute: NOBODY, is_number: false, ..self.items[at] };
+    }
+
+    /// Marks instead of given sentinels at names that are new.
+    pub(super) fn take_given_sentinels_out(&mut self) {
+        if self.rules.sentinels.is_empty() {
+            return;
+        }
+        let new = std::mem::take(&mut self.new);
+        let is_given = |each: &New, this: &Self| {
+            each.category.is_none() && this.rules.is_given(this.name_of(each).text(), each.value)
+        };
+        let (given, kept): (Vec<_>, Vec<_>) = new.into_iter().partition(|each| is_given(each, self));
+        self.new = kept;
+        for each in given {
+            let name = self.name_of(&each).text().to_vec();
+            self.add_mark_named(&name, "sentinel", &spell(each.value));
+        }
+    }
+
+    fn add_mark(&mut self, attribute: u32, what: &str, category: &str) {
+        let name = self.vocabulary.name(attribute).text().to_vec();
+        self.add_mark_named(&name, what, category);
+    }
+
+    /// Have the attribute `NAME.what` observed, unless the event has one of that name.
+    fn add_mark_named(&mut self, name: &[u8], what: &str, category: &str) {
+        let name = [name, b".", what.as_bytes()].concat();
+        if !self.has(Name::Text(&name)) {
+            self.observe(Name::Text(&name), Some(category.as_bytes()), 1.0);
+        }
+    }
+
+    /// Count what became of the values of an event that is learned.
+    pub(super) fn tally(&mut self) {
+        for item in self.items.iter().filter(|item| item.attribute != NOBODY) {
+            self.tallies[item.attribute as usize].values += 1;
+        }
+        for &(attribute, what) in &self.unclean {
+            let tally = &mut self.tallies[attribute as usize];
+            *match what {
+                Unclean::Spelled => &mut tally.spelled,
+                Unclean::Nothing => &mut tally.nothing,
+                Unclean::Sentinel => &mut tally.sentinels,
+                Unclean::Far => &mut tally.far,
+                Unclean::Clipped => &mut tally.clipped,
+                Unclean::Rare => &mut tally.rare,
+            } += 1;
+        }
+    }
+}
+
+/// A number as the category of a mark.
+fn spell(value: f64) -> String {
+    if value.abs() < 1e16 { format!("{value}") } else { format!("{value:e}") }
+}

@@ -1,0 +1,130 @@
+//! Names and categories that an event has for the first time.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use super::{Encoder, Item, New, NewName};
+use crate::cleaning::{Sentinels, Tally};
+use crate::names::Name;
+use crate::scale::Scale;
+use crate::vocabulary::{Before, PASSING, size};
+
+impl Encoder {
+    pub(super) fn remember(&mut self, known: Option<u32>, name: Name, category: Option<&[u8]>, value: f64) {
+        let name = match (known, name) {
+            (Some(attribute), _) => NewName::Known(attribute),
+            (None, Name::Text(text)) => NewName::Text(self.keep(text)),
+            (None, Name::Foreign(foreign)) => {
+                self.foreign.push(foreign.clone());
+                NewName::Foreign(self.foreign.len() - 1)
+            }
+        };
+        let category = category.map(|category| self.keep(category));
+        self.new.push(New { name, category, value });
+    }
+
+    pub(super) fn keep(&mut self, text: &[u8]) -> Range<usize> {
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(text);
+        begin..self.bytes.len()
+    }
+
+    pub(super) fn name_of(&self, new: &New) -> Name<'_> {
+        match &new.name {
+            NewName::Known(attribute) => self.vocabulary.name(*attribute),
+            NewName::Text(range) => Name::Text(&self.bytes[range.clone()]),
+            NewName::Foreign(index) => Name::Foreign(&self.foreign[*index]),
+        }
+    }
+
+    /// By text, category and kind.
+    fn order(&self, one: &New, other: &New) -> Ordering {
+        let key = |new| -> (Name, &[u8]) {
+            let New { category, .. }: &New = new;
+            (self.name_of(new), category.clone().map_or(b"", |range| &self.bytes[range]))
+        };
+        let ((name, category), (other, other_category)) = (key(one), key(other));
+        (name.text(), category, name.kind()).cmp(&(other.text(), other_category, other.kind()))
+    }
+
+    pub(super) fn sort_new(&mut self) {
+        if self.new.len() > 1 {
+            let mut new = std::mem::take(&mut self.new);
+            new.sort_by(|one, other| self.order(one, other));
+            self.new = new;
+        }
+    }
+
+    pub(super) fn enter(&mut self, new: &[New]) {
+        let (bytes, foreign) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.foreign));
+        for each in new.iter().filter(|each| !each.value.is_nan()) {
+            let stored;
+            let name = match &each.name {
+                NewName::Known(attribute) => {
+                    stored = self.vocabulary.name(*attribute).stored();
+                    stored.name()
+                }
+                NewName::Text(range) => Name::Text(&bytes[range.clone()]),
+                NewName::Foreign(index) => Name::Foreign(&foreign[*index]),
+            };
+            let category = each.category.clone().map(|range| &bytes[range]);
+            let Some(coordinate) = self.vocabulary.enter(name, category) else {
+                self.vocabulary.ignore(name, category);
+                continue;
+            };
+            let attribute = self.vocabulary.owner(coordinate as usize);
+            self.make_room();
+            let (value, is_number) = (each.value, category.is_none());
+            let mut scaled = value;
+            if is_number {
+                if let Some(given) = self.rules.sentinels.get(name.text()) {
+                    self.sentinels[coordinate as usize] = Sentinels::given(given);
+                    self.has_sentinels = true;
+                }
+                if self.scale {
+                    let scale = &mut self.scales[coordinate as usize];
+                    scaled = scale.standardise(value, true, self.longest).value;
+                }
+            }
+            self.items.push(Item { attribute, coordinate, is_number, value, scaled });
+        }
+        (self.bytes, self.foreign) = (bytes, foreign);
+    }
+
+    fn make_room(&mut self) {
+        let (attributes, coordinates) = self.counts();
+        self.scales.resize(coordinates, Scale::default());
+        self.sentinels.resize(coordinates, Sentinels::default());
+        self.tallies.resize(attributes, Tally::default());
+        self.seen.resize(attributes, 0);
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        (self.vocabulary.attribute_count(), self.vocabulary.coordinate_count())
+    }
+
+    /// Numbers at a name never learned are what standardising the first one makes of them, 0, so that the
+    /// event looks as it will look when it is learned.
+    pub(super) fn pass(&mut self, new: &[New]) {
+        let mut before = Before::default();
+        for each in new.iter().filter(|each| !each.value.is_nan()) {
+            let name = self.name_of(each);
+            let known = match each.name {
+                NewName::Known(attribute) => Some(attribute),
+                _ => None,
+            };
+            let category = each.category.clone().map(|range| &self.bytes[range]);
+            if self.vocabulary.lack(name, known.is_some(), category, before).is_some() {
+                continue;
+            }
+            let (value, is_scaled) = (each.value, self.scale && category.is_none());
+            let attribute = known.unwrap_or(PASSING + before.attributes as u32);
+            let coordinate = PASSING + before.coordinates as u32;
+            before.attributes += usize::from(known.is_none());
+            before.coordinates += 1;
+            before.bytes += size(name, category);
+            let scaled = if is_scaled { 0.0 } else { value };
+            self.items.push(Item { attribute, coordinate, is_number: false, value, scaled });
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Categories that came once, of attributes that have many.
+//!
+//! The first [`FEW`] categories of an attribute have a coordinate from the first time on. From then on a
+//! category gets one when it comes again; until then it is the attribute's category [`RARE`]. What is new
+//! in nearly every event, such as an id, thus counts as present, and takes no places.
+//!
+//! Which categories came once is counted approximately, in a table of [`PLACES`] fingerprints: of two
+//! that meet in it the later one is remembered. A fingerprint is 32 bits long: one new category in four
+//! thousand million is taken for one that came before.
+
+use super::{Encoder, Item, NewName, Unclean};
+use crate::state::{Refused, ensure};
+
+/// So many categories of an attribute need not come again.
+pub const FEW: usize = 32;
+/// The category of those that have no place of their own yet.
+pub const RARE: &str = "(rare)";
+const PLACES: usize = 1 << 14;
+/// An attribute is an identifier if so many of its values were rare and, past the first [`FEW`], at most a
+/// tenth as many were not.
+const MANY: u64 = 200;
+
+/// Fingerprints of categories that came once.
+#[derive(Clone, Debug, Default)]
+pub struct Once {
+    /// By place; 0 for none. Empty until there is one.
+    fingerprints: Vec<u32>,
+}
+
+impl Once {
+    fn find(attribute: u32, category: &[u8]) -> (usize, u32) {
+        // FNV-1a, the same on every machine, and its bits spread by a last multiplication.
+        let bytes = attribute.to_le_bytes();
+        let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        let hash = bytes.iter().chain(category).fold(0xcbf2_9ce4_8422_2325, fnv);
+        let spread = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((spread >> 50) as usize % PLACES, (spread as u32).max(1))
+    }
+
+    /// Whether a category came.
+    pub fn has(&self, attribute: u32, category: &[u8]) -> bool {
+        let (place, fingerprint) = Self::find(attribute, category);
+        self.fingerprints.get(place) == Some(&fingerprint)
+    }
+
+    /// Remember a category.
+    pub fn add(&mut self, attribute: u32, category: &[u8]) {
+        let (place, fingerprint) = Self::find(attribute, category);
+        self.fingerprints.resize(PLACES, 0);
+        self.fingerprints[place] = fingerprint;
+    }
+
+    /// Places and fingerprints, one after another.
+    pub fn rows(&self) -> impl Iterator<Item = [u32; 2]> {
+        let used = self.fingerprints.iter().enumerate().filter(|(_, fingerprint)| **fingerprint != 0);
+        used.map(|(place, &fingerprint)| [place as u32, fingerprint])
+    }
+
+    /// From such rows.
+    ///
+    /// # Errors
+    ///
+    /// If a place is beyond the table.
+    pub fn from_rows(rows: &[[u32; 2]]) -> Result<Self, Refused> {
+        let mut once = Self::default();
+        for &[place, fingerprint] in rows {
+            ensure((place as usize) < PLACES, "categories that came once are not counted")?;
+            once.fingerprints.resize(PLACES, 0);
+            once.fingerprints[place as usize] = fingerprint;
+        }
+        Ok(once)
+    }
+}
+
+impl Encoder {
+    /// Let new categories of attributes that have many be rare, but for those that came before.
+    pub(super) fn take_rare_out(&mut self, learned: bool) {
+        let mut at = 0;
+        while at < self.new.len() {
+            let Some(attribute) = self.rare_at(at, learned) else {
+                at += 1;
+                continue;
+            };
+            if learned {
+                self.count_rare(attribute);
+            }
+            match self.vocabulary.coordinate(attribute, Some(RARE.as_bytes())) {
+                Some(coordinate) => {
+                    self.new.swap_remove(at);
+                    let (value, scaled) = (1.0, 1.0);
+                    self.items.push(Item { attribute, coordinate, is_number: false, value, scaled });
+                }
+                None => {
+                    self.new[at].category = Some(self.keep(RARE.as_bytes()));
+                    at += 1;
+                }
+            }
+        }
+    }
+
+    /// The attribute of a new category, if that is to be rare.
+    fn rare_at(&mut self, at: usize, learned: bool) -> Option<u32> {
+        let new = &self.new[at];
+        let (&NewName::Known(attribute), Some(category)) = (&new.name, &new.category) else { return None };
+        let category = &self.bytes[category.clone()];
+        if self.vocabulary.category_count(attribute) < FEW || self.once.has(attribute, category) {
+            return None;
+        }
+        if learned {
+            self.once.add(attribute, category);
+        }
+        Some(attribute)
+    }
+
+    fn count_rare(&mut self, attribute: u32) {
+        self.unclean.push((attribute, Unclean::Rare));
+        let tally = &self.tallies[attribute as usize];
+        let others = tally.values.saturating_sub(tally.rare + FEW as u64);
+        if tally.rare + 1 == MANY && 10 * others <= MANY {
+            self.vocabulary.tell_of_identifier(attribute);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_is_known_and_what_did_not_is_not() {
+        let mut once = Once::default();
+        let names: Vec<String> = (0..200).map(|i| format!("category {i}")).collect();
+        names.iter().for_each(|name| once.add(3, name.as_bytes()));
+        // Of 200 in 16,384 places one or two meet another.
+        assert!(names.iter().filter(|name| once.has(3, name.as_bytes())).count() >= 195);
+        assert!(!names.iter().any(|name| once.has(4, name.as_bytes())));
+        let rows: Vec<_> = once.rows().collect();
+        assert_eq!(Once::from_rows(&rows).unwrap().fingerprints, once.fingerprints);
+        assert!(Once::from_rows(&[[1 << 14, 1]]).is_err());
+    }
+}

@@ -1,0 +1,100 @@
+//! Texts that are points in time, and what an event can know by them.
+
+use chrono::{Datelike, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
+
+use crate::math::{cos, sin};
+
+/// Longer texts are not looked at.
+const LONGEST: usize = 40;
+
+/// A point in time as it was written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moment {
+    /// Date and time of day in its own zone.
+    local: NaiveDateTime,
+    /// Whether there is a time of day.
+    has_time: bool,
+    /// Seconds since 1970, UTC; without a zone as if it were UTC.
+    pub seconds: f64,
+}
+
+/// One thing to know of a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// A category.
+    Category(String),
+    /// Where it is on a circle.
+    Circle(f64),
+}
+
+/// The moment that a text is in ISO 8601: a date, or a date, a time of day and, maybe, a zone.
+///
+/// ```
+/// use _engine::times::moment;
+/// assert_eq!(moment(b"1970-01-02T01:00:00+01:00").map(|moment| moment.seconds), Some(86_400.0));
+/// assert!([&b"2026-11-22"[..], b"2026-11-22 07:30", b"2026-11-22T07:30:00.5Z"].iter().all(|t| moment(t).is_some()));
+/// assert!([&b"2026-13-01"[..], b"22.11.2026", b"2026-11", b"12:30"].iter().all(|t| moment(t).is_none()));
+/// ```
+pub fn moment(text: &[u8]) -> Option<Moment> {
+    if !(10..=LONGEST).contains(&text.len()) || text[4] != b'-' || text[7] != b'-' {
+        return None;
+    }
+    let text = std::str::from_utf8(text).ok()?;
+    let (date, rest) = text.split_at_checked(10)?;
+    let date: NaiveDate = date.parse().ok()?;
+    if rest.is_empty() {
+        let local = date.and_time(NaiveTime::MIN);
+        return Some(Moment { local, has_time: false, seconds: seconds(local, 0) });
+    }
+    let time = rest.strip_prefix(['T', 't', ' '])?;
+    let (time, offset) = without_zone(time)?;
+    let time = ["%H:%M:%S%.f", "%H:%M"].iter().find_map(|form| NaiveTime::parse_from_str(time, form).ok())?;
+    let local = date.and_time(time);
+    Some(Moment { local, has_time: true, seconds: seconds(local, offset) })
+}
+
+/// The time of day, and how many seconds its zone is ahead of UTC.
+fn without_zone(time: &str) -> Option<(&str, i32)> {
+    if let Some(time) = time.strip_suffix(['Z', 'z']) {
+        return Some((time, 0));
+    }
+    let Some(at) = time.rfind(['+', '-']) else { return Some((time, 0)) };
+    let (time, zone) = time.split_at(at);
+    let digits: String = zone[1..].chars().filter(|&c| c != ':').collect();
+    let (hours, minutes) = match digits.len() {
+        2 => (digits.parse::<i32>().ok()?, 0),
+        4 => (digits[..2].parse().ok()?, digits[2..].parse::<i32>().ok()?),
+        _ => return None,
+    };
+    let ahead = 3600 * hours + 60 * minutes;
+    FixedOffset::east_opt(ahead)?;
+    Some((time.trim_end(), if zone.starts_with('-') { -ahead } else { ahead }))
+}
+
+fn seconds(local: NaiveDateTime, ahead: i32) -> f64 {
+    let utc = local.and_utc();
+    (utc.timestamp() - i64::from(ahead)) as f64 + f64::from(utc.timestamp_subsec_micros()) / 1e6
+}
+
+impl Moment {
+    /// What is to know, by name, in the order of the names: where in the day, the week and the year it is.
+    pub fn parts(&self) -> Vec<(&'static str, Part)> {
+        let share = |part: u32, whole: f64| 2.0 * std::f64::consts::PI * f64::from(part) / whole;
+        let year = share(self.local.ordinal0(), 366.0);
+        let mut parts = vec![
+            ("month", Part::Category(self.local.month().to_string())),
+            ("weekday", Part::Category(self.local.weekday().to_string())),
+            ("year_cos", Part::Circle(cos(year))),
+            ("year_sin", Part::Circle(sin(year))),
+        ];
+        if self.has_time {
+            let day = share(self.local.num_seconds_from_midnight(), 86_400.0);
+            parts.extend([
+                ("day_cos", Part::Circle(cos(day))),
+                ("day_sin", Part::Circle(sin(day))),
+                ("hour", Part::Category(self.local.hour().to_string())),
+            ]);
+        }
+        parts
+    }
+}

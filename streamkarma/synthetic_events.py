@@ -1,0 +1,312 @@
+"""Synthetic events as production sends them: users, text, tags, timestamps and numbers with gaps.
+
+The label follows a sum f of effects with known weights. The effects of the *complete* event count, so
+that what a learner loses by not seeing it all is known. Without drift f has mean 0 and variance 1, to which
+the parts contribute, on average over seeds, the shares in ``SHARES``:
+
+==================  =====  ==========================================================
+part                share  effect
+==================  =====  ==========================================================
+user                 25 %  one number for each user
+words                25 %  one for each word, summed over the text
+tags                 15 %  one for each tag, summed over the tags
+hour                 10 %  a curve over the day, with periods of 24 and 12 hours
+numbers              13 %  linear in four numbers that span two dimensions
+user by hour          6 %  each user's own curve over the day, with a period of 24 hours
+tags by price         6 %  each tag's own slope in the price, summed over the tags
+==================  =====  ==========================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.errors import UsageError
+from streamkarma.population import Floats, Places, Population, word_maker
+
+#: Each part's share of the variance of f.
+SHARES = {
+    "user": 0.25,
+    "words": 0.25,
+    "tags": 0.15,
+    "hour": 0.10,
+    "numbers": 0.13,
+    "user by hour": 0.06,
+    "tags by price": 0.06,
+}
+#: The log-odds of the label are SHARPNESS * f; then who knows them all errs on 13 % of the events.
+SHARPNESS = 4.0
+#: No label is more certain than this.
+LEAST_PROBABILITY = 1e-6
+#: Mean and standard deviation of the numbers.
+NUMBERS = {"price": (25.0, 6.0), "weight": (4.0, 1.0), "distance": (120.0, 30.0), "temperature": (15.0, 8.0)}
+#: Dimensions the numbers span.
+RANK = 2
+#: Words of a text, and the most tags an event has.
+WORDS, TAGS = 8, 5
+#: Probability that user, text or tags are missing, each on its own.
+MISSING = 0.03
+#: When the first events come, and how many seconds lie between two of them on average.
+START, GAP = np.datetime64("2026-01-05T00:00:00", "s"), 30
+#: How many devices there are among the junk.
+DEVICES = 5_000
+#: Events made at once. The stream does not depend on how many of its events are asked for.
+CHUNK = 256
+
+
+class EventSpec(NamedTuple):
+    """What events to make.
+
+    Attributes
+    ----------
+    users, words, tags
+        How many of each there are at any time, 1 or more.
+    observed
+        Probability that a number is observed: above 0, at most 1.
+    drift
+        The share of the users, of the words and of the tags that leaves within 10,000 events, to be
+        replaced by new ones; as many pairs exchange their popularity. 1: a name lives for 10,000 events
+        on average.
+    junk
+        With 1 or more, so many columns of noise (``n0``, ``n1``, …), observed like the numbers, and an
+        ``event_id`` and a ``device``, all of which tell nothing.
+    noise
+        Probability of a flipped label, between 0 and 1; in regression the standard deviation added to a
+        label of variance 1.
+    task
+        Kind of label: 0/1 with log-odds ``SHARPNESS * f``, or the number f.
+    seed
+        The same seed gives the same stream.
+    """
+
+    users: int = 3_000
+    words: int = 2_000
+    tags: int = 50
+    observed: float = 0.5
+    drift: float = 0.0
+    junk: int = 0
+    noise: float = 0.0
+    task: Literal["binary", "multiclass", "regression"] = "binary"
+    seed: int = 0
+
+
+def check(plan: EventSpec) -> EventSpec:
+    """Return ``plan``, or raise UsageError if it cannot be made."""
+    for name in ("users", "words", "tags"):
+        if getattr(plan, name) < 1:
+            raise UsageError(f"{name} must be 1 or more, not {getattr(plan, name)}")
+    if not 0.0 < plan.observed <= 1.0:
+        raise UsageError(f"observed must be above 0 and at most 1, not {plan.observed}")
+    if not 0.0 <= plan.drift < float("inf"):
+        raise UsageError(f"drift must be 0 or more, not {plan.drift}")
+    if plan.junk < 0:
+        raise UsageError(f"junk must be 0 or more, not {plan.junk}")
+    if not 0.0 <= plan.noise < float("inf") or (plan.task != "regression" and plan.noise > 1.0):
+        raise UsageError(f"noise must be a probability (regression: 0 or more), not {plan.noise}")
+    if plan.task == "multiclass":
+        raise UsageError("the kind events goes with the tasks binary and regression")
+    return plan
+
+
+def event_records(plan: EventSpec, events: int, full: bool = False) -> Iterator[dict[str, Any]]:
+    """The events of a stream as JSON objects.
+
+    Parameters
+    ----------
+    plan
+        What to make.
+    events
+        How many; each stream is the beginning of the longer ones.
+    full
+        Add what an oracle knows: ``"full": {"probability": …}`` of the label 1, or in regression
+        ``"full": {"mean": …}``.
+
+    Examples
+    --------
+    >>> for record in event_records(EventSpec(seed=1), events=2):
+    ...     print(record["ts"], record["user"], *record["tags"], record["y"])
+    2026-01-05T00:00:26Z u1775 flepo mipo 0
+    2026-01-05T00:00:50Z u2007 lipo stopo 1
+    """
+    source = _Source(check(plan))
+    for begin in range(0, events, CHUNK):
+        columns = source.columns(full)
+        rows = zip(*columns.values(), strict=True)
+        for row in islice(rows, events - begin):
+            yield {name: value for name, value in zip(columns, row, strict=True) if value is not None}
+
+
+class Oracle:
+    """Counts what one who knows the weights and the complete events would err.
+
+    Parameters
+    ----------
+    task
+        As in ``EventSpec``.
+
+    Examples
+    --------
+    >>> oracle = Oracle("binary")
+    >>> oracle.add([{"y": 1, "full": {"probability": 0.75}}, {"y": 1, "full": {"probability": 0.25}}])
+    >>> str(oracle)
+    'oracle: error rate 0.5000, log loss 0.8370 on 2 events'
+    """
+
+    def __init__(self, task: str) -> None:
+        self._regression = task == "regression"
+        self._events, self._errors, self._loss = 0, 0.0, 0.0
+
+    def add(self, records: Iterable[dict[str, Any]]) -> None:
+        """Count records made with ``full``."""
+        known = [(record["y"], *record["full"].values()) for record in records]
+        label, expected = np.array(known, dtype=float).reshape(-1, 2).T
+        self._events += len(label)
+        if self._regression:
+            self._errors += float(np.abs(label - expected).sum())
+            self._loss += float(((label - expected) ** 2).sum())
+        else:
+            self._errors += int(((expected > 0.5) != (label > 0.5)).sum())
+            self._loss -= float(np.log(np.where(label > 0.5, expected, 1.0 - expected)).sum())
+
+    def __str__(self) -> str:
+        events = max(self._events, 1)
+        error, loss = self._errors / events, self._loss / events
+        if self._regression:
+            said = f"mean absolute error {error:.4f}, RMSE {loss**0.5:.4f}"
+        else:
+            said = f"error rate {error:.4f}, log loss {loss:.4f}"
+        return f"oracle: {said} on {self._events:,} events"
+
+
+class _Event(NamedTuple):
+    """Complete events: the places of their names, and the rest as numbers."""
+
+    user: Places
+    words: Places
+    tags: Places
+    #: Which of the tags come for the first time in their event.
+    distinct: NDArray[np.bool_]
+    #: Seconds since ``START``.
+    seconds: Places
+    #: The numbers, of mean 0 and variance 1.
+    numbers: Floats
+
+
+class _Source:
+    """Makes events, CHUNK at a time."""
+
+    def __init__(self, plan: EventSpec) -> None:
+        self._plan, self._seconds = plan, 0
+        # Each part has a generator of its own: what is asked for beside changes nothing in the rest.
+        (users, words, tags, weights, self._times, self._latent, self._gaps, self._labels, self._junk) = (
+            np.random.default_rng(plan.seed).spawn(9)
+        )
+        self._users = Population(plan.users, 3, "u{}".format, plan.drift, users)
+        self._words = Population(plan.words, 1, word_maker(words), plan.drift, words)
+        self._tags = Population(plan.tags, 2, word_maker(tags), plan.drift, tags)
+        basis = weights.standard_normal((len(NUMBERS), RANK))
+        self._basis = basis / np.linalg.norm(basis, axis=1, keepdims=True)
+        slopes = weights.standard_normal(len(NUMBERS))
+        self._slopes = slopes / np.linalg.norm(self._basis.T @ slopes)
+        curve = weights.standard_normal(4)
+        self._curve = curve * np.sqrt(2.0) / np.linalg.norm(curve)
+
+    def columns(self, full: bool) -> dict[str, list[Any]]:
+        """The next CHUNK events by name, None where a value is missing."""
+        event = self._draw()
+        label, expected = self._label(self._output(event))
+        columns = self._observed(event)
+        for names in (self._users, self._words, self._tags):
+            names.age(CHUNK)
+        if self._plan.junk:
+            columns = self._with_junk(columns)
+        columns["y"] = label
+        if full:
+            name = "mean" if self._plan.task == "regression" else "probability"
+            columns["full"] = [{name: value} for value in expected]
+        return columns
+
+    def _draw(self) -> _Event:
+        tags = self._tags.draw((CHUNK, TAGS))
+        count = self._latent.integers(1, TAGS + 1, (CHUNK, 1))
+        distinct = np.arange(TAGS) < count
+        for i in range(1, TAGS):
+            distinct[:, i] &= (tags[:, :i] != tags[:, i, np.newaxis]).all(axis=1)
+        seconds = self._seconds + np.cumsum(self._times.geometric(1.0 / GAP, CHUNK))
+        self._seconds = int(seconds[-1])
+        numbers = self._latent.standard_normal((CHUNK, RANK)) @ self._basis.T
+        return _Event(
+            self._users.draw(CHUNK), self._words.draw((CHUNK, WORDS)), tags, distinct, seconds, numbers
+        )
+
+    def _output(self, event: _Event) -> Floats:
+        """F, the sum of the parts."""
+        angle = 2.0 * np.pi * (event.seconds % 86_400) / 86_400
+        day = np.stack([np.cos(angle), np.sin(angle), np.cos(2.0 * angle), np.sin(2.0 * angle)])
+        of_user = self._users.effects[event.user]
+        # There are three tags on average.
+        of_tags = (self._tags.effects[event.tags] * event.distinct[:, :, np.newaxis]).sum(axis=1) / np.sqrt(
+            3.0
+        )
+        parts = {
+            "user": of_user[:, 0],
+            "words": self._words.effects[event.words, 0].sum(axis=1) / np.sqrt(WORDS),
+            "tags": of_tags[:, 0],
+            "hour": self._curve @ day,
+            "numbers": event.numbers @ self._slopes,
+            "user by hour": of_user[:, 1] * day[0] + of_user[:, 2] * day[1],
+            "tags by price": of_tags[:, 1] * event.numbers[:, 0],
+        }
+        return np.asarray(sum(np.sqrt(SHARES[name]) * part for name, part in parts.items()))
+
+    def _label(self, output: Floats) -> tuple[list[Any], list[float]]:
+        """The labels, and what is expected of each: its probability to be 1, or its mean."""
+        noise = self._plan.noise
+        if self._plan.task == "regression":
+            label = np.round(output + noise * self._labels.standard_normal(CHUNK), 6)
+            return label.tolist(), np.round(output, 6).tolist()
+        clean = 1.0 / (1.0 + np.exp(-SHARPNESS * output))
+        chance = np.round(clean + noise * (1.0 - 2.0 * clean), 6)
+        chance = np.clip(chance, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+        return (self._labels.random(CHUNK) < chance).astype(int).tolist(), chance.tolist()
+
+    def _observed(self, event: _Event) -> dict[str, list[Any]]:
+        times = np.datetime_as_string(START + event.seconds, unit="s").tolist()
+        words, tags = self._words.names[event.words].tolist(), self._tags.names[event.tags].tolist()
+        with_tags = [
+            [tag for tag, first in zip(row, firsts, strict=True) if first]
+            for row, firsts in zip(tags, event.distinct.tolist(), strict=True)
+        ]
+        kept = self._gaps.random((3, CHUNK)) >= MISSING
+        columns = {
+            "ts": [f"{time}Z" for time in times],
+            "user": _where(kept[0], self._users.names[event.user].tolist()),
+            "text": _where(kept[1], [" ".join(row) for row in words]),
+            "tags": _where(kept[2], with_tags),
+        }
+        present = self._gaps.random((len(NUMBERS), CHUNK)) < self._plan.observed
+        for i, (name, (mean, deviation)) in enumerate(NUMBERS.items()):
+            values = np.round(mean + deviation * event.numbers[:, i], 3)
+            columns[name] = _where(present[i], values.tolist())
+        return columns
+
+    def _with_junk(self, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        ids = self._junk.bytes(16 * CHUNK).hex()
+        devices = self._junk.integers(0, DEVICES, CHUNK).tolist()
+        noise = np.round(self._junk.standard_normal((self._plan.junk, CHUNK)), 6).tolist()
+        present = self._junk.random((self._plan.junk, CHUNK)) < self._plan.observed
+        return {
+            "event_id": [ids[i : i + 32] for i in range(0, len(ids), 32)],
+            **columns,
+            "device": [f"d{number}" for number in devices],
+            **{f"n{i}": _where(present[i], values) for i, values in enumerate(noise)},
+        }
+
+
+def _where(seen: NDArray[np.bool_], values: list[Any]) -> list[Any]:
+    return [value if there else None for value, there in zip(values, seen.tolist(), strict=True)]

@@ -1,0 +1,130 @@
+"""What an attribute can be beside a number or a category: an identifier, a point in time."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamkarma import ExplicitKARMAClassifier
+from streamkarma._engine import Encoder
+from streamkarma.estimators.persistence import load, save
+from tests.encoding import encoded, encoder, items
+
+#: As in the engine's rare.rs.
+FEW, RARE = 32, "(rare)"
+
+
+def ample(**options: Any) -> Encoder:
+    return encoder(10_000, 10_000, 1 << 20, **options)
+
+
+def categories(by: Encoder, name: str) -> set[str | None]:
+    return {category for each, category in by.entries() if each == name}
+
+
+def test_past_the_first_ones_a_category_gets_a_place_when_it_comes_again() -> None:
+    by = ample()
+    encoded(by, [{"k": f"first {n}"} for n in range(FEW)])
+    assert len(categories(by, "k")) == FEW
+    for place in (None, "late"):
+        before = items(by, {"k": "late"}, learned=False)
+        (coordinate, value) = items(by, {"k": "late"})[0]
+        assert by.describe(coordinate) == ("k", place or RARE)
+        # What is predicted looks as it does when it is learned, but for places that are new.
+        assert value == before[0][1] == 1.0
+    assert categories(by, "k") == {f"first {n}" for n in range(FEW)} | {RARE, "late"}
+
+
+def test_an_identifier_takes_no_places_and_is_named_once() -> None:
+    by = ample()
+    encoded(by, [{"id": f"u{n:x}", "x": float(n % 7)} for n in range(1000)])
+    assert len(categories(by, "id")) == FEW + 1
+    news = [line for line in by.news() if "identifier" in line]
+    assert len(news) == 1
+    assert news[0].endswith("(--ignore id leaves it out)")
+    assert by.ignored == 0
+
+
+@given(st.lists(st.integers(0, 60), max_size=200), st.lists(st.booleans(), min_size=200, max_size=200))
+def test_blocks_are_single_events_and_what_is_predicted_leaves_no_trace(
+    values: list[int], learned: list[bool]
+) -> None:
+    records = [{"k": f"c{value}"} for value in values]
+    one, other = ample(), ample()
+    at_once = encoded(one, records, learned[: len(records)])
+    in_turn = [encoded(other, [record], each) for record, each in zip(records, learned, strict=False)]
+    assert at_once.coordinates.tolist() == [k for block in in_turn for k in block.coordinates.tolist()]
+    assert one.once().tolist() == other.once().tolist()
+    third = ample()
+    encoded(third, [record for record, each in zip(records, learned, strict=False) if each])
+    assert third.entries() == one.entries()
+
+
+def test_a_model_resumes_with_what_came_once(tmp_path: Any) -> None:
+    rng = np.random.default_rng(0)
+    events = [
+        ({"k": f"c{rng.integers(200)}", "t": f"2026-11-22T{n % 24:02}:00"}, n % 3 == 0) for n in range(400)
+    ]
+    whole, resumed = ExplicitKARMAClassifier(), ExplicitKARMAClassifier()
+    for n, (x, y) in enumerate(events):
+        if n == 150:
+            save(resumed, tmp_path / "m.karma")
+            resumed = load(tmp_path / "m.karma")  # type: ignore[assignment]
+        whole.learn_one(x, y)
+        resumed.learn_one(x, y)
+    assert resumed.vocabulary.entries() == whole.vocabulary.entries()
+    assert resumed.predict_proba_one({"k": "c7"}) == whole.predict_proba_one({"k": "c7"})
+
+
+def derived(by: Encoder, record: dict[str, Any]) -> dict[str, Any]:
+    """What a record observes, by name: the category, or for a number or a place on a circle its value."""
+    found = {}
+    for coordinate, value in items(by, record):
+        name, category = by.describe(coordinate)
+        found[name] = value if category in (None, "circle") else category
+    return found
+
+
+@given(
+    st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1)), st.sampled_from(["", "Z", "+05:30", "-0800"])
+)
+def test_a_point_in_time_tells_of_its_own_clock_and_calendar(moment: datetime, zone: str) -> None:
+    found = derived(ample(), {"t": moment.isoformat(timespec="seconds") + zone})
+    seconds = (moment - datetime(moment.year, moment.month, moment.day)).seconds
+    assert found["t.hour"] == str(moment.hour)
+    assert found["t.weekday"] == moment.strftime("%a")
+    assert found["t.month"] == str(moment.month)
+    assert found["t.day_sin"] == pytest.approx(math.sin(2 * math.pi * seconds / 86_400), abs=1e-12)
+    day = moment.timetuple().tm_yday - 1
+    assert found["t.year_cos"] == pytest.approx(math.cos(2 * math.pi * day / 366), abs=1e-12)
+
+
+def test_the_time_since_the_event_before_heeds_zones() -> None:
+    by, begin = ample(), datetime(2026, 11, 22, 12)
+    times = [begin, begin + timedelta(seconds=60), begin + timedelta(hours=2, seconds=60)]
+    zones = ["Z", "Z", "+02:00"]
+    since = [
+        derived(by, {"t": t.isoformat() + zone})["t.since"] for t, zone in zip(times, zones, strict=True)
+    ]
+    assert since == pytest.approx([0.0, math.log1p(60), 0.0])
+    # Only what is learned counts as the event before.
+    late = {"t": (begin + timedelta(hours=9)).isoformat()}
+    assert items(by, late, learned=False) == items(by, late, learned=False)
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-13-01", "22.11.2026", "2026-11", "12:30", "2026-11-22T25:00", "2026-11-22x"]
+)
+def test_other_texts_are_categories(text: str) -> None:
+    assert derived(ample(), {"t": text}) == {"t": text}
+
+
+def test_a_record_may_have_a_name_that_would_be_derived() -> None:
+    for record in ({"t": "2026-11-22", "t.month": 7}, {"t.month": 7, "t": "2026-11-22"}):
+        assert derived(ample(), record)["t.month"] == 7.0
