@@ -31,8 +31,9 @@ from streamkarma.events.values import Record
 TABLE_BITS = 18
 
 #: Most features of one event for the explicit experts, and half as many for products: an event of more than
-#: 45 attributes is taken without what grows with their square, and costs a tenth. On wide synthetic streams
-#: the mixture's errors stayed within 3 % of themselves.
+#: 45 attributes is taken without what grows with their square, and costs a third of what it did with 60, a
+#: tenth with 200. On four wide synthetic streams the mixture made up to 4 % more errors, and none of these
+#: has interactions.
 MOST_FEATURES = 2048
 
 #: AdaGrad's step: smaller than for the expert alone, since others are there to be fast. This and the
