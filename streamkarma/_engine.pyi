@@ -234,10 +234,12 @@ def doubling_support_vectors(
 ) -> Learner:
     """See ``core.support.DoublingSupportVectors``."""
 
-def explicit(gamma: int, normalize: bool, step: Step, table_bits: int = 22) -> Learner:
+def explicit(
+    gamma: int, normalize: bool, step: Step, table_bits: int = 22, most: int | None = None
+) -> Learner:
     """See ``core.explicit.Explicit``."""
 
-def products(step: Step, table_bits: int) -> Learner:
+def products(step: Step, table_bits: int, most: int | None = None) -> Learner:
     """See ``core.explicit.Products``."""
 
 def factorisation_machine(

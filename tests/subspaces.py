@@ -52,8 +52,8 @@ def completion_of(model: Subspace) -> Completion:
     return completion
 
 
-def is_wide(model: Subspace) -> bool:
-    """Whether it has gone over to the factor."""
+def is_factor(model: Subspace) -> bool:
+    """Whether a factor stands for pairs."""
     return model.summary()["rank"] is not None
 
 

@@ -457,3 +457,14 @@ def test_a_state_with_parts_missing_is_refused() -> None:
     del arrays["clock"]
     with pytest.raises(ValueError, match="contradict"):
         model_of(AROW).restore(arrays, 1, 1)
+
+
+def test_events_of_too_many_features_are_taken_at_order_one() -> None:
+    events, labels = numeric(stream(3, 100, 12)), np.sign(np.random.default_rng(3).standard_normal(100))
+    step, ones = Step(AROW, HINGE, 1.0, 0.0, 0.0, 0.0, 0.0), np.ones(100)
+    bounded, values = Explicit(2, True, step, most=3), Explicit(1, True, step)
+    scores = [model.run(block_of(events), labels, ones)[0] for model in (bounded, values)]
+    assert scores[0].tobytes() == scores[1].tobytes()
+    roomy, unbounded = Explicit(2, True, step, most=13 * 13), Explicit(2, True, step)
+    scores = [model.run(block_of(events), labels, ones)[0] for model in (roomy, unbounded)]
+    assert scores[0].tobytes() == scores[1].tobytes()

@@ -62,7 +62,7 @@ def test_explicit(attributes: int, gamma: int, sets: Any, bits: int) -> None:
 @pytest.mark.parametrize("attributes", [6, 20, 50, 150])
 def test_subspace(attributes: int) -> None:
     a = up(attributes + 1)
-    most = 24 * a * a + 200 * a if attributes < 64 else 230 * a
+    most = 24 * min(a, 64) ** 2 + 200 * a
     assert taken(SubspaceClassifier(), attributes) <= most + 2000
 
 

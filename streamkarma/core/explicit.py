@@ -61,6 +61,8 @@ class Explicit(Learner):
     table_bits
         log2 of the most weights, those of all classes together: 8 to 30. An event with more
         features than that is taken at a lower order.
+    most
+        Most features of one event, or None: one with more is taken at a lower order, too.
 
     Raises
     ------
@@ -83,14 +85,17 @@ class Explicit(Learner):
     [0.71, -0.77]
     """
 
-    def __init__(self, gamma: int, normalize: bool, step: Step, table_bits: int = TABLE_BITS) -> None:
+    def __init__(
+        self, gamma: int, normalize: bool, step: Step, table_bits: int = TABLE_BITS, most: int | None = None
+    ) -> None:
         if gamma not in (1, 2, 3):
             raise UsageError(f"the explicit form has gamma 1, 2 or 3, not {gamma!r}")
         _check_bits(table_bits)
         self.gamma, self.normalize, self.step, self.table_bits = gamma, bool(normalize), step, table_bits
+        self.most = most
 
     def create(self) -> _engine.Learner:
-        return _engine.explicit(self.gamma, self.normalize, self.step, self.table_bits)
+        return _engine.explicit(self.gamma, self.normalize, self.step, self.table_bits, self.most)
 
 
 class Products(Learner):
@@ -103,14 +108,16 @@ class Products(Learner):
     ----------
     step, table_bits
         As in ``Explicit``.
+    most
+        Most features of one event, or None: one with more is taken without products.
     """
 
-    def __init__(self, step: Step, table_bits: int) -> None:
+    def __init__(self, step: Step, table_bits: int, most: int | None = None) -> None:
         _check_bits(table_bits)
-        self.step, self.table_bits = step, table_bits
+        self.step, self.table_bits, self.most = step, table_bits, most
 
     def create(self) -> _engine.Learner:
-        return _engine.products(self.step, self.table_bits)
+        return _engine.products(self.step, self.table_bits, self.most)
 
 
 def _check_bits(table_bits: int) -> None:

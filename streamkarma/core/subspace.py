@@ -2,7 +2,7 @@
 
 This is what [H] competes with: f_{w,Q}(x_o) = w_o' Q_oo^+ x_o [H, Def. 2], which completes the
 event from what it observes and weighs the result. The completion comes from the moments of pairs
-while there are few coordinates, and from a factor beyond.
+of those coordinates that are worth it or, if asked for, from a factor.
 
 [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 """
@@ -36,9 +36,9 @@ class SubspaceSettings(NamedTuple):
     forget
         Half-life in events, above 0; 0 for never.
     max_rank_dim
-        Most coordinates of which all pairs are kept, 1 or more; 1 for none but the constant's.
+        Most coordinates of which all pairs are kept, 1 or more; with 1 a factor stands for pairs.
     rank
-        Dimension of the subspace beyond, 1 or more.
+        Dimension of that factor, 1 or more.
     """
 
     regression: bool = False

@@ -30,6 +30,11 @@ from streamkarma.events.values import Record
 #: pair of 500 attributes before anything is hashed.
 TABLE_BITS = 18
 
+#: Most features of one event for the explicit experts, and half as many for products: an event of more than
+#: 45 attributes is taken without what grows with their square, and costs a third of what it did with 60, a
+#: tenth with 200. On four wide synthetic streams the mixture made up to 4 % more errors, and none of these
+#: has interactions.
+MOST_FEATURES = 2048
 
 #: AdaGrad's step: smaller than for the expert alone, since others are there to be fast. This and the
 #: choice of experts are from 17 tabular sets and four synthetic streams; an explicit expert of order 3
@@ -55,10 +60,12 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
     hinge, smooth = (SQUARED, SQUARED) if regression else (HINGE, LOGISTIC)
 
     def arow(gamma: int, r: float) -> Explicit:
-        return Explicit(gamma, True, Step(AROW, hinge, r, 0.0, 0.0, 0.0, forget), TABLE_BITS)
+        return Explicit(gamma, True, Step(AROW, hinge, r, 0.0, 0.0, 0.0, forget), TABLE_BITS, MOST_FEATURES)
 
     def adagrad(gamma: int) -> Explicit:
-        return Explicit(gamma, True, Step(ADAGRAD, smooth, 1.0, ETA, 0.0, 0.0, forget), TABLE_BITS)
+        return Explicit(
+            gamma, True, Step(ADAGRAD, smooth, 1.0, ETA, 0.0, 0.0, forget), TABLE_BITS, MOST_FEATURES
+        )
 
     steepness = 6.0 if regression else 1.0
     rule = Rule(
@@ -72,7 +79,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
         "explicit 2 arow": arow(2, 10.0),
         "explicit 2 arow fast": arow(2, 1.0),
         "explicit 2 adagrad": adagrad(2),
-        "products": Products(Step(AROW, hinge, 3.0, 0.0, 0.0, 0.0, forget), TABLE_BITS),
+        "products": Products(Step(AROW, hinge, 3.0, 0.0, 0.0, 0.0, forget), TABLE_BITS, MOST_FEATURES // 2),
         "factorisation machine": machine,
         "karma": SupportVectors(rule, average=False),
         "subspace": Subspace(plain._replace(r=100.0)),

@@ -63,10 +63,11 @@ class SubspaceClassifier(SubspaceParameters, BaseClassifier):
         How many events without any correlation each pair of attributes starts with, 0 or 1e-12 to 1e12.
     max_pairwise_coordinates
         Maximum number of coordinates (numbers and categories) for which all pairwise moments are kept, 1 to
-        1,024. Beyond it a factor model of ``rank`` dimensions is used, and the cost of an event no longer
-        depends on the number of attributes.
+        1,024. If there are more, attributes take turns, those that others explain stay, and the rest are
+        weighed as they are. With 1 a factor model of ``rank`` dimensions takes the place of pairs: for
+        hundreds of attributes that are all of one low rank, and seldom observed.
     rank
-        Dimensions of the factor model, 1 to 256.
+        Dimensions of that factor model, 1 to 256.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels
         As in ``KARMAClassifier``.
 

@@ -40,6 +40,12 @@ impl Products {
         Ok(Self { linear, most: MOST, attributes, coordinates, values })
     }
 
+    /// The same, but an event with more than so many features is taken without products, too.
+    #[must_use]
+    pub fn with_most(self, features: usize) -> Self {
+        Self { most: self.most.min(features), ..self }
+    }
+
     /// List the products of an event, one item's with those before it and with itself after another's.
     fn multiply(&mut self, event: &Event) {
         self.coordinates.clear();

@@ -34,14 +34,22 @@ impl Step {
 
 /// A linear model on the features of k_gamma.
 #[pyfunction]
-#[pyo3(signature = (gamma, normalize, step, table_bits=22))]
-pub fn explicit(gamma: usize, normalize: bool, step: Step, table_bits: u32) -> PyResult<Learner> {
-    let learner = Explicit::new(gamma, normalize, step.of()?, table_bits);
-    learner.map(Learner::of).map_err(PyValueError::new_err)
+#[pyo3(signature = (gamma, normalize, step, table_bits=22, most=None))]
+pub fn explicit(
+    gamma: usize,
+    normalize: bool,
+    step: Step,
+    table_bits: u32,
+    most: Option<usize>,
+) -> PyResult<Learner> {
+    let learner = Explicit::new(gamma, normalize, step.of()?, table_bits).map_err(PyValueError::new_err)?;
+    Ok(Learner::of(learner.with_most(most.unwrap_or(usize::MAX))))
 }
 
 /// A linear model on values and their products.
 #[pyfunction]
-pub fn products(step: Step, table_bits: u32) -> PyResult<Learner> {
-    Products::new(step.of()?, table_bits).map(Learner::of).map_err(PyValueError::new_err)
+#[pyo3(signature = (step, table_bits, most=None))]
+pub fn products(step: Step, table_bits: u32, most: Option<usize>) -> PyResult<Learner> {
+    let learner = Products::new(step.of()?, table_bits).map_err(PyValueError::new_err)?;
+    Ok(Learner::of(learner.with_most(most.unwrap_or(usize::MAX))))
 }

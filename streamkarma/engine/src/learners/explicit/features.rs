@@ -72,6 +72,16 @@ impl FeatureMap {
         }
     }
 
+    /// Let an event have at most so many features.
+    pub fn limit(&mut self, features: usize) {
+        self.most = self.most.min(features);
+    }
+
+    /// Most features of one event.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
     /// 1, 2 or 3.
     pub fn gamma(&self) -> usize {
         self.gamma

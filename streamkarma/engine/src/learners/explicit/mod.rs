@@ -54,6 +54,13 @@ impl Explicit {
         })
     }
 
+    /// The same, but an event with more than so many features is taken at a lower order, too.
+    #[must_use]
+    pub fn with_most(mut self, features: usize) -> Self {
+        self.map.limit(features);
+        self
+    }
+
     /// Make room for what an event has; returns whether there is anything new.
     fn meet(&mut self, event: &Event) -> bool {
         let above = |highest: Option<&u32>| highest.map_or(0, |&highest| highest as usize + 1);
@@ -104,7 +111,8 @@ impl Learner for Explicit {
 
     fn join(&mut self, other: &dyn Learner) -> bool {
         let Some(other) = (other as &dyn Any).downcast_ref::<Self>() else { return false };
-        let settings = |each: &Self| (each.map.gamma(), each.map.normalize(), each.table_bits);
+        let settings =
+            |each: &Self| (each.map.gamma(), each.map.normalize(), each.map.most(), each.table_bits);
         let begun = [&*self, other].iter().any(|each| each.steps() > 0 || each.map.attributes > 0);
         let joins = settings(self) == settings(other) && !begun;
         if joins {

@@ -22,12 +22,18 @@ use super::spectrum::project;
 pub const LEAST_NOISE: f64 = 1e-3;
 const OWN_NOISE: f64 = 3.0;
 
+/// What a squared correlation must exceed, divided by the events of the pair: four standard errors of none,
+/// since each coordinate is held against all others. From synthetic streams with columns of noise, where 12
+/// lets some of these in and 24 is as good.
+const CHANCE: f64 = 16.0;
+
 impl PairwiseMoments {
     /// Bring means, deviations and correlations up to date with the sums, and return the noise.
     ///
     /// `owners` has the attribute of each coordinate, `growth` is what an event of weight 1 adds to the
-    /// counts now, and `shrink` how many events without any correlation each pair starts with.
-    pub fn update_correlations(&mut self, owners: &[u32], growth: f64, shrink: f64) -> f64 {
+    /// counts now, and `shrink` how many events without any correlation each pair starts with. If `choosing`,
+    /// only those coordinates become active that others explain beyond chance.
+    pub fn update_correlations(&mut self, owners: &[u32], growth: f64, shrink: f64, choosing: bool) -> f64 {
         let seen = owners.len();
         let (joint, mut covariances) = self.averages(owners);
         let means: Vec<f64> = (0..seen).map(|i| covariances.row(i)[0]).collect();
@@ -54,12 +60,37 @@ impl PairwiseMoments {
                     if i == j { 1.0 } else { shrunk(*entry * scales[i] * scale, count, growth * shrink) };
             }
         }
+        if choosing {
+            self.find_worths(&correlations, &joint, owners, growth);
+            self.leave_out_inactive(&mut correlations);
+        }
         let (projected, tau) = project(&correlations);
         for i in 0..seen {
             self.correlations.row_mut(i)[..seen].copy_from_slice(projected.row(i));
         }
         self.means[..seen].copy_from_slice(&means);
-        self.noise(seen, tau, growth)
+        let used = if choosing { self.active.iter().filter(|is| **is).count() } else { seen };
+        self.noise(used, tau, growth)
+    }
+
+    /// How well others explain each coordinate: the sum of its squared correlations beyond [`CHANCE`].
+    fn find_worths(&mut self, correlations: &Matrix, joint: &Matrix, owners: &[u32], growth: f64) {
+        for i in 1..owners.len() {
+            let pairs = correlations.row(i).iter().zip(joint.row(i)).zip(owners);
+            // Siblings explain each other, whatever the data.
+            let others = pairs.skip(1).filter(|((_, events), owner)| **events > 0.0 && **owner != owners[i]);
+            let beyond = others.map(|((r, events), _)| (r * r - CHANCE * growth / events).max(0.0));
+            self.worths[i] = beyond.sum();
+            self.active[i] = self.worths[i] > 0.0;
+        }
+    }
+
+    fn leave_out_inactive(&mut self, correlations: &mut Matrix) {
+        for slot in (1..self.active.len()).filter(|&slot| !self.active[slot]) {
+            correlations.clear_cross(slot);
+            correlations.row_mut(slot)[slot] = 1.0;
+            self.deviations[slot] = 0.0;
+        }
     }
 
     /// How many events observe both of two coordinates, and the mean of their product over those.
@@ -68,9 +99,9 @@ impl PairwiseMoments {
         let (mut joint, mut averages) = (Matrix::zeros(seen, seen), Matrix::zeros(seen, seen));
         let count = |a: u32, b: u32| {
             let (a, b) = (a as usize, b as usize);
-            // The other triangle is empty, for different attributes.
             if a.max(b) < self.counts.width() {
-                self.counts.row(a)[b].max(self.counts.row(b)[a])
+                let other_order = if a == b { 0.0 } else { self.counts.row(b)[a] };
+                self.counts.row(a)[b] + other_order
             } else {
                 0.0
             }

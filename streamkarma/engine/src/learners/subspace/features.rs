@@ -1,5 +1,6 @@
 //! From what an event observes to what is weighed, and to the whole of it.
 
+use super::pairs::Pairs;
 use super::{Form, NOBODY, Subspace};
 use crate::block::Event;
 use crate::math::dot;
@@ -10,12 +11,20 @@ impl Subspace {
     /// What is observed is kept; what is missing is its mean given that, 0 for what was never learned.
     pub fn complete(&mut self, event: &Event, row: &mut [f64]) {
         row.fill(0.0);
-        let seen = self.owners.len().min(row.len());
         match &mut self.form {
-            Form::Pairs(moments) => {
-                self.phi.resize(self.owners.len(), 0.0);
-                moments.complete(&self.owners, self.noise, event, &mut self.phi);
-                row[..seen].copy_from_slice(&self.phi[..seen]);
+            Form::Pairs(pairs) => {
+                for (k, (value, &owner)) in row.iter_mut().zip(&self.owners).enumerate() {
+                    if owner != NOBODY && event.attributes.binary_search(&owner).is_err() {
+                        *value = pairs.mean(owner, k);
+                    }
+                }
+                pairs.complete(self.noise, event, &mut self.phi);
+                for (slot, value) in self.phi.iter().enumerate() {
+                    let k = pairs.coordinates.items()[slot] as usize;
+                    if k < row.len() && pairs.moments.active[slot] {
+                        row[k] = *value;
+                    }
+                }
             }
             Form::Factor(ppca) => {
                 ppca.explain(&self.owners, self.noise, event);
@@ -40,10 +49,20 @@ impl Subspace {
         let rank = self.settings.rank as u32;
         self.index.clear();
         match &mut self.form {
-            Form::Pairs(moments) => {
-                self.phi.resize(self.owners.len(), 0.0);
-                moments.complete(&self.owners, self.noise, event, &mut self.phi);
-                self.index.extend((0..self.owners.len() as u32).map(|k| rank + 2 * k));
+            Form::Pairs(pairs) => {
+                pairs.complete(self.noise, event, &mut self.phi);
+                if pairs.is_wide() {
+                    keep_active(pairs, rank, &mut self.index, &mut self.phi);
+                    for (&k, &value) in event.coordinates.iter().zip(event.values) {
+                        let is_known = self.owners.get(k as usize).is_some_and(|&owner| owner != NOBODY);
+                        if is_known && pairs.is_plain(k) {
+                            self.index.push(rank + 2 * k);
+                            self.phi.push(value);
+                        }
+                    }
+                } else {
+                    self.index.extend((0..self.phi.len() as u32).map(|k| rank + 2 * k));
+                }
             }
             Form::Factor(ppca) => {
                 ppca.explain(&self.owners, self.noise, event);
@@ -71,4 +90,15 @@ impl Subspace {
             }
         }
     }
+}
+
+/// Keep what the active coordinates have of the completed ones.
+fn keep_active(pairs: &Pairs, rank: u32, index: &mut Vec<u32>, phi: &mut Vec<f64>) {
+    for (slot, &k) in pairs.coordinates.items().iter().enumerate() {
+        if pairs.moments.active[slot] {
+            phi[index.len()] = phi[slot];
+            index.push(rank + 2 * k);
+        }
+    }
+    phi.truncate(index.len());
 }

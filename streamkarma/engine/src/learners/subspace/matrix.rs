@@ -43,6 +43,12 @@ impl Matrix {
         &mut self.values
     }
 
+    /// A row and a column of a square matrix become 0.
+    pub fn clear_cross(&mut self, at: usize) {
+        self.row_mut(at).fill(0.0);
+        self.values.iter_mut().skip(at).step_by(self.width.max(1)).for_each(|entry| *entry = 0.0);
+    }
+
     /// The first rows and columns of a square matrix.
     pub fn corner(&self, size: usize) -> Self {
         let rows = self.values.chunks_exact(self.width.max(1)).take(size);

@@ -1,38 +1,41 @@
 //! A linear model on completed events, for data close to a subspace.
 //!
 //! This is what [H] competes with: f_{w,Q}(x_o) = w_o' Q_oo^+ x_o [H, Def. 2], which completes the event
-//! from what it observes and weighs the result. The completion comes from [`pairwise_moments`] while there
-//! are few coordinates, and from [`ppca`] beyond. The weights are those of AROW, see [`linear`], and learn
+//! from what it observes and weighs the result. The completion comes from [`pairwise_moments`] or, if
+//! no pairs are to be kept, from [`ppca`]. The weights are those of AROW, see [`linear`], and learn
 //! from the first event on: what they learn of early, poor completions does not linger (to begin later,
 //! or to raise the variances with each new completion, erred more).
 //!
-//! With few coordinates it is the completed vector that is weighed. With many it is the latent z and, of
-//! what is observed, the residuals x_k - m_k - d_k F_k' z: the same hypotheses, since
+//! With pairs it is the completed vector that is weighed, and beside it what is observed of coordinates
+//! that are not completed, see [`pairs`]. With a factor it is the latent z and, of what is observed, the
+//! residuals x_k - m_k - d_k F_k' z: the same hypotheses, since
 //!
 //! ```text
 //! w' x = Σ_{k in o} w_k (residual_k) + (Σ_k w_k d_k F_k)' z + w' m,
 //! ```
 //!
-//! with weights of its own for z, and nothing that costs as much as there are coordinates. By this
-//! identity the weights go over from the one to the other.
+//! with weights of its own for z, and nothing that costs as much as there are coordinates.
 
 mod cholesky;
 mod correlations;
 mod features;
 mod heads;
 mod matrix;
+mod pairs;
 mod pairwise_moments;
 mod ppca;
+mod redundant;
+mod selection;
+mod slots;
 mod spectrum;
 mod state;
 mod step_sizes;
 #[cfg(test)]
 mod tests;
 mod uniform;
-mod widening;
 
 use self::heads::Head;
-use self::pairwise_moments::PairwiseMoments;
+use self::pairs::Pairs;
 use self::ppca::Ppca;
 use super::linear::{self, LARGEST_GROWTH, Step, Update};
 use crate::block::Event;
@@ -65,13 +68,21 @@ pub struct Settings {
     pub shrink: f64,
     /// Half-life in events, above 0; 0 for never.
     pub forget: f64,
-    /// Most coordinates of which all pairs are kept, 1 or more; 1 for none but the constant's.
+    /// Most coordinates of which all pairs are kept, 1 or more; with 1 a factor stands for pairs.
     pub max_rank_dim: usize,
-    /// Dimension of the subspace beyond, 1 or more.
+    /// Dimension of that factor, 1 or more.
     pub rank: usize,
 }
 
 impl Settings {
+    fn form(&self) -> Form {
+        if self.max_rank_dim > 1 {
+            Form::Pairs(Box::new(Pairs::new(self.max_rank_dim)))
+        } else {
+            Form::Factor(Box::new(Ppca::new(self.rank)))
+        }
+    }
+
     fn step(&self) -> Step {
         let loss = if self.regression { Loss::Squared } else { Loss::Hinge };
         let (update, half_life) = (Update::Arow, self.forget);
@@ -82,8 +93,8 @@ impl Settings {
 /// What is known about how coordinates go together.
 #[derive(Clone, Debug)]
 enum Form {
-    Pairs(PairwiseMoments),
-    Factor(Ppca),
+    Pairs(Box<Pairs>),
+    Factor(Box<Ppca>),
 }
 
 /// A linear model on what is observed and, where it is missing, expected; or several.
@@ -125,7 +136,7 @@ impl Subspace {
             noise: 1.0,
             owners: Vec::new(),
             known: Vec::new(),
-            form: Form::Pairs(PairwiseMoments::default()),
+            form: settings.form(),
             heads: vec![Head::new(&settings)],
             index: Vec::new(),
             phi: Vec::new(),
@@ -156,10 +167,6 @@ impl Subspace {
     fn admit(&mut self, event: &Event) -> bool {
         let highest = |places: &[u32]| places.iter().max().map_or(0, |&highest| highest as usize + 1);
         let (attributes, coordinates) = (highest(event.attributes), highest(event.coordinates));
-        let beyond = attributes.max(coordinates) > self.settings.max_rank_dim;
-        if beyond && matches!(self.form, Form::Pairs(_)) {
-            self.go_wide();
-        }
         let mut is_new = attributes > self.known.len() || coordinates > self.owners.len();
         if is_new {
             self.grow(attributes.max(self.known.len()), coordinates.max(self.owners.len()));
@@ -167,6 +174,11 @@ impl Subspace {
         for (&attribute, &coordinate) in event.attributes.iter().zip(event.coordinates) {
             let (owner, known) = (&mut self.owners[coordinate as usize], &mut self.known[attribute as usize]);
             is_new |= *owner != attribute || !*known;
+            if *owner != attribute
+                && let Form::Pairs(pairs) = &mut self.form
+            {
+                pairs.seat(attribute, coordinate);
+            }
             (*owner, *known) = (attribute, true);
         }
         is_new
@@ -176,7 +188,7 @@ impl Subspace {
         self.owners.resize(coordinates, NOBODY);
         self.known.resize(attributes, false);
         match &mut self.form {
-            Form::Pairs(moments) => moments.grow(attributes, coordinates, self.settings.max_rank_dim),
+            Form::Pairs(pairs) => pairs.grow(attributes, coordinates),
             Form::Factor(ppca) => ppca.grow(attributes, coordinates),
         }
         self.make_room_for_weights();
@@ -187,7 +199,7 @@ impl Subspace {
         self.events += 1.0;
         let (weight, half_life) = (weight.min(HEAVIEST), self.settings.forget);
         match &mut self.form {
-            Form::Pairs(moments) => moments.count(event, weight * self.growth),
+            Form::Pairs(pairs) => pairs.count(event, weight * self.growth),
             Form::Factor(ppca) => {
                 let surprise = ppca.learn(event, self.noise, weight, self.growth);
                 let memory = if half_life > 0.0 { half_life / log(2.0) } else { f64::INFINITY };
@@ -207,11 +219,13 @@ impl Subspace {
 
     /// Bring the completion up to date.
     fn update_correlations(&mut self) {
-        if let Form::Pairs(moments) = &mut self.form {
-            self.noise = moments.update_correlations(&self.owners, self.growth, self.settings.shrink);
+        if let Form::Pairs(pairs) = &mut self.form {
+            let (shrink, choosing) = (self.settings.shrink, pairs.is_wide());
+            self.noise = pairs.moments.update_correlations(&pairs.owners, self.growth, shrink, choosing);
             let forget = self.settings.forget;
             let memory = if forget > 0.0 { self.events.min(forget) } else { self.events };
             self.due = self.events + (memory * LATER_DUE).floor().max(FIRST_DUE);
+            self.take_turns();
         }
     }
 
@@ -219,7 +233,13 @@ impl Subspace {
     fn rescale(&mut self) {
         let inverse = 1.0 / self.growth;
         let tables = match &mut self.form {
-            Form::Pairs(m) => vec![m.sums.values_mut(), m.counts.values_mut(), &mut m.value_counts],
+            Form::Pairs(p) => vec![
+                p.moments.sums.values_mut(),
+                p.moments.counts.values_mut(),
+                &mut p.observed,
+                &mut p.value_counts,
+                &mut p.sums,
+            ],
             Form::Factor(p) => vec![&mut p.observed, &mut p.value_counts, &mut p.sums, &mut p.squares],
         };
         for table in tables {
@@ -286,7 +306,7 @@ impl Learner for Subspace {
 
     fn summary(&self) -> Vec<(&'static str, Fact)> {
         let (rank, numbers) = match &self.form {
-            Form::Pairs(moments) => (Fact::Nothing, moments.numbers()),
+            Form::Pairs(pairs) => (Fact::Nothing, pairs.numbers()),
             Form::Factor(ppca) => (Fact::Count(self.settings.rank as u64), ppca.numbers()),
         };
         let places = 4 * self.owners.len() + self.known.len();

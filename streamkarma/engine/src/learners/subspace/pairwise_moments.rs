@@ -18,10 +18,8 @@
 //! its siblings: the regression on one indicator alone is the mean given that category, exactly; with all
 //! of them the matrix would be singular, and as wide as there are categories.
 
-use super::NOBODY;
 use super::cholesky::Cholesky;
 use super::matrix::Matrix;
-use crate::block::Event;
 
 /// Values are cut at so many standard deviations before they explain others: a variance may be older than
 /// the value.
@@ -30,18 +28,46 @@ pub const FARTHEST: f64 = 30.0;
 /// A variance below this share of the mean square is what rounding left of none.
 pub const ROUNDING: f64 = 1e-12;
 
-/// What is known about coordinates and their attributes. The matrices may be larger than that.
+/// The part of an event that has slots.
+#[derive(Clone, Debug, Default)]
+pub struct Local {
+    /// Slots of the attribute and of the coordinate of each item.
+    pub attributes: Vec<u32>,
+    pub coordinates: Vec<u32>,
+    pub values: Vec<f64>,
+    /// Slots of attributes that are observed with a category that has none: all others of them are 0.
+    pub alone: Vec<u32>,
+}
+
+impl Local {
+    pub fn clear(&mut self) {
+        self.attributes.clear();
+        self.coordinates.clear();
+        self.values.clear();
+        self.alone.clear();
+    }
+
+    pub fn push(&mut self, attribute: u32, coordinate: u32, value: f64) {
+        self.attributes.push(attribute);
+        self.coordinates.push(coordinate);
+        self.values.push(value);
+    }
+}
+
+/// What is known about coordinates and their attributes, by slot. The matrices may be larger than that.
 #[derive(Clone, Debug, Default)]
 pub struct PairwiseMoments {
     /// Sums of products x_i x_j over the events that observe both, in the row of the later attribute.
     pub sums: Matrix,
     /// How many events those are, by attribute, in the row of the later one.
     pub counts: Matrix,
-    /// In how many events a coordinate had the value.
-    pub value_counts: Vec<f64>,
     /// Where its attribute is observed. From here on all is as of the last update of the correlations.
     pub means: Vec<f64>,
-    /// Standard deviations; 0 says that nothing is known.
+    /// Whether a coordinate explains others and is explained by them.
+    pub active: Vec<bool>,
+    /// How well others explain it.
+    pub worths: Vec<f64>,
+    /// Standard deviations; 0 says that nothing is known, or that it is not active.
     pub deviations: Vec<f64>,
     /// Positive semidefinite.
     pub correlations: Matrix,
@@ -66,32 +92,52 @@ impl PairwiseMoments {
         self.sums.grow_square(coordinates, most);
         self.correlations.grow_square(coordinates, most);
         self.workspace.observed.resize(attributes, false);
-        for row in [&mut self.value_counts, &mut self.means, &mut self.deviations] {
+        self.active.resize(coordinates, false);
+        for row in [&mut self.worths, &mut self.means, &mut self.deviations] {
             row.resize(coordinates, 0.0);
         }
     }
 
+    /// Forget a coordinate.
+    pub fn clear(&mut self, slot: usize) {
+        self.sums.clear_cross(slot);
+        self.correlations.clear_cross(slot);
+        self.active[slot] = false;
+        for row in [&mut self.worths, &mut self.means, &mut self.deviations] {
+            row[slot] = 0.0;
+        }
+    }
+
+    /// Forget an attribute.
+    pub fn clear_counts(&mut self, slot: usize) {
+        self.counts.clear_cross(slot);
+    }
+
     /// Add one event, which counts `amount` times; there is room for what it has.
-    pub fn count(&mut self, event: &Event, amount: f64) {
-        let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
+    pub fn count(&mut self, event: &Local, amount: f64) {
+        let items = event.attributes.iter().zip(&event.coordinates).zip(&event.values);
         for (i, ((&attribute, &coordinate), value)) in items.enumerate() {
-            self.value_counts[coordinate as usize] += amount;
             let counts = self.counts.row_mut(attribute as usize);
             for &other in &event.attributes[..=i] {
                 counts[other as usize] += amount;
             }
             let (sums, part) = (self.sums.row_mut(coordinate as usize), amount * value);
-            for (&other, x) in event.coordinates[..=i].iter().zip(event.values) {
+            for (&other, x) in event.coordinates[..=i].iter().zip(&event.values) {
                 sums[other as usize] += part * x;
+            }
+        }
+        for (i, &attribute) in event.alone.iter().enumerate() {
+            let counts = self.counts.row_mut(attribute as usize);
+            for &other in event.attributes.iter().chain(&event.alone[..=i]) {
+                counts[other as usize] += amount;
             }
         }
     }
 
     /// Fill `completed` from one event; it has as many coordinates as there are owners.
     ///
-    /// What is observed is kept, of a category that holds the siblings are 0. Attributes and coordinates
-    /// that were never learned are passed over.
-    pub fn complete(&mut self, owners: &[u32], noise: f64, event: &Event, completed: &mut [f64]) {
+    /// What is observed is kept, of a category that holds the siblings are 0.
+    pub fn complete(&mut self, owners: &[u32], noise: f64, event: &Local, completed: &mut [f64]) {
         self.mark(event, true);
         self.explain(noise, event);
         let Workspace { observed, known, z, .. } = &self.workspace;
@@ -104,20 +150,18 @@ impl PairwiseMoments {
             *value = if is_observed { 0.0 } else { expected };
         }
         self.mark(event, false);
-        for (&k, x) in event.coordinates.iter().zip(event.values) {
-            if owners.get(k as usize).is_some_and(|&owner| owner != NOBODY) {
-                completed[k as usize] = *x;
-            }
+        for (&k, x) in event.coordinates.iter().zip(&event.values) {
+            completed[k as usize] = *x;
         }
     }
 
     /// Leave (R_oo + noise I)^-1 z_o in the workspace.
-    fn explain(&mut self, noise: f64, event: &Event) {
+    fn explain(&mut self, noise: f64, event: &Local) {
         let Workspace { known, z, cholesky, .. } = &mut self.workspace;
         known.clear();
         z.clear();
-        for (&k, value) in event.coordinates.iter().zip(event.values) {
-            let deviation = self.deviations.get(k as usize).copied().unwrap_or(0.0);
+        for (&k, value) in event.coordinates.iter().zip(&event.values) {
+            let deviation = self.deviations[k as usize];
             if deviation > 0.0 {
                 known.push(k);
                 z.push(((value - self.means[k as usize]) / deviation).clamp(-FARTHEST, FARTHEST));
@@ -134,11 +178,9 @@ impl PairwiseMoments {
         cholesky.solve(z);
     }
 
-    fn mark(&mut self, event: &Event, is_observed: bool) {
-        for &attribute in event.attributes {
-            if let Some(mark) = self.workspace.observed.get_mut(attribute as usize) {
-                *mark = is_observed;
-            }
+    fn mark(&mut self, event: &Local, is_observed: bool) {
+        for &attribute in event.attributes.iter().chain(&event.alone) {
+            self.workspace.observed[attribute as usize] = is_observed;
         }
     }
 }

@@ -7,7 +7,6 @@ use nalgebra::{DMatrix, SymmetricEigen};
 
 use super::cholesky::add_four;
 use super::matrix::Matrix;
-use super::pairwise_moments::ROUNDING;
 
 /// So many iterations for each eigenvalue; two or three are needed.
 const PATIENCE: usize = 100;
@@ -47,20 +46,6 @@ pub fn project(matrix: &Matrix) -> (Matrix, f64) {
     }
     mirror(&mut projected);
     (projected, tau)
-}
-
-/// The rows F, of up to `rank` columns, for which F F' is nearest to a semidefinite matrix.
-pub fn strongest(matrix: &Matrix, rank: usize) -> Matrix {
-    let mut pairs = decompose(matrix).unwrap_or_default();
-    pairs.truncate(rank);
-    pairs.retain(|(value, _)| *value > ROUNDING);
-    let mut rows = Matrix::zeros(matrix.width(), pairs.len());
-    for (c, (value, vector)) in pairs.iter().enumerate() {
-        for (k, x) in vector.iter().enumerate() {
-            rows.row_mut(k)[c] = x * value.sqrt();
-        }
-    }
-    rows
 }
 
 /// What is below the diagonal is put above it, too.

@@ -4,8 +4,10 @@ use super::correlations::LEAST_NOISE;
 use super::heads::Head;
 use super::linear::{LARGEST_GROWTH, LinearModel};
 use super::matrix::Matrix;
+use super::pairs::Pairs;
 use super::pairwise_moments::PairwiseMoments;
 use super::ppca::Ppca;
+use super::slots::Slots;
 use super::{Form, NOBODY, Settings, Subspace};
 use crate::state::{Refused, State, ensure};
 
@@ -14,14 +16,14 @@ const WHY: &str = "the subspace contradicts itself";
 impl Subspace {
     pub(super) fn to_state(&self) -> State {
         let (seen, attributes) = (self.owners.len(), attributes_of(&self.owners));
-        let wide = f64::from(matches!(self.form, Form::Factor(_)));
-        let clock = vec![self.events, self.due, self.growth, self.noise, seen as f64, wide];
+        let factor = f64::from(matches!(self.form, Form::Factor(_)));
+        let next_turn = if let Form::Pairs(pairs) = &self.form { pairs.next_turn } else { 0.0 };
+        let clock = vec![self.events, self.due, self.growth, self.noise, seen as f64, factor, next_turn];
         let mut state = State::default();
-        state.put_f64s("clock", clock, &[6]);
-        // NOBODY becomes -1.
-        state.put_i32s("owners", self.owners.iter().map(|&owner| owner as i32).collect(), &[seen]);
+        state.put_f64s("clock", clock, &[7]);
+        put_numbers(&mut state, "owners", &self.owners);
         match &self.form {
-            Form::Pairs(moments) => moments.put_state(attributes, seen, &mut state),
+            Form::Pairs(pairs) => pairs.put_state(&mut state),
             Form::Factor(ppca) => ppca.put_state(attributes, &mut state),
         }
         let used: Vec<u32> = (0..places(&self.settings, attributes, seen) as u32).collect();
@@ -43,20 +45,22 @@ impl Subspace {
     ) -> Result<Self, Refused> {
         let settings = self.settings;
         let (clock, _) = state.f64s("clock").map_err(|_| WHY)?;
-        let (owners, shape) = state.i32s("owners").map_err(|_| WHY)?;
-        let &[events, due, growth, noise, seen, wide] = clock else { return Err(WHY.to_owned()) };
-        let known = owners.iter().all(|&owner| owner == -1 || (0..attributes as i64).contains(&owner.into()));
-        ensure(known && shape == [owners.len()] && owners.len() <= coordinates, WHY)?;
-        let owners: Vec<u32> = owners.iter().map(|&owner| owner as u32).collect();
-        let (owning, wide, is_pairs) = (attributes_of(&owners), wide == 1.0, wide == 0.0);
-        ensure(seen == owners.len() as f64 && (wide || is_pairs), WHY)?;
-        ensure(wide || owning.max(owners.len()) <= settings.max_rank_dim, WHY)?;
-        ensure((0.0..2f64.powi(53)).contains(&events) && due.is_finite() && (wide || events < due), WHY)?;
+        let &[events, due, growth, noise, seen, factor, next_turn] = clock else {
+            return Err(WHY.to_owned());
+        };
+        let owners = numbers_below(state, "owners", attributes)?;
+        let owning = attributes_of(&owners);
+        ensure(seen == owners.len() as f64 && owners.len() <= coordinates, WHY)?;
+        let is_pairs = settings.max_rank_dim > 1;
+        ensure(factor == f64::from(!is_pairs), WHY)?;
+        ensure((0.0..2f64.powi(53)).contains(&events) && due.is_finite() && next_turn.is_finite(), WHY)?;
+        ensure(!is_pairs || events < due, WHY)?;
         ensure((1.0..=LARGEST_GROWTH).contains(&growth) && noise.is_finite() && noise >= LEAST_NOISE, WHY)?;
-        let form = if wide {
-            Form::Factor(Ppca::from_state(state, settings.rank, owning, owners.len())?)
+        let form = if is_pairs {
+            let most = settings.max_rank_dim;
+            Form::Pairs(Box::new(Pairs::from_state(state, &owners, attributes, next_turn, most)?))
         } else {
-            Form::Pairs(PairwiseMoments::from_state(state, owning, owners.len(), settings.max_rank_dim)?)
+            Form::Factor(Box::new(Ppca::from_state(state, settings.rank, owning, owners.len())?))
         };
         let heads = self.restored_heads(state, places(&settings, owning, owners.len()))?;
         let mut known = vec![false; owning];
@@ -88,21 +92,75 @@ impl Subspace {
     }
 }
 
-impl PairwiseMoments {
+impl Pairs {
     /// How many numbers are kept.
     pub(super) fn numbers(&self) -> usize {
-        let matrices = [&self.sums, &self.counts, &self.correlations];
-        matrices.iter().map(|matrix| matrix.values().len()).sum::<usize>() + 3 * self.value_counts.len()
+        let moments = &self.moments;
+        let matrices = [&moments.sums, &moments.counts, &moments.correlations];
+        matrices.iter().map(|matrix| matrix.values().len()).sum::<usize>()
+            + 3 * self.owners.len()
+            + 2 * (self.observed.len() + self.value_counts.len())
     }
 
+    fn put_state(&self, state: &mut State) {
+        let (homes, slots) = (self.attributes.items(), self.coordinates.items());
+        put_numbers(state, "attribute_slots", homes);
+        put_numbers(state, "slots", slots);
+        let (attributes, coordinates) = (self.observed.len(), self.value_counts.len());
+        state.put_f64s("observed", self.observed.clone(), &[attributes]);
+        state.put_f64s("turns", self.turns.clone(), &[attributes]);
+        state.put_f64s("listed", self.value_counts.clone(), &[coordinates]);
+        state.put_f64s("totals", self.sums.clone(), &[coordinates]);
+        state.put_bools("redundant", self.is_redundant.clone(), &[coordinates]);
+        self.moments.put_state(homes.len(), slots.len(), state);
+    }
+
+    fn from_state(
+        state: &State,
+        owners: &[u32],
+        attributes: usize,
+        next_turn: f64,
+        most: usize,
+    ) -> Result<Self, Refused> {
+        let seen = state.f64s("observed").map_err(|_| WHY)?.0.len();
+        ensure(attributes_of(owners) <= seen && seen <= attributes, WHY)?;
+        let homes = numbers_below(state, "attribute_slots", seen)?;
+        let slots = numbers_below(state, "slots", owners.len())?;
+        ensure(homes.len() == seen.min(most) && slots.len() == owners.len().min(most), WHY)?;
+        let mut pairs = Self::new(most);
+        pairs.next_turn = next_turn;
+        pairs.moments = PairwiseMoments::from_state(state, homes.len(), slots.len(), most)?;
+        pairs.attributes = Slots::from_items(homes, seen).ok_or(WHY)?;
+        pairs.coordinates = Slots::from_items(slots, owners.len()).ok_or(WHY)?;
+        let slots = pairs.coordinates.items().iter();
+        let home = |&k: &u32| match k {
+            NOBODY => Some(NOBODY),
+            k => pairs.attributes.of(owners[k as usize]).map(|home| home as u32),
+        };
+        pairs.owners = slots.map(home).collect::<Option<_>>().ok_or(WHY)?;
+        let is_used = |home: usize| pairs.owners.contains(&(home as u32));
+        let homes = pairs.attributes.items().iter().enumerate();
+        ensure(homes.filter(|(_, item)| **item != NOBODY).all(|(home, _)| is_used(home)), WHY)?;
+        pairs.observed = numbers(state, "observed", &[seen])?;
+        pairs.turns = numbers(state, "turns", &[seen])?;
+        pairs.value_counts = numbers(state, "listed", &[owners.len()])?;
+        pairs.sums = numbers(state, "totals", &[owners.len()])?;
+        pairs.is_redundant = state.bools("redundant").map_err(|_| WHY)?.0.to_vec();
+        ensure(pairs.is_redundant.len() == owners.len(), WHY)?;
+        ensure(not_negative(&[&pairs.observed, &pairs.value_counts]), WHY)?;
+        Ok(pairs)
+    }
+}
+
+impl PairwiseMoments {
     fn put_state(&self, attributes: usize, seen: usize, state: &mut State) {
         let squares = [("sums", &self.sums, seen), ("correlations", &self.correlations, seen)];
         for (name, matrix, size) in squares.into_iter().chain([("counts", &self.counts, attributes)]) {
             state.put_f64s(name, matrix.corner(size).values().to_vec(), &[size, size]);
         }
-        state.put_f64s("listed", self.value_counts.clone(), &[seen]);
-        state.put_f64s("means", self.means.clone(), &[seen]);
-        state.put_f64s("deviations", self.deviations.clone(), &[seen]);
+        state.put_bools("active", self.active.clone(), &[seen]);
+        let rows = [("worths", &self.worths), ("means", &self.means), ("deviations", &self.deviations)];
+        rows.into_iter().for_each(|(name, row)| state.put_f64s(name, row.clone(), &[seen]));
     }
 
     fn from_state(state: &State, attributes: usize, seen: usize, most: usize) -> Result<Self, Refused> {
@@ -114,10 +172,12 @@ impl PairwiseMoments {
         moments.sums = square("sums", seen)?;
         moments.counts = square("counts", attributes)?;
         moments.correlations = square("correlations", seen)?;
-        moments.value_counts = numbers(state, "listed", &[seen])?;
+        moments.active = state.bools("active").map_err(|_| WHY)?.0.to_vec();
+        ensure(moments.active.len() == seen, WHY)?;
+        moments.worths = numbers(state, "worths", &[seen])?;
         moments.means = numbers(state, "means", &[seen])?;
         moments.deviations = numbers(state, "deviations", &[seen])?;
-        ensure(not_negative(&[moments.counts.values(), &moments.value_counts, &moments.deviations]), WHY)?;
+        ensure(not_negative(&[moments.counts.values(), &moments.worths, &moments.deviations]), WHY)?;
         moments.grow(attributes, seen, most);
         Ok(moments)
     }
@@ -151,6 +211,19 @@ impl Ppca {
         ensure(not_negative(&[&ppca.observed, &ppca.value_counts, &ppca.squares]), WHY)?;
         Ok(ppca)
     }
+}
+
+/// Attributes or coordinates; [`NOBODY`] becomes -1.
+fn put_numbers(state: &mut State, name: &str, items: &[u32]) {
+    state.put_i32s(name, items.iter().map(|&item| item as i32).collect(), &[items.len()]);
+}
+
+/// What [`put_numbers`] wrote, each below a bound.
+fn numbers_below(state: &State, name: &str, bound: usize) -> Result<Vec<u32>, Refused> {
+    let (items, shape) = state.i32s(name).map_err(|_| WHY)?;
+    let are_known = items.iter().all(|&item| item == -1 || (0..bound as i64).contains(&item.into()));
+    ensure(are_known && shape == [items.len()], WHY)?;
+    Ok(items.iter().map(|&item| item as u32).collect())
 }
 
 /// The finite numbers of that name and shape.

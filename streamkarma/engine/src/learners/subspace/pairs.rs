@@ -1,0 +1,153 @@
+//! The moments of pairs of those coordinates that have a slot.
+//!
+//! While there are no more coordinates than slots, each has that of its own number. Beyond, attributes take
+//! turns, see [`super::selection`]; those whose coordinates prove to be worth it are *active* and complete
+//! events, others are on trial: they are counted and nothing else. A coordinate that is not active is an
+//! ordinary feature of the linear model, and has the same weight there when it becomes active.
+//!
+//! An attribute enters with its coordinates or leaves with them, so that the zeros beside a category are
+//! counted in the same events as its ones.
+
+use super::NOBODY;
+use super::pairwise_moments::{Local, PairwiseMoments};
+use super::selection::FIRST_TURN;
+use super::slots::Slots;
+use crate::block::Event;
+
+/// Moments of pairs, and whose they are.
+#[derive(Clone, Debug)]
+pub struct Pairs {
+    /// Most slots.
+    pub most: usize,
+    /// Moments, by slot.
+    pub moments: PairwiseMoments,
+    pub attributes: Slots,
+    pub coordinates: Slots,
+    /// By slot of a coordinate: the slot of its attribute, or [`NOBODY`].
+    pub owners: Vec<u32>,
+    /// Of all there are: in how many events an attribute was observed.
+    pub observed: Vec<f64>,
+    /// In how many events a coordinate had a value, and their sum.
+    pub value_counts: Vec<f64>,
+    pub sums: Vec<f64>,
+    /// Whether those that are active say all that a coordinate says.
+    pub is_redundant: Vec<bool>,
+    /// How often an attribute had its turn.
+    pub turns: Vec<f64>,
+    /// At how many events the next ones take their turn.
+    pub next_turn: f64,
+    /// The part of an event that has slots.
+    local: Local,
+}
+
+impl Pairs {
+    /// Nothing known.
+    pub fn new(most: usize) -> Self {
+        Self {
+            most,
+            moments: PairwiseMoments::default(),
+            attributes: Slots::default(),
+            coordinates: Slots::default(),
+            owners: Vec::new(),
+            observed: Vec::new(),
+            value_counts: Vec::new(),
+            sums: Vec::new(),
+            is_redundant: Vec::new(),
+            turns: Vec::new(),
+            next_turn: FIRST_TURN,
+            local: Local::default(),
+        }
+    }
+
+    /// Whether there are more coordinates than slots.
+    pub fn is_wide(&self) -> bool {
+        self.value_counts.len() > self.most
+    }
+
+    /// Make room for so many.
+    pub fn grow(&mut self, attributes: usize, coordinates: usize) {
+        self.attributes.grow(attributes, self.most);
+        self.coordinates.grow(coordinates, self.most);
+        self.owners.resize(self.coordinates.items().len(), NOBODY);
+        for row in [&mut self.observed, &mut self.turns] {
+            row.resize(attributes.max(row.len()), 0.0);
+        }
+        self.value_counts.resize(coordinates, 0.0);
+        self.sums.resize(coordinates, 0.0);
+        self.is_redundant.resize(coordinates, false);
+        self.moments.grow(self.attributes.items().len(), self.owners.len(), self.most);
+    }
+
+    /// Give a coordinate of an attribute a slot, if there is one.
+    ///
+    /// A category that is new enters beside its siblings: it was an observed 0 for as long as they are
+    /// counted.
+    pub fn seat(&mut self, attribute: u32, coordinate: u32) {
+        if let Some(slot) = self.coordinates.of(coordinate) {
+            // It was another's.
+            self.vacate(slot);
+        }
+        let Some(slot) = self.coordinates.take(coordinate) else { return };
+        // There are as many slots for attributes, and each of these has one for a coordinate.
+        let home = self.attributes.of(attribute).or_else(|| self.attributes.take(attribute));
+        self.owners[slot] = home.map_or(NOBODY, |home| home as u32);
+        self.is_redundant[coordinate as usize] = false;
+        self.moments.active[slot] = !self.is_wide() || coordinate == 0;
+    }
+
+    /// Free the slot of a coordinate, and that of its attribute if it was the last one there.
+    pub fn vacate(&mut self, slot: usize) {
+        let home = std::mem::replace(&mut self.owners[slot], NOBODY);
+        self.coordinates.release(slot);
+        self.moments.clear(slot);
+        if !self.owners.contains(&home) {
+            self.attributes.release(home as usize);
+            self.moments.clear_counts(home as usize);
+        }
+    }
+
+    /// Add one event, which counts `amount` times; there is room for what it has.
+    pub fn count(&mut self, event: &Event, amount: f64) {
+        let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
+        for ((&attribute, &coordinate), value) in items {
+            self.observed[attribute as usize] += amount;
+            self.value_counts[coordinate as usize] += amount;
+            self.sums[coordinate as usize] += amount * value;
+        }
+        self.localise(event);
+        self.moments.count(&self.local, amount);
+    }
+
+    /// Fill `completed`, by slot, from one event.
+    pub fn complete(&mut self, noise: f64, event: &Event, completed: &mut Vec<f64>) {
+        completed.resize(self.owners.len(), 0.0);
+        self.localise(event);
+        self.moments.complete(&self.owners, noise, &self.local, completed);
+    }
+
+    /// Whether a coordinate is to be weighed as it is observed.
+    pub fn is_plain(&self, coordinate: u32) -> bool {
+        let slot = self.coordinates.of(coordinate);
+        slot.map_or(!self.is_redundant[coordinate as usize], |slot| !self.moments.active[slot])
+    }
+
+    /// The mean of a coordinate where its attribute is observed; 0 if it never was.
+    pub fn mean(&self, attribute: u32, coordinate: usize) -> f64 {
+        let observed = self.observed[attribute as usize];
+        if observed > 0.0 { self.sums[coordinate] / observed } else { 0.0 }
+    }
+
+    /// Find the slots of an event.
+    fn localise(&mut self, event: &Event) {
+        let local = &mut self.local;
+        local.clear();
+        let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
+        for ((&attribute, &coordinate), value) in items {
+            let Some(home) = self.attributes.of(attribute) else { continue };
+            match self.coordinates.of(coordinate).filter(|&slot| self.owners[slot] == home as u32) {
+                Some(slot) => local.push(home as u32, slot as u32, *value),
+                None => local.alone.push(home as u32),
+            }
+        }
+    }
+}
