@@ -63,7 +63,7 @@ def test_what_never_comes_back_is_marked_and_does_not_move_the_scale() -> None:
     for record in wild:
         items(by, record)
     assert by.mean_and_deviation(1) == pytest.approx((60.0, 2.0), abs=0.5)
-    high = by.entries().index(("t.far", "high")) + 1
+    high = by.entries().index(("t.far_high", "marked")) + 1
     assert items(by, {"t": 7e7}, learned=False) == [(high, 1.0)]
 
 

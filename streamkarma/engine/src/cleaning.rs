@@ -6,7 +6,7 @@
 //! the number counts as missing, and the event has a mark instead: attribute `NAME.sentinel`, a category.
 //!
 //! What lies [`FAR`](crate::scale::FAR) out and does not come back has no say in its attribute, but is
-//! marked as well, since a true extreme may tell something: attribute `NAME.far`, high or low.
+//! marked as well, since a true extreme may tell something: attribute `NAME.far_high` or `NAME.far_low`.
 //!
 //! Marks are attributes of their own, observed only where they hold. As categories of the attribute they
 //! would say that it was observed: on a low-rank stream with 5 % of -9999 the mixture erred .028, with the

@@ -44,7 +44,7 @@ impl Encoder {
             self.unclean.push((attribute, Unclean::Far));
             self.drop_item(at);
             if verdict == Verdict::Other {
-                self.add_mark(attribute, "far", if value > 0.0 { "high" } else { "low" });
+                self.add_mark(attribute, if value > 0.0 { "far_high" } else { "far_low" }, MARK);
             }
         } else {
             self.unclean.push((attribute, Unclean::Clipped));
@@ -131,6 +131,9 @@ impl Encoder {
         }
     }
 }
+
+/// The category of marks that have but one.
+const MARK: &str = "marked";
 
 /// A number as the category of a mark.
 fn spell(value: f64) -> String {

@@ -24,8 +24,13 @@ const OWN_NOISE: f64 = 3.0;
 
 /// What a squared correlation must exceed, divided by the events of the pair: four standard errors of none,
 /// since each coordinate is held against all others. From synthetic streams with columns of noise, where 12
-/// lets some of these in and 24 is as good.
+/// lets some of these in and 24 is as good. So an attribute that tells nothing costs little: lowrank, 60,000
+/// events, beside a category of 24 that is drawn at random erred .0147 with all of them in, now .0105, and
+/// .0097 alone.
 const CHANCE: f64 = 16.0;
+
+/// A coordinate worth less than this share of the one worth most does not complete, nor is completed.
+const WORTHLESS: f64 = 0.01;
 
 impl PairwiseMoments {
     /// Bring means, deviations and correlations up to date with the sums, and return the noise.
@@ -73,15 +78,27 @@ impl PairwiseMoments {
         self.noise(used, tau, growth)
     }
 
-    /// How well others explain each coordinate: the sum of its squared correlations beyond [`CHANCE`].
+    /// Which coordinates others explain beyond chance, and what each is worth: the sum of its squared
+    /// correlations beyond [`CHANCE`], each times the share of events with the rarer of the two that lack
+    /// the other. Hours and weekdays, say, go together and are always there: nothing is completed by them.
     fn find_worths(&mut self, correlations: &Matrix, joint: &Matrix, owners: &[u32], growth: f64) {
         for i in 1..owners.len() {
-            let pairs = correlations.row(i).iter().zip(joint.row(i)).zip(owners);
             // Siblings explain each other, whatever the data.
-            let others = pairs.skip(1).filter(|((_, events), owner)| **events > 0.0 && **owner != owners[i]);
-            let beyond = others.map(|((r, events), _)| (r * r - CHANCE * growth / events).max(0.0));
-            self.worths[i] = beyond.sum();
-            self.active[i] = self.worths[i] > 0.0;
+            let others = (1..owners.len()).filter(|&j| joint.row(i)[j] > 0.0 && owners[j] != owners[i]);
+            (self.worths[i], self.active[i]) = (0.0, false);
+            for j in others {
+                let (r, both) = (correlations.row(i)[j], joint.row(i)[j]);
+                let beyond = (r * r - CHANCE * growth / both).max(0.0);
+                // Of two that got their slots at different times the later one's events are those of both.
+                let fewer = joint.row(i)[i].min(joint.row(j)[j]);
+                self.worths[i] += beyond * (1.0 - both / fewer);
+                self.active[i] |= beyond > 0.0;
+            }
+        }
+        // Where nothing was ever missing all are worth nothing, and may be missing yet.
+        let most = self.worths.iter().copied().fold(0.0, f64::max);
+        for (active, worth) in self.active.iter_mut().zip(&self.worths).skip(1) {
+            *active &= *worth >= WORTHLESS * most;
         }
     }
 

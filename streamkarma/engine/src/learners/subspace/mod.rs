@@ -220,7 +220,7 @@ impl Subspace {
     /// Bring the completion up to date.
     fn update_correlations(&mut self) {
         if let Form::Pairs(pairs) = &mut self.form {
-            let (shrink, choosing) = (self.settings.shrink, pairs.is_wide());
+            let (shrink, choosing) = (self.settings.shrink, pairs.is_crowded());
             self.noise = pairs.moments.update_correlations(&pairs.owners, self.growth, shrink, choosing);
             let forget = self.settings.forget;
             let memory = if forget > 0.0 { self.events.min(forget) } else { self.events };

@@ -1,7 +1,7 @@
 //! The moments of pairs of those coordinates that have a slot.
 //!
-//! While there are no more coordinates than slots, each has that of its own number. Beyond, attributes take
-//! turns, see [`super::selection`]; those whose coordinates prove to be worth it are *active* and complete
+//! While there are no more coordinates than slots, each has that of its own number; while there are no more
+//! than half as many, all are active. Beyond, attributes take turns, see [`super::selection`]; those whose coordinates prove to be worth it are *active* and complete
 //! events, others are on trial: they are counted and nothing else. A coordinate that is not active is an
 //! ordinary feature of the linear model, and has the same weight there when it becomes active.
 //!
@@ -57,6 +57,12 @@ impl Pairs {
             next_turn: FIRST_TURN,
             local: Local::default(),
         }
+    }
+
+    /// Whether there are so many coordinates that those which tell nothing of others do harm: more than half
+    /// as many as slots. Up to then all are active.
+    pub fn is_crowded(&self) -> bool {
+        2 * self.value_counts.len() > self.most
     }
 
     /// Whether there are more coordinates than slots.
