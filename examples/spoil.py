@@ -1,9 +1,12 @@
-"""Make values of a stream of JSON lines wrong, as broken sensors and careless exports do.
+"""Make a stream of JSON lines dirty, as broken sensors, careless exports and busy systems do.
 
     streamkarma generate lowrank --events 60000 | python examples/spoil.py outliers | streamkarma learn
 
 ``outliers``: one value in a thousand is multiplied by 10³ to 10⁸. ``sentinels``: one value in twenty is
-replaced by -9999. ``strings``: every number becomes a string. ``nothing``: the stream as it is.
+replaced by -9999. ``strings``: every number becomes a string. ``words``: one value in ten becomes "N/A".
+``gaps``: one value in ten is left out. ``ids``: an id, a timestamp and one of 5,000 users are added, none of
+which tells anything. ``columns``: 100 columns of noise are added, each half observed. ``labels``: 49 of 50
+events lose their label. ``nothing``: the stream as it is.
 """
 
 from __future__ import annotations
@@ -11,32 +14,80 @@ from __future__ import annotations
 import json
 import random
 import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import click
 
+Record = dict[str, Any]
 
-def spoilt(value: float, kind: str, rng: random.Random) -> float | str:
-    """What becomes of a number."""
-    if kind == "outliers" and rng.random() < 0.001:
-        return float(value * 10.0 ** rng.uniform(3.0, 8.0))
-    if kind == "sentinels" and rng.random() < 0.05:
-        return -9999.0
-    return str(value) if kind == "strings" else value
+
+def by_value(change: Callable[[float, random.Random], Any]) -> Callable[[Record, str, random.Random], Record]:
+    """A change of every number but the target; None leaves it out."""
+
+    def spoil(record: Record, target: str, rng: random.Random) -> Record:
+        numbers = {
+            name for name, value in record.items() if name != target and isinstance(value, int | float)
+        }
+        changed = {name: change(v, rng) if name in numbers else v for name, v in record.items()}
+        return {name: value for name, value in changed.items() if value is not None}
+
+    return spoil
+
+
+class WithIds:
+    """Adds an id, a time that goes on by a quarter of an hour or so, and a user."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2025, 1, 1, tzinfo=UTC)
+
+    def __call__(self, record: Record, _: str, rng: random.Random) -> Record:
+        self.time += timedelta(seconds=rng.expovariate(1 / 900))
+        ids = {"event_id": f"{rng.getrandbits(128):032x}", "ts": self.time.isoformat(timespec="seconds")}
+        return {**ids, "user": f"u{rng.randrange(5000)}", **record}
+
+
+def with_columns(record: Record, _: str, rng: random.Random) -> Record:
+    """Columns of noise."""
+    noise = {f"n{i}": round(rng.gauss(0.0, 1.0), 6) for i in range(100) if rng.random() < 0.5}
+    return {**record, **noise}
+
+
+def without_labels(record: Record, target: str, rng: random.Random) -> Record:
+    """A record that seldom keeps its label."""
+    if rng.random() >= 0.02:
+        record.pop(target, None)
+    return record
+
+
+def outlier(value: float, rng: random.Random) -> float:
+    """A value that is seldom far too large."""
+    return float(value * 10.0 ** rng.uniform(3.0, 8.0)) if rng.random() < 0.001 else value
+
+
+KINDS: dict[str, Callable[[Record, str, random.Random], Record]] = {
+    "nothing": lambda record, _target, _rng: record,
+    "outliers": by_value(outlier),
+    "sentinels": by_value(lambda value, rng: -9999.0 if rng.random() < 0.05 else value),
+    "strings": by_value(lambda value, _: str(value)),
+    "words": by_value(lambda value, rng: "N/A" if rng.random() < 0.1 else value),
+    "gaps": by_value(lambda value, rng: None if rng.random() < 0.1 else value),
+    "ids": WithIds(),
+    "columns": with_columns,
+    "labels": without_labels,
+}
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(["nothing", "outliers", "sentinels", "strings"]))
+@click.argument("kind", type=click.Choice(list(KINDS)))
 @click.option("--target", default="y", show_default=True, help="The label, which is left as it is.")
 @click.option("--seed", default=0, show_default=True, help="The same seed, the same bytes.")
 def main(kind: str, target: str, seed: int) -> None:
-    """Read JSON lines from standard input and write them, with wrong values, to standard output."""
-    rng = random.Random(seed)
+    """Read JSON lines from standard input and write them, spoilt, to standard output."""
+    rng, spoil = random.Random(seed), KINDS[kind]
     for line in sys.stdin:
-        record = json.loads(line)
-        for name, value in record.items():
-            if name != target and isinstance(value, (int, float)):
-                record[name] = spoilt(value, kind, rng)
-        sys.stdout.write(json.dumps(record) + "\n")
+        sys.stdout.write(json.dumps(spoil(json.loads(line), target, rng)) + "\n")
 
 
 if __name__ == "__main__":

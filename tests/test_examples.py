@@ -112,7 +112,9 @@ def test_the_pipe(tmp_path: Path) -> None:
     assert not list(temporary.iterdir())
 
 
-@pytest.mark.parametrize(("kind", "share"), [("outliers", 0.001), ("sentinels", 0.05), ("strings", 1.0)])
+@pytest.mark.parametrize(
+    ("kind", "share"), [("outliers", 0.001), ("sentinels", 0.05), ("strings", 1.0), ("words", 0.1)]
+)
 def test_a_share_of_the_values_is_spoilt(kind: str, share: float) -> None:
     rng = random.Random(0)
     values = [rng.gauss(0.0, 1.0) for _ in range(50_000)]
@@ -120,6 +122,7 @@ def test_a_share_of_the_values_is_spoilt(kind: str, share: float) -> None:
         "outliers": lambda before, after: abs(after) > 999 * abs(before),
         "sentinels": lambda before, after: after == -9999.0,
         "strings": lambda before, after: after == str(before),
+        "words": lambda before, after: after == "N/A",
     }[kind]
     lines = "".join(json.dumps({"x": value, "y": 1}) + "\n" for value in values)
     command = [sys.executable, EXAMPLES / "spoil.py", kind]
@@ -129,6 +132,22 @@ def test_a_share_of_the_values_is_spoilt(kind: str, share: float) -> None:
     pairs = list(zip(values, (event["x"] for event in after), strict=True))
     assert mean(map(wrong, *zip(*pairs, strict=True))) == pytest.approx(share, rel=0.4)
     assert all(before == after or wrong(before, after) for before, after in pairs)
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"), [("ids", 5.0), ("columns", 52.0), ("labels", 1.02), ("gaps", 1.9), ("nothing", 2.0)]
+)
+def test_attributes_are_added_or_left_out(kind: str, names: float) -> None:
+    lines = "".join(json.dumps({"x": float(n), "y": n % 2}) + "\n" for n in range(2000))
+    command = [sys.executable, EXAMPLES / "spoil.py", kind]
+    done = subprocess.run(command, input=lines.encode(), capture_output=True, check=True)
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert mean(len(record) for record in records) == pytest.approx(
+        names, abs=0.3 if kind == "columns" else 0.03
+    )
+    assert all(
+        record.get("x", n) == n and record.get("y", n % 2) == n % 2 for n, record in enumerate(records)
+    )
 
 
 def test_the_river_pipeline() -> None:

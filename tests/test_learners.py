@@ -72,8 +72,7 @@ def events(task: Any, count: int, seed: int = 100) -> list[Event]:
 
 def in_one_run(model: Any, stream: list[Event], weights: list[float] | None = None) -> Any:
     weights = weights or [1.0] * len(stream)
-    learned = [y is not None and w > 0.0 for (_, y), w in zip(stream, weights, strict=True)]
-    events = model.read([x for x, _ in stream], learned)
+    events = model.read([x for x, _ in stream], [w > 0.0 for w in weights])
     return model.run(events, [y if y is None else model.check_label(y) for _, y in stream], weights)
 
 

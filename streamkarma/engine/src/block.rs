@@ -1,5 +1,7 @@
 //! Encoded events, one after another.
 
+use crate::vocabulary::PASSING;
+
 /// One event: what it observes, attributes ascending, values finite.
 ///
 /// An attribute with several values at once, such as a set of tags, has as many items, side by side.
@@ -32,6 +34,11 @@ impl Event<'_> {
         room.extend_from_slice(self.attributes);
         room.dedup();
         room
+    }
+
+    /// Whether all it has is known to the encoder, as it is of events that were encoded to be learned.
+    pub fn is_known(&self) -> bool {
+        self.coordinates.iter().all(|&coordinate| coordinate < PASSING)
     }
 
     /// Whether nothing is observed.

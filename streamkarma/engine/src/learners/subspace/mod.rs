@@ -275,7 +275,7 @@ impl Learner for Subspace {
         let loss = self.learn_heads(&lesson, scores);
         if lesson.is_learned() {
             self.learn(&event, lesson.weight);
-        } else if lesson.is_observed() {
+        } else if lesson.is_observed() && event.is_known() {
             // Predicting has explained it, as far as it was known.
             if self.admit(&event) {
                 self.explain(&event);

@@ -1,9 +1,10 @@
 //! The moments of pairs of those coordinates that have a slot.
 //!
-//! While there are no more coordinates than slots, each has that of its own number; while there are no more
-//! than half as many, all are active. Beyond, attributes take turns, see [`super::selection`]; those whose coordinates prove to be worth it are *active* and complete
-//! events, others are on trial: they are counted and nothing else. A coordinate that is not active is an
-//! ordinary feature of the linear model, and has the same weight there when it becomes active.
+//! While there are no more coordinates than slots, each has that of its own number, and while there are no
+//! more than half as many, all of them are *active*: they complete events. Beyond half, those are active
+//! that prove to be worth it; beyond all, attributes take turns, see [`super::selection`], and those on trial
+//! are counted and nothing else. A coordinate that is not active is an ordinary feature of the linear model,
+//! and has the same weight there when it becomes active.
 //!
 //! An attribute enters with its coordinates or leaves with them, so that the zeros beside a category are
 //! counted in the same events as its ones.
