@@ -80,7 +80,7 @@ class Encoder:
     def entries(self) -> list[_Entry]: ...
     def moments(self) -> _Floats: ...
     def tallies(self) -> NDArray[np.int64]:
-        """What became of each attribute's values, shape (attributes, 8).
+        """What became of each attribute's values, shape (attributes, 8); the constant's are the events.
 
         The columns: values learned; texts that spelled a number; words for nothing; sentinels; values too
         far out to be measurements; values cut to 5 deviations; categories without a

@@ -118,9 +118,22 @@ def test_the_command_line_counts_them_and_says_so(streamkarma: Program, tmp_path
     assert shown["t"]["sentinels"] == summary["set_aside"]["t"]["sentinels"] > 20
 
 
+def test_what_is_observed_is_a_share_of_all_events_that_taught(streamkarma: Program) -> None:
+    records = [{"t": float(n), "y": n % 2} if n % 10 == 0 else {"t": float(n)} for n in range(100)]
+    streamkarma("learn", "--learner", "subspace", "--model", "m.karma", records=[*records, {"u": 1.0}])
+    shown = streamkarma("inspect", "m.karma", "--json").rows[0]["values"]
+    assert shown["t"]["observed"] == pytest.approx(100 / 101)
+
+
 @pytest.mark.parametrize(
     "options",
-    [{"na": "NA"}, {"sentinel": {"t": "x"}}, {"sentinel": {"t": [1, 2, 3, 4, 5]}}, {"sentinel": [1]}],
+    [
+        {"na": "NA"},
+        {"na": 5},
+        {"sentinel": {"t": "x"}},
+        {"sentinel": {"t": [1, 2, 3, 4, 5]}},
+        {"sentinel": [1]},
+    ],
 )
 def test_rules_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,15 +155,16 @@ def check_rules(words: Any, sentinels: Any, find: Any) -> Rules:
     (['missing'], {'temp': [-9999.0]}, True)
     """
     words = parameters.MISSING_WORDS if words is None else words
-    if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+    listed = isinstance(words, Iterable) and not isinstance(words, str)
+    if not listed or not all(isinstance(word, str) for word in words):
         raise UsageError(f"na must be None or a list of words, not {reprlib.repr(words)}")
     if not isinstance(sentinels, Mapping | None) or not isinstance(find, bool):
         raise UsageError("sentinel must be None or numbers by name, and sentinels a boolean")
     by_name = {}
     for name, values in (sentinels or {}).items():
-        listed = list(values) if isinstance(values, Sequence | np.ndarray) else [values]
-        numbers = [float(value) for value in listed if isinstance(value, int | float)]
-        if len(numbers) < len(listed) or not all(map(math.isfinite, numbers)) or not isinstance(name, str):
+        each = list(values) if isinstance(values, Sequence | np.ndarray) else [values]
+        numbers = [float(value) for value in each if isinstance(value, int | float)]
+        if len(numbers) < len(each) or not all(map(math.isfinite, numbers)) or not isinstance(name, str):
             raise UsageError(f"a sentinel is a finite number by name, not {reprlib.repr({name: values})}")
         if len(numbers) > MOST_SENTINELS:
             raise UsageError(f"{name!r} has {len(numbers)} sentinels; {MOST_SENTINELS} is the most")

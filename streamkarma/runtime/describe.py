@@ -13,8 +13,9 @@ from streamkarma.runtime.session import pending_of, resumed
 
 def _values(model: Model) -> dict[str, dict[str, float]]:
     """Of each attribute the share of learned events that observe it, and what its values were."""
-    steps = max(model.steps, 1)
-    return {name: {"observed": row.get("values", 0) / steps, **row} for name, row in model.values.items()}
+    # The constant is there in every event, with a label or without.
+    events = max(int(model.vocabulary.tallies()[0, 0]), 1)
+    return {name: {"observed": row.get("values", 0) / events, **row} for name, row in model.values.items()}
 
 
 def describe(path: str) -> dict[str, Any]:

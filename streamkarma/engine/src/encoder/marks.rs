@@ -115,6 +115,8 @@ impl Encoder {
 
     /// Count what became of the values of an event that is learned.
     pub(super) fn tally(&mut self) {
+        // That of the constant counts the events.
+        self.tallies[0].values += 1;
         for item in self.items.iter().filter(|item| item.attribute != NOBODY) {
             self.tallies[item.attribute as usize].values += 1;
         }
