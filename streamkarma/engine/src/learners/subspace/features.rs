@@ -82,7 +82,7 @@ impl Subspace {
         }
         self.values = self.index.len();
         if self.heads.iter().any(|head| head.indicators) {
-            for &attribute in event.attributes {
+            for &attribute in event.observed(&mut self.observed) {
                 if self.known.get(attribute as usize).is_some_and(|&is| is) {
                     self.index.push(rank + 2 * attribute + 1);
                     self.phi.push(1.0);

@@ -116,8 +116,12 @@ impl Pairs {
     /// Add one event, which counts `amount` times; there is room for what it has.
     pub fn count(&mut self, event: &Event, amount: f64) {
         let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
+        let mut last = None;
         for ((&attribute, &coordinate), value) in items {
-            self.observed[attribute as usize] += amount;
+            if last != Some(attribute) {
+                self.observed[attribute as usize] += amount;
+                last = Some(attribute);
+            }
             self.value_counts[coordinate as usize] += amount;
             self.sums[coordinate as usize] += amount * value;
         }
@@ -151,9 +155,10 @@ impl Pairs {
         let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
         for ((&attribute, &coordinate), value) in items {
             let Some(home) = self.attributes.of(attribute) else { continue };
-            match self.coordinates.of(coordinate).filter(|&slot| self.owners[slot] == home as u32) {
-                Some(slot) => local.push(home as u32, slot as u32, *value),
-                None => local.alone.push(home as u32),
+            local.observe(home as u32);
+            let slot = self.coordinates.of(coordinate).filter(|&slot| self.owners[slot] == home as u32);
+            if let Some(slot) = slot {
+                local.push(slot as u32, *value);
             }
         }
     }

@@ -31,12 +31,12 @@ pub const ROUNDING: f64 = 1e-12;
 /// The part of an event that has slots.
 #[derive(Clone, Debug, Default)]
 pub struct Local {
-    /// Slots of the attribute and of the coordinate of each item.
+    /// Slots of the attributes, each once. What has no value here is observed with a category that has no
+    /// slot: all others of it are 0.
     pub attributes: Vec<u32>,
+    /// Slots of the coordinates, and the values there.
     pub coordinates: Vec<u32>,
     pub values: Vec<f64>,
-    /// Slots of attributes that are observed with a category that has none: all others of them are 0.
-    pub alone: Vec<u32>,
 }
 
 impl Local {
@@ -44,11 +44,16 @@ impl Local {
         self.attributes.clear();
         self.coordinates.clear();
         self.values.clear();
-        self.alone.clear();
     }
 
-    pub fn push(&mut self, attribute: u32, coordinate: u32, value: f64) {
-        self.attributes.push(attribute);
+    /// Take note of an attribute, of which items come in a row.
+    pub fn observe(&mut self, attribute: u32) {
+        if self.attributes.last() != Some(&attribute) {
+            self.attributes.push(attribute);
+        }
+    }
+
+    pub fn push(&mut self, coordinate: u32, value: f64) {
         self.coordinates.push(coordinate);
         self.values.push(value);
     }
@@ -115,21 +120,16 @@ impl PairwiseMoments {
 
     /// Add one event, which counts `amount` times; there is room for what it has.
     pub fn count(&mut self, event: &Local, amount: f64) {
-        let items = event.attributes.iter().zip(&event.coordinates).zip(&event.values);
-        for (i, ((&attribute, &coordinate), value)) in items.enumerate() {
+        for (i, &attribute) in event.attributes.iter().enumerate() {
             let counts = self.counts.row_mut(attribute as usize);
             for &other in &event.attributes[..=i] {
                 counts[other as usize] += amount;
             }
+        }
+        for (i, (&coordinate, value)) in event.coordinates.iter().zip(&event.values).enumerate() {
             let (sums, part) = (self.sums.row_mut(coordinate as usize), amount * value);
             for (&other, x) in event.coordinates[..=i].iter().zip(&event.values) {
                 sums[other as usize] += part * x;
-            }
-        }
-        for (i, &attribute) in event.alone.iter().enumerate() {
-            let counts = self.counts.row_mut(attribute as usize);
-            for &other in event.attributes.iter().chain(&event.alone[..=i]) {
-                counts[other as usize] += amount;
             }
         }
     }
@@ -179,7 +179,7 @@ impl PairwiseMoments {
     }
 
     fn mark(&mut self, event: &Local, is_observed: bool) {
-        for &attribute in event.attributes.iter().chain(&event.alone) {
+        for &attribute in &event.attributes {
             self.workspace.observed[attribute as usize] = is_observed;
         }
     }

@@ -188,12 +188,15 @@ impl Ppca {
         let Posterior { mean, deviations, residuals, known, cholesky, pull } = &mut self.posterior;
         let energy = 1.0 + dot(mean, mean);
         let amount = weight * growth;
-        let mut surprise = 0.0;
+        let (mut surprise, mut last) = (0.0, None);
         cholesky.invert();
         let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
         for (((&a, &k), value), (deviation, residual)) in items.zip(deviations.iter().zip(residuals.iter())) {
             let (a, k) = (a as usize, k as usize);
-            self.observed[a] += amount;
+            if last != Some(a) {
+                self.observed[a] += amount;
+                last = Some(a);
+            }
             self.value_counts[k] += amount;
             self.sums[k] += amount * value;
             self.squares[k] += amount * value * value;
