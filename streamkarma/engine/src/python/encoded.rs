@@ -37,7 +37,9 @@ impl Encoded {
     /// How many attributes each event has, the constant apart.
     #[getter]
     fn sizes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        let sizes = self.inner.starts.windows(2).map(|ends| (ends[1] - ends[0]) as i64 - 1);
+        let block = self.inner.block();
+        let size = |t| block.event(t).attributes.chunk_by(|one, next| one == next).count() as i64 - 1;
+        let sizes = (0..block.len()).map(size);
         sizes.collect::<Vec<_>>().into_pyarray(py)
     }
 
