@@ -100,7 +100,9 @@ fn states_that_contradict_themselves_are_refused() {
         rows[at] = wrong;
         assert!(encoder.restore(vocabulary.clone(), &rows, &[], tallies.clone(), Once::default()).is_err());
     }
-    assert!(encoder.restore(vocabulary.clone(), &rows[WIDTH..], &[], tallies.clone(), Once::default()).is_err());
+    assert!(
+        encoder.restore(vocabulary.clone(), &rows[WIDTH..], &[], tallies.clone(), Once::default()).is_err()
+    );
     assert!(encoder.restore(vocabulary.clone(), &rows, &[], tallies[1..].to_vec(), Once::default()).is_err());
     encoder.restore(vocabulary.clone(), &rows, &[], tallies, Once::default()).unwrap();
     let mut again = Vocabulary::new(vocabulary.bounds());

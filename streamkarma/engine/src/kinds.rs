@@ -94,7 +94,9 @@ mod tests {
 
     #[test]
     fn kinds_have_names() {
-        assert!(Kind::ALL.iter().all(|(name, kind)| Kind::named(name) == Some(*kind) && kind.name() == *name));
+        assert!(
+            Kind::ALL.iter().all(|(name, kind)| Kind::named(name) == Some(*kind) && kind.name() == *name)
+        );
         assert_eq!(Kind::named("colour"), None);
     }
 

@@ -28,8 +28,7 @@ pub fn is_prose(text: &[u8]) -> bool {
     if text.split(|byte| byte.is_ascii_whitespace()).filter(|part| !part.is_empty()).count() >= PROSE {
         return true;
     }
-    text.len() >= 2 * UNPARTED
-        && String::from_utf8_lossy(text).unicode_words().nth(UNPARTED - 1).is_some()
+    text.len() >= 2 * UNPARTED && String::from_utf8_lossy(text).unicode_words().nth(UNPARTED - 1).is_some()
 }
 
 /// Hand out the words of a text in lower case, and each two neighbours with a blank between.

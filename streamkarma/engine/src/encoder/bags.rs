@@ -104,7 +104,8 @@ impl Encoder {
             first.value += if is_same { next.value } else { 0.0 };
             is_same
         });
-        let norm = terms.iter().filter(|term| !term.is_pair).map(|term| term.value * term.value).sum::<f64>().sqrt();
+        let norm =
+            terms.iter().filter(|term| !term.is_pair).map(|term| term.value * term.value).sum::<f64>().sqrt();
         terms.iter_mut().for_each(|term| term.value /= norm);
     }
 

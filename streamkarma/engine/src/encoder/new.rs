@@ -119,7 +119,9 @@ impl Encoder {
             let name = self.name_of(&each.name);
             let known = match each.name {
                 NewName::Known(attribute) => Some(attribute),
-                _ => last.filter(|(other, _)| is_same(self.name_of(other), name)).map(|(_, attribute)| attribute),
+                _ => last
+                    .filter(|(other, _)| is_same(self.name_of(other), name))
+                    .map(|(_, attribute)| attribute),
             };
             let category = each.category.clone().map(|range| &self.bytes[range]);
             if self.vocabulary.lack(name, known.is_some(), category, before).is_some() {

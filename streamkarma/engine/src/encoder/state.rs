@@ -25,7 +25,11 @@ impl Encoder {
     pub fn moments(&self) -> Vec<f64> {
         let rows = self.scales.iter().zip(&self.sentinels).zip(&self.levels);
         let row = |((scale, sentinels), levels): ((&Scale, &Sentinels), &Levels)| {
-            scale.row().into_iter().chain(sentinels.row()).chain([f64::from(u8::from(levels.is_measurement()))])
+            scale
+                .row()
+                .into_iter()
+                .chain(sentinels.row())
+                .chain([f64::from(u8::from(levels.is_measurement()))])
         };
         rows.flat_map(row).collect()
     }
@@ -33,7 +37,9 @@ impl Encoder {
     /// Coordinates, different values that came at them, and how often.
     pub fn levels(&self) -> impl Iterator<Item = (usize, f64, u64)> {
         let all = self.levels.iter().enumerate();
-        all.flat_map(|(coordinate, levels)| levels.values().iter().map(move |&(value, times)| (coordinate, value, times)))
+        all.flat_map(|(coordinate, levels)| {
+            levels.values().iter().map(move |&(value, times)| (coordinate, value, times))
+        })
     }
 
     /// Take over names, what was ignored, the rows of `moments` and of `levels`, those of the tallies, and

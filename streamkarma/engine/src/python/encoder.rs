@@ -214,7 +214,10 @@ impl Encoder {
 
     /// Coordinates and the different values that came at them, and how often, shape (n, 3).
     fn levels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let pairs = self.inner.levels().flat_map(|(coordinate, value, times)| [coordinate as f64, value, times as f64]);
+        let pairs = self
+            .inner
+            .levels()
+            .flat_map(|(coordinate, value, times)| [coordinate as f64, value, times as f64]);
         let rows: Vec<f64> = pairs.collect();
         let count = rows.len() / 3;
         rows.into_pyarray(py).reshape([count, 3])
@@ -364,7 +367,8 @@ impl Encoder {
         let rows: Vec<f64> = moments.as_array().iter().copied().collect();
         let once = once_of(&once).map_err(PyValueError::new_err)?;
         let levels = levels.as_array();
-        let levels: Vec<_> = levels.rows().into_iter().map(|row| (row[0] as usize, row[1], row[2] as u64)).collect();
+        let levels: Vec<_> =
+            levels.rows().into_iter().map(|row| (row[0] as usize, row[1], row[2] as u64)).collect();
         self.inner.restore(vocabulary, &rows, &levels, tallies, once).map_err(PyValueError::new_err)?;
         self.foreigners = foreigners;
         Ok(())
