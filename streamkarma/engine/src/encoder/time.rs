@@ -11,7 +11,7 @@ use crate::names::Name;
 use crate::times::{Moment, Part};
 
 /// The category of places on a circle.
-const CIRCLE: &str = "circle";
+pub(super) const CIRCLE: &str = "circle";
 const SINCE: &[u8] = b".since";
 
 impl Encoder {
