@@ -160,6 +160,16 @@ def test_seconds_since_1970_are_times_where_the_name_says_so() -> None:
         assert derived(ample(), {name: value}) == {name: value}
 
 
+def test_who_uses_them_is_told_once_of_times() -> None:
+    by = ample()
+    encoded(by, [{"t": "1960-01-01"}, {"t": "2026-11-22"}, {"t": "2026-11-23"}])
+    (line,) = by.news()
+    assert line.startswith("attribute t: points in time, of which the hour")
+    told = ample(rules=([], {}, True, {"t": "time"}))
+    encoded(told, [{"t": 1.7e9}])
+    assert told.news() == []
+
+
 def test_a_table_is_read_like_dicts() -> None:
     rows = np.array([[5.0, 1.0], [1.7e9, 2.0], [7.0, np.nan], [1.7e9 + 60, 3.0]])
     by, other = ample(), ample()
