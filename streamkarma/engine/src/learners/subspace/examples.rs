@@ -9,12 +9,12 @@ use crate::learner::Lesson;
 use crate::state::{Refused, State, ensure};
 
 /// Most events that are kept.
-const MOST: usize = 1024;
+pub const MOST: usize = 1024;
 /// Most items that they have together.
-const MOST_ITEMS: usize = 1 << 16;
+pub const MOST_ITEMS: usize = 1 << 16;
 
 /// A labelled event.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Example {
     pub attributes: Vec<u32>,
     pub coordinates: Vec<u32>,
@@ -28,14 +28,14 @@ impl Example {
         Event { attributes: &self.attributes, coordinates: &self.coordinates, values: &self.values }
     }
 
-    fn copy(&mut self, event: &Event, lesson: &Lesson) {
-        self.attributes.clear();
-        self.attributes.extend_from_slice(event.attributes);
-        self.coordinates.clear();
-        self.coordinates.extend_from_slice(event.coordinates);
-        self.values.clear();
-        self.values.extend_from_slice(event.values);
-        (self.label, self.weight) = (lesson.label, lesson.weight);
+    fn of(event: &Event, lesson: &Lesson) -> Self {
+        Self {
+            attributes: event.attributes.to_vec(),
+            coordinates: event.coordinates.to_vec(),
+            values: event.values.to_vec(),
+            label: lesson.label,
+            weight: lesson.weight,
+        }
     }
 }
 
@@ -58,15 +58,12 @@ impl Examples {
         if event.len() > MOST_ITEMS {
             return;
         }
-        let mut example = Example::default();
         while self.all.len() >= MOST || self.items + event.len() > MOST_ITEMS {
-            example = self.all.pop_front().unwrap_or_default();
-            self.items -= example.values.len();
+            self.items -= self.all.pop_front().map_or(0, |oldest| oldest.values.len());
             self.next = self.next.saturating_sub(1);
         }
-        example.copy(event, lesson);
         self.items += event.len();
-        self.all.push_back(example);
+        self.all.push_back(Example::of(event, lesson));
     }
 
     /// The labels of two classes become the numbers of classes.

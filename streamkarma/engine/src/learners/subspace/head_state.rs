@@ -75,7 +75,7 @@ impl Replayed {
 
 /// The part of the weights of a head that learn by replay.
 fn replayed_name(number: usize) -> String {
-    format!("replayed {number}")
+    format!("replayed_{number}")
 }
 
 fn state_of(model: &LinearModel, used: &[u32]) -> State {

@@ -4,7 +4,8 @@
 //! from what it observes and weighs the result. The completion comes from [`pairwise_moments`] or, if
 //! no pairs are to be kept, from [`ppca`]. The weights are those of AROW, see [`linear`], and learn
 //! from the first event on: what they learn of early, poor completions does not linger (to begin later,
-//! or to raise the variances with each new completion, erred more).
+//! or to raise the variances with each new completion, erred more). Where events without a label come in
+//! between, recent labelled ones are repeated, see [`replay`].
 //!
 //! With pairs it is the completed vector that is weighed, and beside it what is observed of coordinates
 //! that are not completed, see [`pairs`]. With a factor it is the latent z and, of what is observed, the
@@ -28,6 +29,8 @@ mod pairwise_moments;
 mod ppca;
 mod redundant;
 mod replay;
+#[cfg(test)]
+mod replay_tests;
 mod selection;
 mod settings;
 mod slots;

@@ -6,15 +6,15 @@
 //! [L]. Where all events have a label, nothing is kept and nothing replayed.
 //!
 //! A repeated event tells nothing new, so its step moves the weights and leaves their variances as they are,
-//! and it is a tenth of a step: see [`LinearModel::repeat`]. On synthetic streams of low rank (seeds 200 to
-//! 204, one label in 50) these steps, whole steps, and steps of AdaGrad erred 0.023, 0.022 and 0.021 without
-//! noise, and 0.211, 0.227 and 0.217 where a tenth of 120 labels is wrong; without replay it is 0.031 and
-//! 0.214. Steps that let the variances shrink erred 0.025 and 0.217.
+//! and it is a tenth of a step: see [`LinearModel::repeat`]. On synthetic streams of low rank with one label
+//! in 50 (seeds 200 to 204), such steps, whole ones, steps of AdaGrad, and steps by which variances shrink
+//! erred 0.023, 0.022, 0.021 and 0.025; without replay it is 0.031. With one label in 500, a tenth of them
+//! wrong, they erred 0.211, 0.227, 0.217 and 0.217, and 0.214 without replay.
 //!
-//! Two things limit the harm that old labels can do. Once the store has only a share of all labelled events,
-//! only that share of events without a label replays one: else a model of many labels would be pulled
-//! towards its last thousand. And each head keeps its weights without replay, too, and says what these say
-//! where they suffered less of late: replay delays the answer to a drift, see [`Replayed`].
+//! Old labels can do harm, and two things limit it. Once the store has only a share of all labelled events,
+//! only that share of the events without a label replays one: else a model of many labels would be pulled
+//! towards its last thousand. And each head learns without replay as well, and predicts with what suffered
+//! less of late, see [`Replayed`]: after a drift the examples are of the past.
 //!
 //! [L] Lin: Self-Improving Reactive Agents Based On Reinforcement Learning, Planning and Teaching, 1992.
 
@@ -24,13 +24,13 @@ use crate::block::Event;
 use crate::learner::Lesson;
 
 /// How much of a step a repeated event takes.
-const PART: f64 = 0.1;
+pub const PART: f64 = 0.1;
 
 /// What remains of a loss after each label that follows.
-const DECAY: f64 = 0.98;
-/// With so much more loss than without it, replay is not worth it. Above 1, for it is the noisy labels that
-/// weights without it are more cautious of.
-const WORST: f64 = 1.1;
+pub const DECAY: f64 = 0.98;
+/// Replay is trusted up to so many times the loss without it. With 1 it was given up where labels are noisy
+/// though it erred less, for it makes larger scores; with 1.2 a slow drift cost twice as much.
+pub const WORST: f64 = 1.1;
 
 /// The weights of a head that learn by replay, and whether they are to be trusted.
 #[derive(Clone, Debug)]
