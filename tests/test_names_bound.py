@@ -19,8 +19,8 @@ from tests.encoding import encoded, encoder, items
 from tests.loops import run_of
 
 LONG = "x" * 1025
-#: 1,023 and 1,026 bytes in 341 and 342 characters.
-WIDE, TOO_WIDE = "語" * 341, "語" * 342
+#: 1,024 and 1,026 bytes in 512 and 513 characters.
+WIDE, TOO_WIDE = "é" * 512, "é" * 513
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_all_names_together_have_so_many_bytes() -> None:
     assert len(items(v, {"a": "x" * 9, "d": 1.0})) == 1
     assert v.ignored == 2
     again = encoder(all_bytes=20)
-    again.restore(v.entries(), v.ignored, v.moments(), v.tallies(), v.once())
+    again.restore(v.entries(), v.ignored, v.moments(), v.levels(), v.tallies(), v.once())
     assert items(again, {"e": 1.0}) == []
 
 

@@ -121,7 +121,7 @@ def test_looking_leaves_no_trace(values: list[float], value: float, fades: bool)
     assert by.moments().tobytes() == before.tobytes()
     assert dict(items(by, {"a": value})).get(1) == seen
     again = encoder(scale=True)
-    again.restore(by.entries(), 0, by.moments(), by.tallies(), by.once())
+    again.restore(by.entries(), 0, by.moments(), by.levels(), by.tallies(), by.once())
     assert again.moments().tobytes() == by.moments().tobytes()
 
 

@@ -43,7 +43,6 @@ def option(declared: Parameter) -> Decorator:
     flag = f"--{name}/--no-{name}" if declared.kind is bool else f"--{name}"
     return click.option(
         flag,
-        declared.name,
         type=_click_type(declared),
         multiple=isinstance(declared.kind, Texts | NumbersByName | WordsByName),
         metavar=declared.metavar,
@@ -246,7 +245,7 @@ def compared(said: dict[str, Any]) -> dict[str, Any]:
     """What is learned and how it is compared, by the names of a plan."""
     options: dict[str, Any] = {}
     for name, declared in LEARNING.items():
-        value = said[name]
+        value = said[declared.flag or name]
         if isinstance(declared.kind, NumbersByName) and value:
             options[name] = {each: [number for n, number in value if n == each] for each, _ in value}
         elif isinstance(declared.kind, WordsByName) and value:

@@ -62,13 +62,18 @@ def _flatten_into(flat: dict[Hashable, Any], prefix: str, value: Any, depth: int
         left -= len(name) if isinstance(name, str) else 0
         if left < 0:
             raise RecordError("nested names are too long once they are joined by dots")
-        if isinstance(inner, COLLECTIONS):
+        if isinstance(inner, COLLECTIONS) and not _is_odd(inner):
             left = _flatten_into(flat, f"{name}.", inner, depth + 1, left)
         else:
             _add(flat, name, inner)
     if tags:
         _add(flat, prefix.removesuffix("."), tags)
     return left
+
+
+def _is_odd(value: Any) -> bool:
+    """Whether it is a set of other things than texts, which have no order to be numbered in."""
+    return isinstance(value, set | frozenset) and not all(isinstance(each, str) for each in value)
 
 
 def _add(flat: dict[Hashable, Any], name: Hashable, value: Any) -> None:

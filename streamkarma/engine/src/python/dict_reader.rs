@@ -185,11 +185,16 @@ impl<'py> Flat<'py> {
             }
         } else {
             let (mut tags, mut index) = (Vec::new(), String::new());
+            // The other elements of a set have no order to be numbered in.
+            let is_set = value.is_instance_of::<PySet>() || value.is_instance_of::<PyFrozenSet>();
             for (i, inner) in value.try_iter()?.enumerate() {
                 let inner = inner?;
                 if inner.is_instance_of::<PyString>() {
                     tags.push(inner);
                     continue;
+                }
+                if is_set {
+                    as_plain(prefix, value)?;
                 }
                 index.clear();
                 // Writing to a string does not fail.
