@@ -10,6 +10,7 @@
 mod marks;
 mod new;
 mod rare;
+mod rates;
 mod state;
 mod time;
 
@@ -41,6 +42,9 @@ pub struct Encoder {
     /// By attribute.
     tallies: Vec<Tally>,
     once: Once,
+    /// How many coordinates the rates of an attribute have, and, by attribute, the first of them; 0 for none.
+    rates: usize,
+    rated: Vec<u32>,
     // The event that is being read: what has a coordinate, and what is new.
     items: Vec<Item>,
     sorted: Vec<Item>,
@@ -58,6 +62,8 @@ pub struct Encoder {
     unclean: Vec<(u32, Unclean)>,
     /// Points in time, by name.
     times: Vec<(Box<[u8]>, Moment)>,
+    /// Categories whose attribute has rates: where these sit, and the key.
+    keys: Vec<(u32, u64)>,
 }
 
 /// What is counted of a value beside that it was there.
@@ -114,6 +120,8 @@ impl Encoder {
             has_sentinels: false,
             tallies: vec![Tally::default()],
             once: Once::default(),
+            rates: 0,
+            rated: vec![0],
             items: Vec::new(),
             sorted: Vec::new(),
             ascending: Ascending::default(),
@@ -125,6 +133,7 @@ impl Encoder {
             repeated: None,
             unclean: Vec::new(),
             times: Vec::new(),
+            keys: Vec::new(),
         }
     }
 
@@ -161,6 +170,7 @@ impl Encoder {
         self.foreign.clear();
         self.unclean.clear();
         self.times.clear();
+        self.keys.clear();
         self.event += 1;
         self.repeated = None;
     }
@@ -250,6 +260,9 @@ impl Encoder {
             return self.remember(None, name, category, value);
         };
         self.mark(attribute);
+        if let Some(category) = category {
+            self.note_category(attribute, category);
+        }
         match self.vocabulary.coordinate(attribute, category) {
             Some(coordinate) => {
                 let is_number = category.is_none();
@@ -290,6 +303,7 @@ impl Encoder {
             }
             self.new = new;
         }
+        self.derive_rates();
         if learned {
             self.tally();
             self.remember_times();
@@ -297,7 +311,9 @@ impl Encoder {
         self.sort();
         out.push(0, 0, 1.0, 1.0);
         for item in &self.items {
-            out.push(item.attribute, item.coordinate, within(item.scaled, LARGEST), item.value);
+            // What has no value has a key.
+            let scaled = if item.value.is_nan() { item.scaled } else { within(item.scaled, LARGEST) };
+            out.push(item.attribute, item.coordinate, scaled, item.value);
         }
         out.starts.push(out.values.len());
     }

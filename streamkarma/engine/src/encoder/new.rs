@@ -74,6 +74,9 @@ impl Encoder {
             };
             let attribute = self.vocabulary.owner(coordinate as usize);
             self.make_room();
+            if category.is_some() {
+                self.enter_rates(attribute);
+            }
             let (value, is_number) = (each.value, category.is_none());
             let mut scaled = value;
             if is_number {
@@ -91,12 +94,13 @@ impl Encoder {
         (self.bytes, self.foreign) = (bytes, foreign);
     }
 
-    fn make_room(&mut self) {
+    pub(super) fn make_room(&mut self) {
         let (attributes, coordinates) = self.counts();
         self.scales.resize(coordinates, Scale::default());
         self.sentinels.resize(coordinates, Sentinels::default());
         self.tallies.resize(attributes, Tally::default());
         self.seen.resize(attributes, 0);
+        self.rated.resize(attributes, 0);
     }
 
     fn counts(&self) -> (usize, usize) {

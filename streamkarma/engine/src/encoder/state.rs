@@ -50,6 +50,7 @@ impl Encoder {
         self.vocabulary = vocabulary;
         (self.tallies, self.once) = (tallies, once);
         self.seen = vec![0; self.vocabulary.attribute_count()];
+        self.restore_rates();
         self.begin();
         Ok(())
     }

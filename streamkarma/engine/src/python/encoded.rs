@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use super::learner::{Arrays, Items};
 use crate::block::Block;
 use crate::encoded;
+use crate::rate_key::is_key;
 
 /// Events that were encoded, one after another.
 #[pyclass(module = "streamkarma._engine", subclass)]
@@ -37,14 +38,17 @@ impl Encoded {
     /// How many attributes each event has, the constant apart.
     #[getter]
     fn sizes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        let sizes = self.inner.starts.windows(2).map(|ends| (ends[1] - ends[0]) as i64 - 1);
+        let block = self.inner.block();
+        let is_value = |value: &&f64| !is_key(**value);
+        let sizes = (0..block.len()).map(|t| block.event(t).values.iter().filter(is_value).count() as i64 - 1);
         sizes.collect::<Vec<_>>().into_pyarray(py)
     }
 
-    /// As a block of arrays.
+    /// As a block of arrays, without what labels say of categories.
     #[getter]
     fn block<'py>(&self, py: Python<'py>) -> BlockArrays<'py> {
-        let Block { starts, attributes, coordinates, values } = self.inner.block();
+        let known = self.inner.without_keys();
+        let Block { starts, attributes, coordinates, values } = known.block();
         let starts: Vec<i64> = starts.iter().map(|&start| start as i64).collect();
         let indices = |indices: &[u32]| -> Bound<'py, PyArray1<i32>> {
             indices.iter().map(|&index| index as i32).collect::<Vec<_>>().into_pyarray(py)
