@@ -11,7 +11,7 @@ const UNIT: f64 = f64::from_bits((1023 + 700) << 52);
 
 /// The key of a category of an attribute, the same on every machine.
 pub fn key_of(attribute: u32, category: &[u8]) -> u64 {
-    // FNV-1a, eight bytes at a time, with its bits spread in the end.
+    // As FNV-1a, but eight bytes at a time.
     let step = |hash: u64, word: u64| {
         let mixed = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed ^ (mixed >> 32)
@@ -19,7 +19,8 @@ pub fn key_of(attribute: u32, category: &[u8]) -> u64 {
     let (words, rest) = category.as_chunks::<8>();
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
-    let hash = words.iter().fold(u64::from(attribute), |hash, word| step(hash, u64::from_le_bytes(*word)));
+    let begin = step(0, u64::from(attribute) + 1);
+    let hash = words.iter().fold(begin, |hash, word| step(hash, u64::from_le_bytes(*word)));
     let hash = step(step(hash, u64::from_le_bytes(last)), category.len() as u64);
     (hash >> 12).max(1)
 }
@@ -59,6 +60,7 @@ mod tests {
         let names = (0..20_000).map(|i| format!("{}{i}", "long ".repeat(i % 5)));
         let mut keys: Vec<u64> = names.flat_map(|name| [0, 1].map(|a| key_of(a, name.as_bytes()))).collect();
         keys.extend([&b""[..], b"\0", b"\0\0", b"12345678", b"12345678\0"].map(|name| key_of(0, name)));
+        keys.extend((2..9).flat_map(|a| (0..9).map(move |category| key_of(a, &[category]))));
         let count = keys.len();
         assert!(keys.iter().all(|key| (1..KEYS).contains(key)));
         keys.sort_unstable();

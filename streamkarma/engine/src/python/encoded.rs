@@ -40,7 +40,8 @@ impl Encoded {
     fn sizes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         let block = self.inner.block();
         let is_value = |value: &&f64| !is_key(**value);
-        let sizes = (0..block.len()).map(|t| block.event(t).values.iter().filter(is_value).count() as i64 - 1);
+        let sizes =
+            (0..block.len()).map(|t| block.event(t).values.iter().filter(is_value).count() as i64 - 1);
         sizes.collect::<Vec<_>>().into_pyarray(py)
     }
 

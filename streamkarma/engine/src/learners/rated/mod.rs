@@ -189,10 +189,7 @@ impl Rated {
 
 impl Attribute {
     fn new(width: usize) -> Self {
-        Self {
-            labels: Labels { count: 0.0, sums: vec![0.0; width] },
-            scales: vec![Scale::default(); width],
-        }
+        Self { labels: Labels { count: 0.0, sums: vec![0.0; width] }, scales: vec![Scale::default(); width] }
     }
 
     fn widen(&mut self, width: usize) {
