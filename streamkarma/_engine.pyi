@@ -35,9 +35,9 @@ class Encoder:
     longer than ``max_name_bytes`` of UTF-8 and all together no longer than ``all_bytes``, and, with
     ``scale``, the running mean and deviation of every number over about ``longest`` values. ``rules`` say
     what stands for a missing value: words, numbers by attribute, and whether to find more of these; None
-    for the usual words and what is found. With ``rates`` an attribute of many categories has a number beside it
-    that is left to a learner to fill in, see ``rated``, and coordinates for so many. Events that are not ``learned`` leave no trace. RecordError is
-    raised for what is no event.
+    for the usual words and what is found. With ``rates`` an attribute of many categories has a number
+    beside it that is left to a learner to fill in, see ``rated``, and coordinates for so many. Events that
+    are not ``learned`` leave no trace. RecordError is raised for what is no event.
     """
 
     def __init__(

@@ -72,7 +72,8 @@ class Pipeline:
             learner.rates = Rates(rates, regression, scale, self.longest)
         #: Measures how late labels come; only mixtures and calibrated learners need it.
         self.label_delay = LabelDelay() if isinstance(learner, (Mixture, Calibrated)) else None
-        self.encoder = Encoder(max_attributes, max_coordinates, max_name_bytes, scale, self.longest, rules, rates)
+        bounds = max_attributes, max_coordinates, max_name_bytes
+        self.encoder = Encoder(*bounds, scale, self.longest, rules, rates)
         #: The events passed to the learner last.
         self.encoded: Encoded
         self._delays = np.zeros(0)
