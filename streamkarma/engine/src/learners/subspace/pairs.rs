@@ -115,9 +115,12 @@ impl Pairs {
 
     /// Add one event, which counts `amount` times; there is room for what it has.
     pub fn count(&mut self, event: &Event, amount: f64) {
-        let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
-        for ((&attribute, &coordinate), value) in items {
-            self.observed[attribute as usize] += amount;
+        for (i, &attribute) in event.attributes.iter().enumerate() {
+            if i == 0 || event.attributes[i - 1] != attribute {
+                self.observed[attribute as usize] += amount;
+            }
+        }
+        for (&coordinate, value) in event.coordinates.iter().zip(event.values) {
             self.value_counts[coordinate as usize] += amount;
             self.sums[coordinate as usize] += amount * value;
         }
@@ -153,7 +156,7 @@ impl Pairs {
             let Some(home) = self.attributes.of(attribute) else { continue };
             match self.coordinates.of(coordinate).filter(|&slot| self.owners[slot] == home as u32) {
                 Some(slot) => local.push(home as u32, slot as u32, *value),
-                None => local.alone.push(home as u32),
+                None => local.push_alone(home as u32),
             }
         }
     }

@@ -31,10 +31,11 @@ pub const ROUNDING: f64 = 1e-12;
 /// The part of an event that has slots.
 #[derive(Clone, Debug, Default)]
 pub struct Local {
-    /// Slots of the attribute and of the coordinate of each item.
-    pub attributes: Vec<u32>,
+    /// Slots of the coordinates of items.
     pub coordinates: Vec<u32>,
     pub values: Vec<f64>,
+    /// Slots of the attributes of these, each once.
+    pub attributes: Vec<u32>,
     /// Slots of attributes that are observed with a category that has none: all others of them are 0.
     pub alone: Vec<u32>,
 }
@@ -47,10 +48,21 @@ impl Local {
         self.alone.clear();
     }
 
+    /// An item that has a slot; those of an attribute stand side by side.
     pub fn push(&mut self, attribute: u32, coordinate: u32, value: f64) {
-        self.attributes.push(attribute);
+        self.alone.pop_if(|last| *last == attribute);
+        if self.attributes.last() != Some(&attribute) {
+            self.attributes.push(attribute);
+        }
         self.coordinates.push(coordinate);
         self.values.push(value);
+    }
+
+    /// An item that has none, of an attribute that has.
+    pub fn push_alone(&mut self, attribute: u32) {
+        if self.attributes.last() != Some(&attribute) && self.alone.last() != Some(&attribute) {
+            self.alone.push(attribute);
+        }
     }
 }
 
@@ -115,12 +127,13 @@ impl PairwiseMoments {
 
     /// Add one event, which counts `amount` times; there is room for what it has.
     pub fn count(&mut self, event: &Local, amount: f64) {
-        let items = event.attributes.iter().zip(&event.coordinates).zip(&event.values);
-        for (i, ((&attribute, &coordinate), value)) in items.enumerate() {
+        for (i, &attribute) in event.attributes.iter().enumerate() {
             let counts = self.counts.row_mut(attribute as usize);
             for &other in &event.attributes[..=i] {
                 counts[other as usize] += amount;
             }
+        }
+        for (i, (&coordinate, value)) in event.coordinates.iter().zip(&event.values).enumerate() {
             let (sums, part) = (self.sums.row_mut(coordinate as usize), amount * value);
             for (&other, x) in event.coordinates[..=i].iter().zip(&event.values) {
                 sums[other as usize] += part * x;

@@ -190,10 +190,13 @@ impl Ppca {
         let amount = weight * growth;
         let mut surprise = 0.0;
         cholesky.invert();
+        let mut last = None;
         let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
         for (((&a, &k), value), (deviation, residual)) in items.zip(deviations.iter().zip(residuals.iter())) {
             let (a, k) = (a as usize, k as usize);
-            self.observed[a] += amount;
+            if last.replace(a) != Some(a) {
+                self.observed[a] += amount;
+            }
             self.value_counts[k] += amount;
             self.sums[k] += amount * value;
             self.squares[k] += amount * value * value;
