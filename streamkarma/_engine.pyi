@@ -51,6 +51,9 @@ class Encoder:
         rates: int = ...,
         all_bytes: int = ...,
     ) -> None: ...
+
+    rates: int
+
     def read_dicts(self, records: list[Any], learned: list[bool], into: Encoded) -> None:
         """Encode all records or, if one is no event, none."""
 

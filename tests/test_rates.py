@@ -165,6 +165,27 @@ def test_resumed_is_never_stopped(made: Any, tmp_path: Path) -> None:
     assert describe(str(tmp_path / "model.karma"))["values"]["user.rate"]["observed"] > 0.5
 
 
+def test_where_the_task_shows_late_resumed_is_never_stopped(tmp_path: Path) -> None:
+    """The first model is a classifier, whose rates have room for several classes."""
+    events = stream(300, 2, "regression")
+    for t, event in enumerate(events):
+        event.update({"item": f"i{t % 45}"} if t > 150 else {"y": None} if t < 100 else {})
+    whole, resumed = loop_of(task="auto"), loop_of(task="auto")
+    whole.feed(lines(events))
+    resumed.feed(lines(events[:150]))
+    first = resumed.loop.task_model.model
+    assert first is not None
+    assert "user.rate" in first.vocabulary.attributes
+    save(first, tmp_path / "model.karma")
+    model = load(tmp_path / "model.karma")
+    for event in events[150:]:
+        model.learn_one({name: value for name, value in event.items() if name != "y"}, event["y"])
+    other = whole.loop.task_model.model
+    assert other is not None
+    assert "item.rate" in other.vocabulary.attributes
+    assert bits(model) == bits(other)
+
+
 def test_late_labels_are_heeded_when_they_come() -> None:
     events = stream(300, 3)
     model = learned(ExplicitKARMAClassifier(), events)

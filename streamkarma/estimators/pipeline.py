@@ -195,7 +195,8 @@ class Pipeline:
 
     def take_over(self, other: Pipeline) -> None:
         """Take the names and statistics of another pipeline, and restart the learner after as many steps."""
-        self.encoder = other.encoder
+        rates, self.encoder = self.encoder.rates, other.encoder
+        self.encoder.rates = rates
         self.learner.restart(other.learner.steps)
         if self.label_delay is not None and other.label_delay is not None:
             self.label_delay = other.label_delay

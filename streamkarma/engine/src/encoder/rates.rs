@@ -24,6 +24,11 @@ impl Encoder {
         self.rates
     }
 
+    /// Let attributes that will have rates have so many coordinates for them.
+    pub fn set_rates(&mut self, rates: usize) {
+        self.rates = rates;
+    }
+
     /// Take note that the event has a category of an attribute.
     pub(super) fn note_category(&mut self, attribute: u32, category: &[u8]) {
         let coordinate = self.rated[attribute as usize];

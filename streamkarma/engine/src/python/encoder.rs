@@ -134,6 +134,17 @@ impl Encoder {
         self.inner.vocabulary().coordinate_count()
     }
 
+    /// How many coordinates the rates of an attribute have.
+    #[getter]
+    fn rates(&self) -> usize {
+        self.inner.rates()
+    }
+
+    #[setter]
+    fn set_rates(&mut self, rates: usize) {
+        self.inner.set_rates(rates);
+    }
+
     /// The names of the attributes, the constant apart, in the order of their indices.
     #[getter]
     fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
