@@ -85,15 +85,21 @@ class Encoder:
     def entries(self) -> list[_Entry]: ...
     def moments(self) -> _Floats: ...
     def tallies(self) -> NDArray[np.int64]:
-        """What became of each attribute's values, shape (attributes, 8); the constant's are the events.
+        """What became of each attribute's values, shape (attributes, 10); the constant's are the events.
 
         The columns: values learned; texts that spelled a number; words for nothing; sentinels; values too
-        far out to be measurements; values cut to 5 deviations; categories without a
-        place of their own; and, of an attribute that counts from one point in time to the next, the last one.
+        far out to be measurements; values cut to 5 deviations; categories, words and tags without a
+        place of their own; texts that are prose; sets of tags; and, of an attribute that counts from one point in time to the next, the last one.
         """
+
+    def levels(self) -> _Floats:
+        """Coordinates, the different values that came at them, and how often each, shape (n, 3)."""
 
     def once(self) -> NDArray[np.int64]:
         """Places and fingerprints of categories that came once, shape (n, 2)."""
+
+    def kinds(self) -> list[str]:
+        """What the attributes are, the constant apart, in the order of their indices."""
 
     def mean_and_deviation(self, coordinate: int) -> tuple[float, float]: ...
     def restore(
@@ -101,6 +107,7 @@ class Encoder:
         entries: list[_Entry],
         ignored: int,
         moments: _Floats,
+        levels: _Floats,
         tallies: NDArray[np.int64],
         once: NDArray[np.int64],
     ) -> None: ...
@@ -279,6 +286,9 @@ def calibrated(expert: Learner, forget: float = 0.0) -> Learner:
 
 def rated(learner: Learner, rates: int, regression: bool, scale: bool, longest: float) -> Learner:
     """See ``core.learner.Rates``; the learner becomes a part of it."""
+
+def is_prose(text: str) -> bool:
+    """Whether a text is prose, whose words count, rather than the name of something."""
 
 def losses(code: int, scores: _Floats, labels: _Floats) -> _Floats:
     """Losses of single scores, NaN where the label is."""

@@ -76,8 +76,18 @@ class NumbersByName:
     """Numbers by name, for each name any number of them."""
 
 
+@dataclass(frozen=True)
+class WordsByName:
+    """One of several words by name."""
+
+    words: tuple[str, ...]
+
+
 #: A range, a time, the words to choose from, a switch, any text, or several of something.
-Kind = Integer | Number | Seconds | Texts | NumbersByName | tuple[str, ...] | type[bool] | type[str]
+Kind = Integer | Number | Seconds | Texts | NumbersByName | WordsByName | tuple[str, ...] | type[bool] | type[str]
+
+#: What an attribute can be told to be.
+KINDS = ("number", "boolean", "category", "text", "tags", "time", "identifier")
 
 #: Words that stand for a missing value unless others are given, case aside.
 MISSING_WORDS = ("", "na", "n/a", "null", "none", "nan", "?", "-")
@@ -125,6 +135,8 @@ class Parameter:
         Whether it may also be ``AUTO``.
     or_none
         Whether it may also be None, which is 0 on the command line.
+    flag
+        Its name on the command line where that is another, since it says one thing at a time there.
     """
 
     name: str
@@ -137,6 +149,7 @@ class Parameter:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     or_auto: bool = False
     or_none: bool = False
+    flag: str = ""
 
 
 def _of(name: str, kind: Kind, defaults: Mapping[str, Any], help: str, **more: Any) -> Parameter:
@@ -276,6 +289,14 @@ _LEARNING = (
         bool,
         True,
         "Find such numbers: those far from all others that come back.",
+    ),
+    _of_all(
+        "kinds",
+        WordsByName(KINDS),
+        None,
+        f"What an attribute is, if its values do not tell: {', '.join(KINDS[:-1])} or {KINDS[-1]}; repeatable.",
+        metavar="NAME=KIND",
+        flag="kind",
     ),
 )
 

@@ -115,9 +115,10 @@ class EventCoder(TransformerMixin, BaseEstimator):
                 categories.setdefault(name, []).append(column)
         rows = np.full((len(events), len(self.names_)), np.nan)
         for row, event in zip(rows, events, strict=True):
-            for name, value in event:
-                # Observed: none of the categories, but the one that it is.
+            for name, _ in event:
+                # Observed: none of the categories, but the one that it is, or those.
                 row[categories.get(name, [])] = 0.0
+            for name, value in event:
                 at = place.get((name, value if isinstance(value, str) else None))
                 if at is not None:
                     row[at] = 1.0 if isinstance(value, str) else value
@@ -154,6 +155,8 @@ def _observed(record: Mapping[Any, Any], absent: tuple[Any, ...]) -> Observed:
     for name, value in flatten(record).items():
         if isinstance(value, str):
             found.append((name, value))
+        elif isinstance(value, list):
+            found.extend((name, tag) for tag in dict.fromkeys(value))
         elif not is_missing(value) and not any(value is each for each in absent):
             number = as_number(name, value)
             if not math.isnan(number):

@@ -18,6 +18,7 @@ from streamkarma.parameters import (
     Parameter,
     Seconds,
     Texts,
+    WordsByName,
 )
 
 Decorator = Callable[[Any], Any]
@@ -37,13 +38,14 @@ above_zero = click.FloatRange(min=0, min_open=True)
 
 def option(declared: Parameter) -> Decorator:
     """The option of a parameter; without a default in click, if the model file may hold another value."""
-    name = declared.name.replace("_", "-")
+    name = declared.flag or declared.name.replace("_", "-")
     default = _default_text(declared)
     flag = f"--{name}/--no-{name}" if declared.kind is bool else f"--{name}"
     return click.option(
         flag,
+        declared.name,
         type=_click_type(declared),
-        multiple=isinstance(declared.kind, Texts | NumbersByName),
+        multiple=isinstance(declared.kind, Texts | NumbersByName | WordsByName),
         metavar=declared.metavar,
         default=None if declared.stored else declared.default,
         show_default=bool(declared.default) and not declared.stored,
@@ -74,6 +76,8 @@ def _click_type(declared: Parameter) -> Any:
         return str
     if isinstance(kind, NumbersByName):
         return _number_by_name
+    if isinstance(kind, WordsByName):
+        return _word_by_name(kind.words)
     if isinstance(kind, Seconds):
         return above_zero
     if isinstance(kind, Number):
@@ -99,6 +103,18 @@ def _number_by_name(value: str) -> tuple[str, float]:
     except ValueError:
         pass
     raise click.BadParameter(f"{value!r} is not NAME=VALUE with a number")
+
+
+def _word_by_name(words: tuple[str, ...]) -> Callable[[Any], tuple[str, str]]:
+    """A type that takes NAME=WORD; the name may have a = in it."""
+
+    def convert(value: Any) -> tuple[str, str]:
+        name, _, word = str(value).rpartition("=")
+        if name and word in words:
+            return name, word
+        raise click.BadParameter(f"{value!r} is not NAME=KIND with one of {', '.join(words)}")
+
+    return convert
 
 
 fields = together(
@@ -233,6 +249,8 @@ def compared(said: dict[str, Any]) -> dict[str, Any]:
         value = said[name]
         if isinstance(declared.kind, NumbersByName) and value:
             options[name] = {each: [number for n, number in value if n == each] for each, _ in value}
+        elif isinstance(declared.kind, WordsByName) and value:
+            options[name] = dict(value)
         elif isinstance(declared.kind, Texts) and value:
             options[name] = list(value)
         elif value is not None and value != ():

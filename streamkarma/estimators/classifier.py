@@ -90,6 +90,9 @@ class KARMAClassifier(SupportVectorParameters, SupportVectorModel, BaseClassifie
     sentinels
         Whether to find more of these: numbers at least 10 deviations from the mean that come back
         exactly. A sentinel counts as missing, and the attribute ``NAME.sentinel`` says which it was.
+    kinds
+        What attributes are, by name, where their values do not tell: ``number``, ``boolean``, ``category``,
+        ``text``, ``tags``, ``time`` (numbers are seconds or milliseconds since 1970) or ``identifier``.
     max_classes
         Most classes, 1 to 1,048,576; a label beyond is refused with a ValueError.
 

@@ -33,11 +33,12 @@ class KARMABase:
     na: Sequence[str] | None
     sentinel: Mapping[str, float | Sequence[float]] | None
     sentinels: bool
+    kinds: Mapping[str, str] | None
     _pipeline: Pipeline
 
     def _start(self, learner: Learner, rates: int, regression: bool) -> None:
         bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
-        rules = check_rules(self.na, self.sentinel, self.sentinels)
+        rules = check_rules(self.na, self.sentinel, self.sentinels, self.kinds)
         self._pipeline = Pipeline(learner, bool(self.scale), *bounds, self.forget, rules, rates, regression)
 
     @abstractmethod
@@ -140,7 +141,8 @@ class KARMABase:
         """By attribute what became of its values; what did not occur is left out.
 
         ``values`` were learned. Of these some were texts that ``spelled`` a number, numbers ``clipped`` to
-        5 deviations, or ``rare`` categories, which have no place of their own. Others counted as missing:
+        5 deviations, ``prose``, whose words count, sets of ``tags``, or ``rare`` categories, words and tags,
+        which have no place of their own. Others counted as missing:
         words for ``nothing``, ``sentinels``, and numbers too ``far`` from the rest.
         """
         return self._pipeline.values()

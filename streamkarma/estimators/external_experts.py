@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,7 @@ class ExternalExperts:
         scores = np.zeros((len(self.models), len(records), classes))
         for t, record in enumerate(records):
             flat = record if is_flat(record) else flatten(record)
-            x = {name: value for name, value in flat.items() if not is_missing(value)}
+            x = dict(_plain(flat))
             for f, model in enumerate(self.models):
                 scores[f, t] = self._scores(model, x, known, classes)
                 if targets[t] > NONE and weights[t] > 0.0:
@@ -80,3 +80,12 @@ class ExternalExperts:
             return np.log(each)
         # With two classes the score is that of the second; with fewer nothing is known.
         return np.full(1, math.log(each[1] / each[0]) if len(each) == 2 else 0.0)
+
+
+def _plain(flat: Record) -> Iterator[tuple[Hashable, Any]]:
+    """What is observed; a tag is an attribute of its own, as models that know no tags need it."""
+    for name, value in flat.items():
+        if isinstance(value, list):
+            yield from ((f"{name}.{tag}", 1) for tag in value)
+        elif not is_missing(value):
+            yield name, value

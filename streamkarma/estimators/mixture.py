@@ -110,7 +110,7 @@ class KARMAMixtureClassifier(BaseClassifier):
     forget
         Half-life in events, 1 to 1e15, of what was learned, for streams that drift. None to keep
         everything; the mixture follows a change of the best expert in any case.
-    scale, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels
+    scale, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds
         As in ``KARMAClassifier``.
 
     Attributes
@@ -151,6 +151,7 @@ class KARMAMixtureClassifier(BaseClassifier):
         na: Sequence[str] | None = None,
         sentinel: Mapping[str, float | Sequence[float]] | None = None,
         sentinels: bool = True,
+        kinds: Mapping[str, str] | None = None,
     ) -> None:
         self.budget = budget
         self.extra_experts = extra_experts
@@ -163,6 +164,7 @@ class KARMAMixtureClassifier(BaseClassifier):
         self.na = na
         self.sentinel = sentinel
         self.sentinels = sentinels
+        self.kinds = kinds
         self.loss = "logistic"
         self._external = ExternalExperts(extra_experts or [])
         self._begin(_mixture(budget, forget, regression=False, external=len(extra_experts or [])))
@@ -216,7 +218,7 @@ class KARMAMixtureRegressor(BaseRegressor):
     ----------
     budget, forget
         As in ``KARMAMixtureClassifier``.
-    scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels
+    scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds
         As in ``KARMARegressor``.
 
     Attributes
@@ -249,6 +251,7 @@ class KARMAMixtureRegressor(BaseRegressor):
         na: Sequence[str] | None = None,
         sentinel: Mapping[str, float | Sequence[float]] | None = None,
         sentinels: bool = True,
+        kinds: Mapping[str, str] | None = None,
     ) -> None:
         self.budget = budget
         self.scale = scale
@@ -259,6 +262,7 @@ class KARMAMixtureRegressor(BaseRegressor):
         self.na = na
         self.sentinel = sentinel
         self.sentinels = sentinels
+        self.kinds = kinds
         self.loss = "squared"
         self._begin(_mixture(budget, forget, regression=True))
 

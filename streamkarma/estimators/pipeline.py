@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma._engine import Encoded, Encoder
+from streamkarma._engine import Encoded, Encoder, is_prose
 from streamkarma.core.label_delay import LabelDelay
 from streamkarma.core.learner import Arrays, Floats, Learner, Rates
 from streamkarma.core.mixture import Calibrated, Mixture
@@ -16,9 +16,13 @@ from streamkarma.errors import RecordError
 from streamkarma.estimators.settings import Rules, averaging_window
 from streamkarma.events.values import Record, fits, is_missing
 
+#: What the encoder keeps beside names, in the order in which it takes it back.
+_STATISTICS = ("moments", "levels", "tallies", "once")
 #: What the encoder counts of each attribute, in the order of its columns.
-TALLIES = ("values", "spelled", "nothing", "sentinels", "far", "clipped", "rare")
+TALLIES = ("values", "spelled", "nothing", "sentinels", "far", "clipped", "rare", "prose", "tags")
 
+#: Characters of a text in which the engine looks for words, or more of them.
+LONGEST_TEXT = 1 << 14
 #: Larger weights are clipped to this, so that the model stays finite.
 HEAVIEST = 1e15
 
@@ -158,12 +162,15 @@ class Pipeline:
         """A flat record without the values that will not be used when it is learned later.
 
         Missing values are dropped; names and categories that are too long are dropped and counted as ignored.
+        Of prose as much is kept as its words are looked for in.
         """
         kept = {}
         for name, value in record.items():
             if is_missing(value):
                 continue
-            if fits(name, self.longest_name) and fits(value, self.longest_name):
+            if fits(name, self.longest_name) and isinstance(value, str) and is_prose(value):
+                kept[name] = value[:LONGEST_TEXT]
+            elif fits(name, self.longest_name) and fits(value, self.longest_name):
                 kept[name] = value
             else:
                 self.encoder.ignore(name, value if isinstance(value, str) else None)
@@ -190,7 +197,7 @@ class Pipeline:
         header = {"entries": self.encoder.entries(), "ignored": self.encoder.ignored}
         delays = self.label_delay.arrays() if self.label_delay is not None else {}
         encoder = self.encoder
-        statistics = {"moments": encoder.moments(), "tallies": encoder.tallies(), "once": encoder.once()}
+        statistics = {name: getattr(encoder, name)() for name in _STATISTICS}
         return header, {**statistics, **delays, **self.learner.arrays()}
 
     def take_over(self, other: Pipeline) -> None:
@@ -210,7 +217,7 @@ class Pipeline:
             If the parts of the state are inconsistent.
         """
         entries = [(name, category) for name, category in header["entries"]]
-        statistics = (arrays.pop(name) for name in ("moments", "tallies", "once"))
+        statistics = (arrays.pop(name) for name in _STATISTICS)
         self.encoder.restore(entries, header["ignored"], *statistics)
         if self.label_delay is not None:
             self.label_delay.restore(arrays)

@@ -29,6 +29,7 @@ class ValueParameters:
     na: Sequence[str] | None = None
     sentinel: Mapping[str, float | Sequence[float]] | None = None
     sentinels: bool = True
+    kinds: Mapping[str, str] | None = None
 
 
 @dataclass(eq=False, repr=False)
@@ -140,19 +141,25 @@ def check_bounds(attributes: Any, coordinates: Any, name_bytes: Any) -> tuple[in
     )
 
 
-#: Words for nothing, sentinels by attribute, and whether to find more, as the encoder takes them.
-Rules = tuple[list[str], dict[str, list[float]], bool]
+#: Words for nothing, sentinels by attribute, whether to find more, and kinds by attribute, as the encoder
+#: takes them.
+Rules = tuple[list[str], dict[str, list[float]], bool, dict[str, str]]
 #: Most sentinels of one attribute.
 MOST_SENTINELS = 4
 
 
-def check_rules(words: Any, sentinels: Any, find: Any) -> Rules:
-    """Return what stands for a missing value as the encoder takes it, or raise UsageError.
+def check_rules(words: Any, sentinels: Any, find: Any, kinds: Any) -> Rules:
+    """Return what stands for a missing value, and what attributes are, as the encoder takes it.
+
+    Raises
+    ------
+    UsageError
+        If one of them is nothing of the kind.
 
     Examples
     --------
-    >>> check_rules(["missing"], {"temp": -9999}, True)
-    (['missing'], {'temp': [-9999.0]}, True)
+    >>> check_rules(["missing"], {"temp": -9999}, True, {"user": "category"})
+    (['missing'], {'temp': [-9999.0]}, True, {'user': 'category'})
     """
     words = parameters.MISSING_WORDS if words is None else words
     listed = isinstance(words, Iterable) and not isinstance(words, str)
@@ -169,7 +176,17 @@ def check_rules(words: Any, sentinels: Any, find: Any) -> Rules:
         if len(numbers) > MOST_SENTINELS:
             raise UsageError(f"{name!r} has {len(numbers)} sentinels; {MOST_SENTINELS} is the most")
         by_name[name] = numbers
-    return list(words), by_name, find
+    return list(words), by_name, find, _check_kinds(kinds)
+
+
+def _check_kinds(kinds: Any) -> dict[str, str]:
+    if not isinstance(kinds, Mapping | None):
+        raise UsageError(f"kinds must be None or kinds by name, not {reprlib.repr(kinds)}")
+    for name, kind in (kinds or {}).items():
+        if not isinstance(name, str) or kind not in parameters.KINDS:
+            known = ", ".join(parameters.KINDS)
+            raise UsageError(f"a kind is one of {known} by name, not {reprlib.repr({name: kind})}")
+    return dict(kinds or {})
 
 
 def _check(name: str, value: Any) -> Any:

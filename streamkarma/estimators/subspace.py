@@ -68,7 +68,7 @@ class SubspaceClassifier(SubspaceParameters, BaseClassifier):
         hundreds of attributes that are all of one low rank, and seldom observed.
     rank
         Dimensions of that factor model, 1 to 256.
-    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds
         As in ``KARMAClassifier``.
 
     Attributes
@@ -115,7 +115,7 @@ class SubspaceRegressor(SubspaceParameters, BaseRegressor):
     indicators, r, shrink, max_pairwise_coordinates, rank
         As in ``SubspaceClassifier``; the update is recursive least squares with a diagonal
         covariance.
-    scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds
         As in ``KARMARegressor``.
 
     Raises

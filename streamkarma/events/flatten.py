@@ -16,13 +16,19 @@ MAX_DEPTH = 32
 MAX_NAMES = 1 << 26
 
 
+#: What other values are in.
+COLLECTIONS = (dict, list, tuple, set, frozenset)
+
+
 def is_flat(record: Mapping[Any, Any]) -> bool:
     """Whether no value is an object or an array."""
-    return not any(isinstance(value, (dict, list)) for value in record.values())
+    return not any(isinstance(value, COLLECTIONS) for value in record.values())
 
 
 def flatten(record: Mapping[Any, Any]) -> dict[Any, Any]:
     """Join nested names with dots, and number the elements of arrays; other names stay what they are.
+
+    The texts of an array are tags, which stay together under its name.
 
     Raises
     ------
@@ -34,6 +40,8 @@ def flatten(record: Mapping[Any, Any]) -> dict[Any, Any]:
     --------
     >>> flatten({"gps": {"lat": 1.5, "fix": [True, None]}, "id": 7})
     {'gps.lat': 1.5, 'gps.fix.0': True, 'gps.fix.1': None, 'id': 7}
+    >>> flatten({"tags": ["new", "red"]})
+    {'tags': ['new', 'red']}
     """
     flat: dict[Hashable, Any] = {}
     _flatten_into(flat, "", dict(record), 1, MAX_NAMES)
@@ -45,17 +53,25 @@ def _flatten_into(flat: dict[Hashable, Any], prefix: str, value: Any, depth: int
     if depth > MAX_DEPTH:
         raise RecordError(f"nested deeper than {MAX_DEPTH} levels")
     items = value.items() if isinstance(value, dict) else enumerate(value)
+    tags = []
     for key, inner in items:
+        if isinstance(inner, str) and not isinstance(value, dict):
+            tags.append(inner)
+            continue
         name = f"{prefix}{key}" if prefix else key
         left -= len(name) if isinstance(name, str) else 0
         if left < 0:
             raise RecordError("nested names are too long once they are joined by dots")
-        if isinstance(inner, (dict, list)):
+        if isinstance(inner, COLLECTIONS):
             left = _flatten_into(flat, f"{name}.", inner, depth + 1, left)
-        elif name in flat:
-            raise RecordError(
-                f"the name {reprlib.repr(name)} occurs twice once nested names are joined by dots"
-            )
         else:
-            flat[name] = inner
+            _add(flat, name, inner)
+    if tags:
+        _add(flat, prefix.removesuffix("."), tags)
     return left
+
+
+def _add(flat: dict[Hashable, Any], name: Hashable, value: Any) -> None:
+    if name in flat:
+        raise RecordError(f"the name {reprlib.repr(name)} occurs twice once nested names are joined by dots")
+    flat[name] = value

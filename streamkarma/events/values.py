@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import numbers
 from collections.abc import Hashable, Mapping
@@ -23,6 +24,27 @@ _COMPLEX = (complex, np.complexfloating)
 def is_missing(value: Any) -> bool:
     """Whether a value says that there is none: None or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def as_plain(name: Hashable, value: Any) -> float | str:
+    """A point in time as a text in ISO 8601, and any other ``value`` as a number.
+
+    Raises
+    ------
+    RecordError
+        If it is infinite, or neither of them.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> as_plain("at", datetime.date(2026, 11, 22))
+    '2026-11-22'
+    """
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, np.datetime64):
+        return math.nan if np.isnat(value) else str(value.astype("datetime64[us]"))
+    return as_number(name, value)
 
 
 def as_number(name: Hashable, value: Any) -> float:

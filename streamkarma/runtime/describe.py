@@ -5,17 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from streamkarma.connectors.jsonlines.position import position_from
 from streamkarma.estimators.learners import Model, learner_of
 from streamkarma.estimators.persistence import load_with_run
 from streamkarma.runtime.session import pending_of, resumed
 
 
-def _values(model: Model) -> dict[str, dict[str, float]]:
-    """Of each attribute the share of learned events that observe it, and what its values were."""
+def _values(model: Model) -> dict[str, dict[str, Any]]:
+    """Of each attribute its kind, the share of learned events that observe it, and what its values were."""
+    vocabulary = model.vocabulary
     # The constant is there in every event, with a label or without.
-    events = max(int(model.vocabulary.tallies()[0, 0]), 1)
-    return {name: {"observed": row.get("values", 0) / events, **row} for name, row in model.values.items()}
+    events = max(int(vocabulary.tallies()[0, 0]), 1)
+    places = np.bincount(vocabulary.owners)[1:].tolist()
+    return {
+        name: {"kind": kind, "observed": row.get("values", 0) / events, "coordinates": count, **row}
+        for (name, row), kind, count in zip(model.values.items(), vocabulary.kinds(), places, strict=True)
+    }
 
 
 def describe(path: str) -> dict[str, Any]:

@@ -84,9 +84,13 @@ def summarise(loop: Loop, ignored_before: int, seconds: float) -> dict[str, Any]
     return summary
 
 
+#: What is counted of values that are what they are.
+_TAKEN = ("values", "prose", "tags")
+
+
 def _set_aside(values: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
     """What was no plain value, by attribute, over the model's whole life."""
-    unclean = {name: {what: n for what, n in row.items() if what != "values"} for name, row in values.items()}
+    unclean = {name: {what: n for what, n in row.items() if what not in _TAKEN} for name, row in values.items()}
     return {name: row for name, row in unclean.items() if row}
 
 

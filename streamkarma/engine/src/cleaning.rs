@@ -14,6 +14,8 @@
 
 use std::collections::HashMap;
 
+use crate::kinds::Kind;
+
 /// A value this many deviations out may be a sentinel.
 pub const OUT: f64 = 10.0;
 /// So many more times than other values out there a sentinel comes before it is taken for one.
@@ -32,17 +34,24 @@ pub struct Rules {
     pub sentinels: HashMap<Vec<u8>, Vec<f64>>,
     /// Whether to find more of these.
     pub finds: bool,
+    /// What attributes were told to be.
+    pub kinds: HashMap<Vec<u8>, Kind>,
 }
 
 impl Default for Rules {
     /// The usual words, and sentinels that are found.
     fn default() -> Self {
         let words = ["", "na", "n/a", "null", "none", "nan", "?", "-"].map(|word| word.into());
-        Self { words: words.into(), sentinels: HashMap::new(), finds: true }
+        Self { words: words.into(), sentinels: HashMap::new(), finds: true, kinds: HashMap::new() }
     }
 }
 
 impl Rules {
+    /// What an attribute was told to be.
+    pub fn kind_of(&self, name: &[u8]) -> Option<Kind> {
+        if self.kinds.is_empty() { None } else { self.kinds.get(name).copied() }
+    }
+
     /// Whether a text stands for nothing; case and blanks around it do not matter.
     pub fn is_nothing(&self, text: &[u8]) -> bool {
         let text = text.trim_ascii();
@@ -148,8 +157,12 @@ pub struct Tally {
     pub far: u64,
     /// Values cut to the largest there is once they are standardised.
     pub clipped: u64,
-    /// Categories that have no place of their own yet.
+    /// Categories, words and tags that have no place of their own yet.
     pub rare: u64,
+    /// Texts that are prose.
+    pub prose: u64,
+    /// Sets of tags.
+    pub tags: u64,
     /// Of an attribute that counts from one point in time to the next: the last one, in milliseconds since
     /// 1970; 0 for none.
     pub latest: u64,
@@ -157,7 +170,7 @@ pub struct Tally {
 
 impl Tally {
     /// How many numbers that is.
-    pub const WIDTH: usize = 8;
+    pub const WIDTH: usize = 10;
 
     /// In the order of the fields.
     pub fn row(&self) -> [u64; Self::WIDTH] {
@@ -169,14 +182,16 @@ impl Tally {
             self.far,
             self.clipped,
             self.rare,
+            self.prose,
+            self.tags,
             self.latest,
         ]
     }
 
     /// From such a row.
     pub fn from_row(row: [u64; Self::WIDTH]) -> Self {
-        let [values, spelled, nothing, sentinels, far, clipped, rare, latest] = row;
-        Self { values, spelled, nothing, sentinels, far, clipped, rare, latest }
+        let [values, spelled, nothing, sentinels, far, clipped, rare, prose, tags, latest] = row;
+        Self { values, spelled, nothing, sentinels, far, clipped, rare, prose, tags, latest }
     }
 }
 

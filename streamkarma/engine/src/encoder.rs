@@ -7,6 +7,9 @@
 //! Names that are new in the same event are numbered in the order of their text, and items stand in
 //! ascending order of attributes, so that the order of an event's keys never shows.
 
+mod bags;
+mod kinds;
+mod levels;
 mod marks;
 mod new;
 mod rare;
@@ -14,18 +17,23 @@ mod rates;
 mod state;
 mod time;
 
+pub use levels::Levels;
 pub use rare::{Once, RARE};
 pub use state::WIDTH;
 
 use std::ops::Range;
 
+use bags::Bag;
+use rates::RatePlaces;
+
 use crate::ascending::Ascending;
 use crate::cleaning::{Rules, Sentinels, Tally};
 use crate::encoded::Encoded;
+use crate::kinds::EPOCH;
 use crate::names::{Foreign, Name};
 use crate::scale::{LARGEST, Scale, within};
 use crate::spelled::spelled_number;
-use crate::times::{Moment, moment};
+use crate::times::Moment;
 use crate::vocabulary::{Bounds, PASSING, Vocabulary};
 
 /// Vocabulary, running scales, and the event that is being read.
@@ -39,12 +47,17 @@ pub struct Encoder {
     /// By coordinate, and whether there are any.
     sentinels: Vec<Sentinels>,
     has_sentinels: bool,
+    /// By coordinate, and how many of them may have levels.
+    levels: Vec<Levels>,
+    watched: usize,
     /// By attribute.
     tallies: Vec<Tally>,
+    /// Whether an attribute had prose.
+    has_prose: bool,
     once: Once,
-    /// How many coordinates the rates of an attribute have, and, by attribute, the first of them; 0 for none.
+    /// How many coordinates the rates of an attribute have, and, by attribute, which.
     rates: usize,
-    rated: Vec<u32>,
+    rated: Vec<RatePlaces>,
     // The event that is being read: what has a coordinate, and what is new.
     items: Vec<Item>,
     sorted: Vec<Item>,
@@ -62,8 +75,12 @@ pub struct Encoder {
     unclean: Vec<(u32, Unclean)>,
     /// Points in time, by name.
     times: Vec<(Box<[u8]>, Moment)>,
-    /// Categories whose attribute has rates: where these sit, and the key.
+    /// Keys of categories whose attribute has rates.
     keys: Vec<(u32, u64)>,
+    /// Words and tags.
+    bags: Vec<Bag>,
+    /// Whether an attribute may have several items.
+    has_several: bool,
 }
 
 /// What is counted of a value beside that it was there.
@@ -118,10 +135,13 @@ impl Encoder {
             rules: Rules::default(),
             sentinels: vec![Sentinels::default()],
             has_sentinels: false,
+            levels: vec![Levels::default()],
+            watched: 0,
             tallies: vec![Tally::default()],
+            has_prose: false,
             once: Once::default(),
             rates: 0,
-            rated: vec![0],
+            rated: vec![RatePlaces::default()],
             items: Vec::new(),
             sorted: Vec::new(),
             ascending: Ascending::default(),
@@ -134,6 +154,8 @@ impl Encoder {
             unclean: Vec::new(),
             times: Vec::new(),
             keys: Vec::new(),
+            bags: Vec::new(),
+            has_several: false,
         }
     }
 
@@ -171,36 +193,46 @@ impl Encoder {
         self.unclean.clear();
         self.times.clear();
         self.keys.clear();
+        self.bags.clear();
+        self.has_several = false;
         self.event += 1;
         self.repeated = None;
     }
 
     /// The attribute of that name holds a number, or NaN for none.
     pub fn number(&mut self, name: Name, value: f64) {
-        // There is one zero.
-        if value.is_nan() { self.missing(name) } else { self.observe(name, None, value + 0.0) }
+        if value.is_nan() {
+            return self.missing(name);
+        }
+        let may_be_odd = value >= EPOCH || !self.rules.kinds.is_empty();
+        if !(may_be_odd && self.odd_number(name, value)) {
+            // There is one zero.
+            self.observe(name, None, value + 0.0);
+        }
     }
 
-    /// The attribute of that name holds a text: nothing if it says so, a number if it spells one, else a
-    /// category.
+    /// The attribute of that name holds a text: nothing if it says so, a time or a number if it is one, words,
+    /// or else a category.
     pub fn text(&mut self, name: Name, text: &[u8]) {
         if self.rules.is_nothing(text) {
             self.count(name, Unclean::Nothing);
             return self.missing(name);
+        }
+        if let Some(kind) = self.rules.kind_of(name.text()) {
+            return self.text_as(kind, name, text);
+        }
+        if self.moment_in(name, text) {
+            return;
+        }
+        if self.is_wordy(name, text) {
+            return self.words(name, text);
         }
         match spelled_number(text) {
             Some(value) => {
                 self.count(name, Unclean::Spelled);
                 self.number(name, value);
             }
-            None => match moment(text) {
-                Some(moment) => {
-                    // What is derived from it comes last: the event may have names like those.
-                    self.missing(name);
-                    self.times.push((name.text().into(), moment));
-                }
-                None => self.observe(name, Some(text), 1.0),
-            },
+            None => self.observe(name, Some(text), 1.0),
         }
     }
 
@@ -244,14 +276,14 @@ impl Encoder {
             _ => false,
         };
         let at = self.new.windows(2).position(twice)?;
-        Some(self.name_of(&self.new[at]))
+        Some(self.name_of(&self.new[at].name))
     }
 
     /// Whether a name was there in this event.
     pub fn has(&mut self, name: Name) -> bool {
         match self.vocabulary.find(name) {
             Some(attribute) => self.seen[attribute as usize] == self.event,
-            None => self.new.iter().any(|new| self.name_of(new).text() == name.text()),
+            None => self.new.iter().any(|new| self.name_of(&new.name).text() == name.text()),
         }
     }
 
@@ -294,6 +326,15 @@ impl Encoder {
         if !self.new.is_empty() {
             self.take_given_sentinels_out();
             self.take_rare_out(learned);
+        }
+        if !self.bags.is_empty() {
+            self.open_bags(learned);
+        }
+        if self.watched > 0 {
+            self.add_levels(learned);
+        }
+        self.derive_rates();
+        if !self.new.is_empty() {
             self.sort_new();
             let new = std::mem::take(&mut self.new);
             if learned {
@@ -304,22 +345,31 @@ impl Encoder {
             self.new = new;
         }
         self.derive_rates();
+        self.sort();
         if learned {
             self.tally();
             self.remember_times();
         }
-        self.sort();
         out.push(0, 0, 1.0, 1.0);
         for item in &self.items {
             // What has no value has a key.
-            let scaled = if item.value.is_nan() { item.scaled } else { within(item.scaled, LARGEST) };
-            out.push(item.attribute, item.coordinate, scaled, item.value);
+            if item.value.is_nan() {
+                self.push_rates(item, out);
+            } else {
+                out.push(item.attribute, item.coordinate, within(item.scaled, LARGEST), item.value);
+            }
         }
         out.starts.push(out.values.len());
     }
 
-    /// Have the items in ascending order of attributes, of which each is there once.
+    /// Have the items in ascending order of attributes, and of coordinates where one has several.
     fn sort(&mut self) {
+        if self.has_several {
+            self.items.retain(|item| item.attribute != NOBODY);
+            // Several keys of an attribute have one coordinate.
+            self.items.sort_unstable_by_key(|item| (item.attribute, item.coordinate, item.scaled.to_bits()));
+            return;
+        }
         let most = self.vocabulary.attribute_count();
         let known = self.items.iter().enumerate().filter(|(_, item)| item.attribute < PASSING);
         let known = known.map(|(place, item)| (item.attribute, place));

@@ -92,16 +92,19 @@ fn states_that_contradict_themselves_are_refused() {
         (WIDTH, f64::NAN),
         (WIDTH + 1, 1e300),
         (WIDTH + 7, 17.0),
-        (WIDTH - 5, 5.0),
-        (WIDTH - 5, 0.5),
+        (WIDTH - 6, 5.0),
+        (WIDTH - 6, 0.5),
+        (WIDTH - 1, 0.5),
     ] {
         let mut rows = rows.clone();
         rows[at] = wrong;
-        assert!(encoder.restore(vocabulary.clone(), &rows, tallies.clone(), Once::default()).is_err());
+        assert!(encoder.restore(vocabulary.clone(), &rows, &[], tallies.clone(), Once::default()).is_err());
     }
-    assert!(encoder.restore(vocabulary.clone(), &rows[WIDTH..], tallies.clone(), Once::default()).is_err());
-    assert!(encoder.restore(vocabulary.clone(), &rows, tallies[1..].to_vec(), Once::default()).is_err());
-    encoder.restore(vocabulary.clone(), &rows, tallies, Once::default()).unwrap();
+    assert!(
+        encoder.restore(vocabulary.clone(), &rows[WIDTH..], &[], tallies.clone(), Once::default()).is_err()
+    );
+    assert!(encoder.restore(vocabulary.clone(), &rows, &[], tallies[1..].to_vec(), Once::default()).is_err());
+    encoder.restore(vocabulary.clone(), &rows, &[], tallies, Once::default()).unwrap();
     let mut again = Vocabulary::new(vocabulary.bounds());
     let (name, category) = vocabulary.describe(1);
     assert!(again.restore(name, category).is_ok());

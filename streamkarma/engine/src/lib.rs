@@ -17,6 +17,7 @@ pub mod events;
 pub mod fields;
 pub mod json;
 pub mod kernel;
+pub mod kinds;
 pub mod label_delay;
 pub mod learner;
 pub mod learners;
@@ -36,6 +37,7 @@ pub mod sums;
 pub mod target;
 pub mod times;
 pub mod vocabulary;
+pub mod words;
 
 #[cfg(feature = "python")]
 mod python;

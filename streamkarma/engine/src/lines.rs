@@ -1,7 +1,8 @@
 //! Lines of JSON as events.
 //!
 //! Nearly all are read in one pass, in which values go straight to the encoder; see [`one_pass`]. Names inside
-//! of objects are joined with dots, and elements of arrays are numbered. A line with a name that comes twice
+//! of objects are joined with dots. Texts in an array are tags of the array's name, and its other elements
+//! are numbered. A line with a name that comes twice
 //! is read again, the long way: of a name that occurs twice in an object the last counts.
 
 use crate::encoder::Encoder;
@@ -166,7 +167,16 @@ impl Reading {
                 self.walk(encoder, taken, &format!("{name}.{key}"), inner, depth + 1, left)?;
             }
         } else if is_nested {
+            let mut tags = None;
             for (i, inner) in elements(raw)?.into_iter().enumerate() {
+                let has_role = || self.roles.dotted && self.roles.of(&format!("{name}.{i}")).is_some();
+                if inner.starts_with('"') && !has_role() {
+                    let bag = *tags.get_or_insert_with(|| encoder.bag(Name::Text(name.as_bytes())));
+                    if let Value::Text(text) = Value::of(inner)? {
+                        encoder.tag(bag, text.as_bytes());
+                    }
+                    continue;
+                }
                 self.walk(encoder, taken, &format!("{name}.{i}"), inner, depth + 1, left)?;
             }
         } else if let Some(role) = self.roles.of(name).filter(|_| self.roles.dotted) {

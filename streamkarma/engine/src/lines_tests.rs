@@ -50,7 +50,7 @@ fn values_of_every_kind() {
     let expected = [("a", 0.0), ("b", 1500.0), ("c", 1.0), ("e", 7.0), ("f", 1.0)];
     assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value)));
     assert!(found[0].1.is_sign_positive());
-    assert_eq!(values(r#"{"a":NaN,"b":"NaN, \" NaN"}"#), [("b".to_owned(), 1.0)]);
+    assert_eq!(values(r#"{"a":NaN,"b":"NaN,\" NaN"}"#), [("b".to_owned(), 1.0)]);
 }
 
 #[test]

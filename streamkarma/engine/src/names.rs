@@ -163,6 +163,15 @@ impl News {
         ));
     }
 
+    /// Have an attribute named whose words count.
+    pub fn tell_of_text(&mut self, name: Name) {
+        let name = shown(name.text());
+        self.lines.push(format!(
+            "attribute {name}: most values have three words or more, so that words count, each for itself \
+             (--kind {name}=category takes values as a whole)"
+        ));
+    }
+
     /// Have a sentinel named that was found.
     pub fn tell_of_sentinel(&mut self, name: Name, value: f64) {
         self.sentinels += 1;

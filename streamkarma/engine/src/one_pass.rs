@@ -30,7 +30,7 @@ pub fn read<'a>(
     let mut deserializer = serde_json::Deserializer::from_str(object);
     let whole = Object { encoder, roles, taken, nest: &mut nest };
     let read = deserializer.deserialize_map(whole).and_then(|()| deserializer.end());
-    let repeats = encoder.repeated().is_some() || nest.containers().any(|name| encoder.has(Name::Text(name)));
+    let repeats = encoder.repeated().is_some() || nest.untagged().any(|name| encoder.has(Name::Text(name)));
     if nest.is_odd || repeats {
         return Ok(false);
     }
@@ -48,6 +48,8 @@ struct Nest {
     /// The joined names of all objects and arrays, and where each ends.
     names: Vec<u8>,
     ends: Vec<usize>,
+    /// Which of them are attributes, since they have tags; ascending.
+    tagged: Vec<usize>,
     is_odd: bool,
 }
 
@@ -55,6 +57,11 @@ impl Nest {
     fn containers(&self) -> impl Iterator<Item = &[u8]> {
         let begins = std::iter::once(0).chain(self.ends.iter().copied());
         begins.zip(&self.ends).map(|(begin, &end)| &self.names[begin..end])
+    }
+
+    fn untagged(&self) -> impl Iterator<Item = &[u8]> {
+        let all = self.containers().enumerate();
+        all.filter(|(at, _)| !self.tagged.contains(at)).map(|(_, name)| name)
     }
 
     /// Take note of an object or array of the present name; false if the record has to be read the long way.
@@ -105,7 +112,7 @@ impl<'a> Visitor<'a> for Object<'_, 'a> {
             match roles.of(&name) {
                 None => {
                     let inside = !roles.dotted;
-                    map.next_value_seed(Attribute { encoder, nest, name: &name, inside })?;
+                    map.next_value_seed(Attribute { encoder, nest, name: &name, inside, tags: None })?;
                 }
                 Some(role) => {
                     let raw = map.next_value::<&RawValue>()?.get();
@@ -125,6 +132,17 @@ struct Attribute<'r> {
     nest: &'r mut Nest,
     name: &'r str,
     inside: bool,
+    /// Where texts go of an array that it is an element of.
+    tags: Option<&'r mut Tags>,
+}
+
+/// The texts of an array, which are tags of its name.
+struct Tags {
+    /// How long the name is, and which of the containers the array is.
+    end: usize,
+    container: usize,
+    /// Where the encoder has them; None before the first.
+    bag: Option<usize>,
 }
 
 impl<'a> DeserializeSeed<'a> for Attribute<'_> {
@@ -182,7 +200,17 @@ impl<'a> Visitor<'a> for Attribute<'_> {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<(), E> {
-        self.encoder.text(Name::Text(self.name.as_bytes()), text.as_bytes());
+        match self.tags {
+            None => self.encoder.text(Name::Text(self.name.as_bytes()), text.as_bytes()),
+            Some(tags) => {
+                let bag = tags.bag.unwrap_or_else(|| {
+                    self.nest.tagged.push(tags.container);
+                    self.encoder.bag(Name::Text(&self.name.as_bytes()[..tags.end]))
+                });
+                tags.bag = Some(bag);
+                self.encoder.tag(bag, text.as_bytes());
+            }
+        }
         Ok(())
     }
 
@@ -199,6 +227,7 @@ impl<'a> Visitor<'a> for Attribute<'_> {
                 nest: self.nest,
                 name: &name,
                 inside: true,
+                tags: None,
             })?;
             self.nest.name = name;
         }
@@ -209,12 +238,14 @@ impl<'a> Visitor<'a> for Attribute<'_> {
     fn visit_seq<A: SeqAccess<'a>>(mut self, mut list: A) -> Result<(), A::Error> {
         self.enter()?;
         let (end, mut index) = (self.nest.name.len(), 0);
+        let mut tags = Tags { end, container: self.nest.ends.len() - 1, bag: None };
         loop {
             if !self.nest.step_into(end, &index) {
                 return Err(A::Error::custom("read the long way"));
             }
             let name = std::mem::take(&mut self.nest.name);
-            let element = Attribute { encoder: self.encoder, nest: self.nest, name: &name, inside: true };
+            let (encoder, nest) = (&mut *self.encoder, &mut *self.nest);
+            let element = Attribute { encoder, nest, name: &name, inside: true, tags: Some(&mut tags) };
             let more = list.next_element_seed(element)?.is_some();
             self.nest.name = name;
             if !more {

@@ -9,20 +9,22 @@ pub const KEYS: u64 = 1 << 52;
 /// 2^700. Values are within 10^100, which is below 2^333.
 const UNIT: f64 = f64::from_bits((1023 + 700) << 52);
 
-/// The key of a category of an attribute, the same on every machine.
-pub fn key_of(attribute: u32, category: &[u8]) -> u64 {
-    // As FNV-1a, but eight bytes at a time.
+/// The key of a category; `name` is the hash of its attribute's name.
+pub fn key_of(name: u64, category: &[u8]) -> u64 {
+    (hash_of(name, category) >> 12).max(1)
+}
+
+/// A hash that goes on from another, the same on every machine: as FNV-1a, but eight bytes at a time.
+pub fn hash_of(before: u64, text: &[u8]) -> u64 {
     let step = |hash: u64, word: u64| {
         let mixed = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed ^ (mixed >> 32)
     };
-    let (words, rest) = category.as_chunks::<8>();
+    let (words, rest) = text.as_chunks::<8>();
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
-    let begin = step(0, u64::from(attribute) + 1);
-    let hash = words.iter().fold(begin, |hash, word| step(hash, u64::from_le_bytes(*word)));
-    let hash = step(step(hash, u64::from_le_bytes(last)), category.len() as u64);
-    (hash >> 12).max(1)
+    let hash = words.iter().fold(step(before, 1), |hash, word| step(hash, u64::from_le_bytes(*word)));
+    step(step(hash, u64::from_le_bytes(last)), text.len() as u64)
 }
 
 /// A key as the value of an item.

@@ -1,6 +1,6 @@
 //! Texts that are points in time, and what an event can know by them.
 
-use chrono::{Datelike, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
+use chrono::{DateTime, Datelike, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 
 use crate::math::{cos, sin};
 
@@ -76,7 +76,20 @@ fn seconds(local: NaiveDateTime, ahead: i32) -> f64 {
     (utc.timestamp() - i64::from(ahead)) as f64 + f64::from(utc.timestamp_subsec_micros()) / 1e6
 }
 
+/// Larger numbers are milliseconds, not seconds: as seconds they would be past the year 5138.
+const MILLISECONDS: f64 = 1e11;
+
 impl Moment {
+    /// So many seconds, or milliseconds, since 1970, UTC; None if no calendar has it.
+    pub fn since_1970(number: f64) -> Option<Self> {
+        let seconds = if number.abs() < MILLISECONDS { number } else { number / 1e3 };
+        if seconds.abs() > MILLISECONDS {
+            return None;
+        }
+        let local = DateTime::from_timestamp(seconds.floor() as i64, 0)?.naive_utc();
+        Some(Self { local, has_time: true, seconds })
+    }
+
     /// What is to know, by name, in the order of the names: where in the day, the week and the year it is.
     pub fn parts(&self) -> Vec<(&'static str, Part)> {
         let share = |part: u32, whole: f64| 2.0 * std::f64::consts::PI * f64::from(part) / whole;

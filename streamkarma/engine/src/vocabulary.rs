@@ -206,10 +206,21 @@ impl Vocabulary {
         self.attributes[attribute as usize].categories.len()
     }
 
+    /// The categories of an attribute, in no order.
+    pub fn categories(&self, attribute: u32) -> impl Iterator<Item = &[u8]> {
+        self.attributes[attribute as usize].categories.keys().map(|category| &**category)
+    }
+
     /// Say that nearly all values of an attribute are new.
     pub fn tell_of_identifier(&mut self, attribute: u32) {
         let name = self.attributes[attribute as usize].name.name();
         self.news.tell_of_identifier(name);
+    }
+
+    /// Say that an attribute is taken for a text.
+    pub fn tell_of_text(&mut self, attribute: u32) {
+        let name = self.attributes[attribute as usize].name.name();
+        self.news.tell_of_text(name);
     }
 
     /// Say that an attribute has a sentinel.

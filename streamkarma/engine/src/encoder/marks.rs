@@ -1,5 +1,6 @@
 //! Numbers as the learners see them, and marks where they are no measurements.
 
+use super::kinds::spell;
 use super::{Encoder, Item, NOBODY, New, Unclean};
 use crate::cleaning::{FEW, OUT, VOTES, Verdict};
 use crate::names::Name;
@@ -90,12 +91,12 @@ impl Encoder {
         }
         let new = std::mem::take(&mut self.new);
         let is_given = |each: &New, this: &Self| {
-            each.category.is_none() && this.rules.is_given(this.name_of(each).text(), each.value)
+            each.category.is_none() && this.rules.is_given(this.name_of(&each.name).text(), each.value)
         };
         let (given, kept): (Vec<_>, Vec<_>) = new.into_iter().partition(|each| is_given(each, self));
         self.new = kept;
         for each in given {
-            let name = self.name_of(&each).text().to_vec();
+            let name = self.name_of(&each.name).text().to_vec();
             self.add_mark_named(&name, "sentinel", &spell(each.value));
         }
     }
@@ -117,8 +118,14 @@ impl Encoder {
     pub(super) fn tally(&mut self) {
         // That of the constant counts the events.
         self.tallies[0].values += 1;
-        for item in self.items.iter().filter(|item| item.attribute != NOBODY) {
-            self.tallies[item.attribute as usize].values += 1;
+        let mut last = 0;
+        for item in &self.items {
+            // Of several items of one attribute the first counts.
+            self.tallies[item.attribute as usize].values += u64::from(item.attribute != last);
+            last = item.attribute;
+        }
+        if !self.bags.is_empty() {
+            self.tally_bags();
         }
         for &(attribute, what) in &self.unclean {
             let tally = &mut self.tallies[attribute as usize];
@@ -136,8 +143,3 @@ impl Encoder {
 
 /// The category of marks that have but one.
 const MARK: &str = "marked";
-
-/// A number as the category of a mark.
-fn spell(value: f64) -> String {
-    if value.abs() < 1e16 { format!("{value}") } else { format!("{value:e}") }
-}

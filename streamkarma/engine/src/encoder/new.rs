@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::{Encoder, Item, New, NewName};
+use super::rates::RatePlaces;
+use super::{Encoder, Item, Levels, New, NewName};
 use crate::cleaning::{Sentinels, Tally};
 use crate::names::Name;
 use crate::scale::Scale;
@@ -11,16 +12,20 @@ use crate::vocabulary::{Before, PASSING, size};
 
 impl Encoder {
     pub(super) fn remember(&mut self, known: Option<u32>, name: Name, category: Option<&[u8]>, value: f64) {
-        let name = match (known, name) {
+        let name = self.new_name(known, name);
+        let category = category.map(|category| self.keep(category));
+        self.new.push(New { name, category, value });
+    }
+
+    pub(super) fn new_name(&mut self, known: Option<u32>, name: Name) -> NewName {
+        match (known, name) {
             (Some(attribute), _) => NewName::Known(attribute),
             (None, Name::Text(text)) => NewName::Text(self.keep(text)),
             (None, Name::Foreign(foreign)) => {
                 self.foreign.push(foreign.clone());
                 NewName::Foreign(self.foreign.len() - 1)
             }
-        };
-        let category = category.map(|category| self.keep(category));
-        self.new.push(New { name, category, value });
+        }
     }
 
     pub(super) fn keep(&mut self, text: &[u8]) -> Range<usize> {
@@ -29,8 +34,8 @@ impl Encoder {
         begin..self.bytes.len()
     }
 
-    pub(super) fn name_of(&self, new: &New) -> Name<'_> {
-        match &new.name {
+    pub(super) fn name_of(&self, name: &NewName) -> Name<'_> {
+        match name {
             NewName::Known(attribute) => self.vocabulary.name(*attribute),
             NewName::Text(range) => Name::Text(&self.bytes[range.clone()]),
             NewName::Foreign(index) => Name::Foreign(&self.foreign[*index]),
@@ -40,8 +45,8 @@ impl Encoder {
     /// By text, category and kind.
     fn order(&self, one: &New, other: &New) -> Ordering {
         let key = |new| -> (Name, &[u8]) {
-            let New { category, .. }: &New = new;
-            (self.name_of(new), category.clone().map_or(b"", |range| &self.bytes[range]))
+            let New { name, category, .. }: &New = new;
+            (self.name_of(name), category.clone().map_or(b"", |range| &self.bytes[range]))
         };
         let ((name, category), (other, other_category)) = (key(one), key(other));
         (name.text(), category, name.kind()).cmp(&(other.text(), other_category, other.kind()))
@@ -88,6 +93,7 @@ impl Encoder {
                     let scale = &mut self.scales[coordinate as usize];
                     scaled = scale.standardise(value, true, self.longest).value;
                 }
+                self.watch(coordinate, value);
             }
             self.items.push(Item { attribute, coordinate, is_number, value, scaled });
         }
@@ -98,9 +104,10 @@ impl Encoder {
         let (attributes, coordinates) = self.counts();
         self.scales.resize(coordinates, Scale::default());
         self.sentinels.resize(coordinates, Sentinels::default());
+        self.levels.resize(coordinates, Levels::default());
         self.tallies.resize(attributes, Tally::default());
         self.seen.resize(attributes, 0);
-        self.rated.resize(attributes, 0);
+        self.rated.resize(attributes, RatePlaces::default());
     }
 
     fn counts(&self) -> (usize, usize) {
@@ -111,11 +118,15 @@ impl Encoder {
     /// event looks as it will look when it is learned.
     pub(super) fn pass(&mut self, new: &[New]) {
         let mut before = Before::default();
+        // The unknown attribute that had a place last; words and tags have several items of one.
+        let mut last: Option<(&NewName, u32)> = None;
         for each in new.iter().filter(|each| !each.value.is_nan()) {
-            let name = self.name_of(each);
+            let name = self.name_of(&each.name);
             let known = match each.name {
                 NewName::Known(attribute) => Some(attribute),
-                _ => None,
+                _ => last
+                    .filter(|(other, _)| is_same(self.name_of(other), name))
+                    .map(|(_, attribute)| attribute),
             };
             let category = each.category.clone().map(|range| &self.bytes[range]);
             if self.vocabulary.lack(name, known.is_some(), category, before).is_some() {
@@ -124,11 +135,18 @@ impl Encoder {
             let (value, is_scaled) = (each.value, self.scale && category.is_none());
             let attribute = known.unwrap_or(PASSING + before.attributes as u32);
             let coordinate = PASSING + before.coordinates as u32;
-            before.attributes += usize::from(known.is_none());
+            if known.is_none() {
+                before.attributes += 1;
+                last = Some((&each.name, attribute));
+            }
             before.coordinates += 1;
             before.bytes += size(name, category);
             let scaled = if is_scaled { 0.0 } else { value };
             self.items.push(Item { attribute, coordinate, is_number: false, value, scaled });
         }
     }
+}
+
+fn is_same(one: Name, other: Name) -> bool {
+    (one.text(), one.kind()) == (other.text(), other.kind())
 }

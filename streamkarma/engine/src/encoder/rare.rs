@@ -9,16 +9,28 @@
 //! thousand million is taken for one that came before.
 
 use super::{Encoder, Item, NewName, Unclean};
+use crate::cleaning::Tally;
 use crate::state::{Refused, ensure};
 
 /// So many categories of an attribute need not come again.
 pub const FEW: usize = 32;
 /// The category of those that have no place of their own yet.
 pub const RARE: &str = "(rare)";
-const PLACES: usize = 1 << 14;
-/// An attribute is an identifier if so many of its values were rare and, past the first [`FEW`], at most a
-/// tenth as many were not.
+const PLACES: usize = 1 << 16;
+/// An attribute is an identifier if so many of its values were rare, and few were not.
 const MANY: u64 = 200;
+
+impl Tally {
+    /// Whether at most a tenth as many values as were rare, and the first [`FEW`], were not.
+    fn is_new_mostly(&self) -> bool {
+        10 * self.values.saturating_sub(self.rare + FEW as u64) <= self.rare + 1
+    }
+
+    /// Whether nearly all values were new.
+    pub(super) fn is_of_identifier(&self) -> bool {
+        self.rare >= MANY && self.is_new_mostly()
+    }
+}
 
 /// Fingerprints of categories that came once.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +46,7 @@ impl Once {
         let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         let hash = bytes.iter().chain(category).fold(0xcbf2_9ce4_8422_2325, fnv);
         let spread = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((spread >> 50) as usize % PLACES, (spread as u32).max(1))
+        ((spread >> 40) as usize % PLACES, (spread as u32).max(1))
     }
 
     /// Whether a category came.
@@ -48,6 +60,14 @@ impl Once {
         let (place, fingerprint) = Self::find(attribute, category);
         self.fingerprints.resize(PLACES, 0);
         self.fingerprints[place] = fingerprint;
+    }
+
+    /// Remember that a category came for one more of several times.
+    pub fn add_again(&mut self, attribute: u32, category: &[u8], times: &[u8]) {
+        let all = times.iter().map(|time| [category, &[*time]].concat());
+        if let Some(next) = all.into_iter().find(|each| !self.has(attribute, each)) {
+            self.add(attribute, &next);
+        }
     }
 
     /// Places and fingerprints, one after another.
@@ -115,8 +135,7 @@ impl Encoder {
     fn count_rare(&mut self, attribute: u32) {
         self.unclean.push((attribute, Unclean::Rare));
         let tally = &self.tallies[attribute as usize];
-        let others = tally.values.saturating_sub(tally.rare + FEW as u64);
-        if tally.rare + 1 == MANY && 10 * others <= MANY {
+        if tally.rare + 1 == MANY && tally.is_new_mostly() {
             self.vocabulary.tell_of_identifier(attribute);
         }
     }
@@ -131,11 +150,11 @@ mod tests {
         let mut once = Once::default();
         let names: Vec<String> = (0..200).map(|i| format!("category {i}")).collect();
         names.iter().for_each(|name| once.add(3, name.as_bytes()));
-        // Of 200 in 16,384 places one or two meet another.
+        // Of 200 in 65,536 places hardly any meet another.
         assert!(names.iter().filter(|name| once.has(3, name.as_bytes())).count() >= 195);
         assert!(!names.iter().any(|name| once.has(4, name.as_bytes())));
         let rows: Vec<_> = once.rows().collect();
         assert_eq!(Once::from_rows(&rows).unwrap().fingerprints, once.fingerprints);
-        assert!(Once::from_rows(&[[1 << 14, 1]]).is_err());
+        assert!(Once::from_rows(&[[1 << 16, 1]]).is_err());
     }
 }

@@ -1,13 +1,13 @@
 //! What an encoder has learned, as numbers.
 
-use super::{Encoder, Once};
+use super::{Encoder, Levels, Once};
 use crate::cleaning::{self, Sentinels, Tally};
 use crate::scale::{self, Scale};
 use crate::state::{Refused, ensure};
 use crate::vocabulary::Vocabulary;
 
 /// How many numbers are kept of a coordinate.
-pub const WIDTH: usize = scale::WIDTH + cleaning::WIDTH;
+pub const WIDTH: usize = scale::WIDTH + cleaning::WIDTH + 1;
 
 impl Encoder {
     /// What became of the values of each attribute, one after another.
@@ -20,14 +20,30 @@ impl Encoder {
         &self.once
     }
 
-    /// The running scale and the sentinels of each coordinate, one after another.
+    /// The running scale and the sentinels of each coordinate, and whether it is a measurement, one after
+    /// another.
     pub fn moments(&self) -> Vec<f64> {
-        let rows = self.scales.iter().zip(&self.sentinels);
-        rows.flat_map(|(scale, sentinels)| scale.row().into_iter().chain(sentinels.row())).collect()
+        let rows = self.scales.iter().zip(&self.sentinels).zip(&self.levels);
+        let row = |((scale, sentinels), levels): ((&Scale, &Sentinels), &Levels)| {
+            scale
+                .row()
+                .into_iter()
+                .chain(sentinels.row())
+                .chain([f64::from(u8::from(levels.is_measurement()))])
+        };
+        rows.flat_map(row).collect()
     }
 
-    /// Take over names, what was ignored, the rows of `moments`, those of the tallies, and what
-    /// came once.
+    /// Coordinates, different values that came at them, and how often.
+    pub fn levels(&self) -> impl Iterator<Item = (usize, f64, u64)> {
+        let all = self.levels.iter().enumerate();
+        all.flat_map(|(coordinate, levels)| {
+            levels.values().iter().map(move |&(value, times)| (coordinate, value, times))
+        })
+    }
+
+    /// Take over names, what was ignored, the rows of `moments` and of `levels`, those of the tallies, and
+    /// what came once.
     ///
     /// # Errors
     ///
@@ -36,6 +52,7 @@ impl Encoder {
         &mut self,
         vocabulary: Vocabulary,
         moments: &[f64],
+        levels: &[(usize, f64, u64)],
         tallies: Vec<Tally>,
         once: Once,
     ) -> Result<(), Refused> {
@@ -44,14 +61,38 @@ impl Encoder {
         ensure(tallies.len() == vocabulary.attribute_count(), WHY)?;
         let rows = || moments.chunks_exact(WIDTH).map(|row| row.split_at(scale::WIDTH));
         let scales: Option<Vec<Scale>> = rows().map(|(row, _)| Scale::from_row(row)).collect();
-        let sentinels: Option<Vec<Sentinels>> = rows().map(|(_, row)| Sentinels::from_row(row)).collect();
+        let sentinels = rows().map(|(_, row)| Sentinels::from_row(&row[..cleaning::WIDTH]));
+        let sentinels: Option<Vec<Sentinels>> = sentinels.collect();
+        let levels = levels_of(moments, levels)?;
         (self.scales, self.sentinels) = (scales.ok_or(WHY)?, sentinels.ok_or(WHY)?);
+        self.levels = levels;
+        let may_have = |(coordinate, levels): (usize, &Levels)| {
+            vocabulary.is_number(coordinate) && !levels.is_measurement()
+        };
+        self.watched = self.levels.iter().enumerate().filter(|each| may_have(*each)).count();
         self.has_sentinels = self.sentinels.iter().any(|each| *each != Sentinels::default());
         self.vocabulary = vocabulary;
         (self.tallies, self.once) = (tallies, once);
+        self.has_prose = self.tallies.iter().any(|tally| tally.prose > 0);
         self.seen = vec![0; self.vocabulary.attribute_count()];
         self.restore_rates();
         self.begin();
         Ok(())
     }
+}
+
+/// The levels of each coordinate, from the rows of its moments and the values that came.
+fn levels_of(moments: &[f64], levels: &[(usize, f64, u64)]) -> Result<Vec<Levels>, Refused> {
+    let said = moments.chunks_exact(WIDTH).map(|row| row[WIDTH - 1]);
+    let mut values = vec![Vec::new(); said.len()];
+    for &(coordinate, value, times) in levels {
+        let at = values.get_mut(coordinate).ok_or("values came at coordinates that there are not")?;
+        at.push((value, times));
+    }
+    let is_measurement = |said: f64| match said {
+        0.0 => Ok(false),
+        1.0 => Ok(true),
+        _ => Err("whether an attribute is a measurement is yes or no"),
+    };
+    said.zip(values).map(|(said, values)| Levels::of(is_measurement(said)?, &values)).collect()
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyType};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple, PyType};
 
 use super::names::{Foreigners, bytes_of};
 use crate::encoder::Encoder;
@@ -48,9 +48,22 @@ fn observe(
         encoder.text(foreigners.key(name)?.name(), &bytes_of(text)?);
         return Ok(());
     }
+    if let Ok(tags) = value.cast::<PyTuple>() {
+        let bag = encoder.bag(foreigners.key(name)?.name());
+        for tag in tags {
+            encoder.tag(bag, &bytes_of(tag.cast::<PyString>()?)?);
+        }
+        return Ok(());
+    }
     let number = match plain(value) {
         Some(number) if number.is_finite() => number,
-        _ => as_number(name, value)?,
+        _ => {
+            let plain = as_plain(name, value)?;
+            match plain.cast::<PyString>() {
+                Ok(text) => return observe(encoder, foreigners, name, text),
+                Err(_) => plain.extract()?,
+            }
+        }
     };
     if !number.is_nan() {
         encoder.number(foreigners.key(name)?.name(), number);
@@ -83,11 +96,10 @@ fn is_numpys(value: &Bound<'_, PyAny>) -> bool {
     types.is_ok_and(|types| types.iter().any(|each| value.get_type().is(each)))
 }
 
-/// Any other value, of which Python knows whether it is a number, and says what it is if not.
-fn as_number(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<f64> {
-    static AS_NUMBER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let as_number = AS_NUMBER.import(value.py(), "streamkarma.events.values", "as_number")?;
-    as_number.call1((name, value))?.extract()
+/// Any other value, of which Python knows whether it is a number or a time, and says what it is if not.
+fn as_plain<'py>(name: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    static AS_PLAIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    AS_PLAIN.import(value.py(), "streamkarma.events.values", "as_plain")?.call1((name, value))
 }
 
 /// RecordError with that message.
@@ -100,7 +112,14 @@ pub fn refused(py: Python, message: &str) -> PyErr {
 }
 
 fn is_nested(value: &Bound<'_, PyAny>) -> bool {
-    value.is_instance_of::<PyDict>() || value.is_instance_of::<PyList>()
+    value.is_instance_of::<PyDict>() || is_collection(value)
+}
+
+fn is_collection(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyList>()
+        || value.is_instance_of::<PyTuple>()
+        || value.is_instance_of::<PySet>()
+        || value.is_instance_of::<PyFrozenSet>()
 }
 
 /// Values in the order in which they stand, under names joined with dots.
@@ -136,14 +155,19 @@ impl<'py> Flat<'py> {
             let prefix = name.str()?;
             return self.add_inner(&prefix, &value, depth + 1);
         }
-        if let Some(text) = text
-            && !self.names.insert(text.into_owned())
-        {
+        self.enter(text.as_deref(), &name)?;
+        self.values.push((name, value));
+        Ok(())
+    }
+
+    /// RecordError for a name that was there.
+    fn enter(&mut self, text: Option<&[u8]>, name: &Bound<'py, PyAny>) -> PyResult<()> {
+        let py = name.py();
+        if text.is_some_and(|text| !self.names.insert(text.to_vec())) {
             let shown: String = py.import("reprlib")?.call_method1("repr", (name,))?.extract()?;
             let message = format!("the name {shown} occurs twice once nested names are joined by dots");
             return Err(refused(py, &message));
         }
-        self.values.push((name, value));
         Ok(())
     }
 
@@ -159,13 +183,22 @@ impl<'py> Flat<'py> {
                 let name = prefix.add(PyString::new(py, "."))?.add(key.str()?)?;
                 self.add(name, inner, depth)?;
             }
-        } else if let Ok(list) = value.cast::<PyList>() {
-            let mut index = String::new();
-            for (i, inner) in list.iter().enumerate() {
+        } else {
+            let (mut tags, mut index) = (Vec::new(), String::new());
+            for (i, inner) in value.try_iter()?.enumerate() {
+                let inner = inner?;
+                if inner.is_instance_of::<PyString>() {
+                    tags.push(inner);
+                    continue;
+                }
                 index.clear();
                 // Writing to a string does not fail.
                 _ = write!(index, ".{i}");
                 self.add(prefix.add(&index)?, inner, depth)?;
+            }
+            if !tags.is_empty() {
+                self.enter(Some(&bytes_of(prefix)?), prefix)?;
+                self.values.push((prefix.clone().into_any(), PyTuple::new(py, tags)?.into_any()));
             }
         }
         Ok(())

@@ -16,8 +16,8 @@ use super::table_reader;
 use crate::cleaning::{Rules, Tally};
 use crate::encoded;
 use crate::encoder::{self, Once, WIDTH};
+use crate::kinds::Kind;
 use crate::learner::Lesson;
-
 use crate::state::Refused;
 use crate::vocabulary::{Bounds, MOST_NAME_BYTES, Vocabulary};
 
@@ -46,16 +46,16 @@ impl Encoder {
         rules: Option<GivenRules>,
         rates: usize,
         all_bytes: usize,
-    ) -> Self {
+    ) -> PyResult<Self> {
         let bounds = Bounds {
             attributes: max_attributes,
             coordinates: max_coordinates,
             name_bytes: max_name_bytes,
             all_bytes,
         };
-        let rules = rules.map_or_else(Rules::default, rules_of);
+        let rules = rules.map(rules_of).transpose()?.unwrap_or_default();
         let inner = encoder::Encoder::new(bounds, scale, longest).with_rules(rules).with_rates(rates);
-        Self { inner, foreigners: Foreigners::new(py), event: encoded::Encoded::default() }
+        Ok(Self { inner, foreigners: Foreigners::new(py), event: encoded::Encoded::default() })
     }
 
     /// Encode records, all of them or, if one is no event, none: RecordError then.
@@ -224,6 +224,22 @@ impl Encoder {
         rows.into_pyarray(py).reshape([count, 2])
     }
 
+    /// Coordinates and the different values that came at them, and how often, shape (n, 3).
+    fn levels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let pairs = self
+            .inner
+            .levels()
+            .flat_map(|(coordinate, value, times)| [coordinate as f64, value, times as f64]);
+        let rows: Vec<f64> = pairs.collect();
+        let count = rows.len() / 3;
+        rows.into_pyarray(py).reshape([count, 3])
+    }
+
+    /// What the attributes are, the constant apart, in the order of their indices.
+    fn kinds(&self) -> Vec<&'static str> {
+        (1..self.inner.vocabulary().attribute_count()).map(|each| self.inner.kind(each as u32)).collect()
+    }
+
     /// Mean and standard deviation of a coordinate.
     fn mean_and_deviation(&self, coordinate: usize) -> PyResult<(f64, f64)> {
         if coordinate >= self.coordinate_count() {
@@ -232,13 +248,16 @@ impl Encoder {
         Ok(self.inner.scale_of(coordinate).mean_and_deviation())
     }
 
-    /// Take over `entries`, what was ignored, `moments`, `tallies` and `once`; ValueError if they contradict each other.
+    /// Take over `entries`, what was ignored, `moments`, `levels`, `tallies` and `once`; ValueError if they
+    /// contradict each other.
+    #[allow(clippy::too_many_arguments)] // As many as there are arrays.
     fn restore(
         &mut self,
         py: Python,
         entries: &Bound<'_, PyList>,
         ignored: &Bound<'_, PyAny>,
         moments: PyReadonlyArray2<f64>,
+        levels: PyReadonlyArray2<f64>,
         tallies: PyReadonlyArray2<i64>,
         once: PyReadonlyArray2<i64>,
     ) -> PyResult<()> {
@@ -254,7 +273,7 @@ impl Encoder {
         let ignored = ignored.extract().map_err(|_| not_counted())?;
         let entries = entries.iter().map(|entry| entry.extract().map_err(|_| none()));
         let entries: Vec<Entry> = entries.collect::<PyResult<_>>()?;
-        self.take_over(py, &entries, ignored, moments, tallies, once)
+        self.take_over(py, &entries, ignored, [moments, levels], [tallies, once])
     }
 
     /// For pickles: how to make one, and its state, in which names may be anything.
@@ -265,16 +284,18 @@ impl Encoder {
         let rules = given_rules(this.inner.rules());
         let rates = this.inner.rates();
         let arguments = (attributes, coordinates, name_bytes, scale, longest, rules, rates, all_bytes);
-        let state = (this.entries(py)?, this.ignored(), this.moments(py)?, this.tallies(py)?, this.once(py)?);
+        let numbers = (this.moments(py)?, this.levels(py)?);
+        let state = (this.entries(py)?, this.ignored(), numbers, this.tallies(py)?, this.once(py)?);
         Ok((slf.get_type().into_any(), arguments, state))
     }
 
     fn __setstate__(
         &mut self,
         py: Python,
-        state: (Vec<Entry<'_>>, u64, PyReadonlyArray2<'_, f64>, Counts<'_>, Counts<'_>),
+        state: (Vec<Entry<'_>>, u64, (Numbers<'_>, Numbers<'_>), Counts<'_>, Counts<'_>),
     ) -> PyResult<()> {
-        self.take_over(py, &state.0, state.1, state.2, state.3, state.4)
+        let (moments, levels) = state.2;
+        self.take_over(py, &state.0, state.1, [moments, levels], [state.3, state.4])
     }
 
     fn __copy__(&self, py: Python) -> PyResult<Self> {
@@ -294,26 +315,41 @@ type Entry<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyString>>);
 type Reduced<'py> = (
     Bound<'py, PyAny>,
     (usize, usize, usize, bool, f64, GivenRules, usize, usize),
-    (Vec<Entry<'py>>, u64, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>),
+    (
+        Vec<Entry<'py>>,
+        u64,
+        (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>),
+        Bound<'py, PyArray2<i64>>,
+        Bound<'py, PyArray2<i64>>,
+    ),
 );
+
+/// Rows of numbers.
+type Numbers<'py> = PyReadonlyArray2<'py, f64>;
 
 /// Rows of counts.
 type Counts<'py> = PyReadonlyArray2<'py, i64>;
 
-/// Words for nothing, sentinels by attribute, and whether to find more of these.
-type GivenRules = (Vec<String>, HashMap<String, Vec<f64>>, bool);
+/// Words for nothing, sentinels by attribute, whether to find more of these, and kinds by attribute.
+type GivenRules = (Vec<String>, HashMap<String, Vec<f64>>, bool, HashMap<String, String>);
 
-fn rules_of((words, sentinels, finds): GivenRules) -> Rules {
+fn rules_of((words, sentinels, finds, kinds): GivenRules) -> PyResult<Rules> {
     let words = words.into_iter().map(String::into_bytes).collect();
     let sentinels = sentinels.into_iter().map(|(name, values)| (name.into_bytes(), values)).collect();
-    Rules { words, sentinels, finds }
+    let kind = |(name, kind): (String, String)| match Kind::named(&kind) {
+        Some(kind) => Ok((name.into_bytes(), kind)),
+        None => Err(PyValueError::new_err(format!("no kind is called {kind:?}"))),
+    };
+    let kinds = kinds.into_iter().map(kind).collect::<PyResult<_>>()?;
+    Ok(Rules { words, sentinels, finds, kinds })
 }
 
 fn given_rules(rules: &Rules) -> GivenRules {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let words = rules.words.iter().map(|word| text(word)).collect();
     let sentinels = rules.sentinels.iter().map(|(name, values)| (text(name), values.clone())).collect();
-    (words, sentinels, rules.finds)
+    let kinds = rules.kinds.iter().map(|(name, kind)| (text(name), kind.name().to_owned())).collect();
+    (words, sentinels, rules.finds, kinds)
 }
 
 impl Encoder {
@@ -322,9 +358,8 @@ impl Encoder {
         py: Python,
         entries: &[Entry],
         ignored: u64,
-        moments: PyReadonlyArray2<f64>,
-        tallies: Counts,
-        once: Counts,
+        [moments, levels]: [Numbers; 2],
+        [tallies, once]: [Counts; 2],
     ) -> PyResult<()> {
         let mut vocabulary = Vocabulary::new(self.inner.vocabulary().bounds());
         let mut foreigners = Foreigners::new(py);
@@ -338,12 +373,16 @@ impl Encoder {
         vocabulary.ignored = ignored;
         let tallies: Option<Vec<Tally>> =
             tallies.as_array().rows().into_iter().map(|row| tally_of(&row.to_vec())).collect();
-        let Some(tallies) = tallies.filter(|_| moments.shape()[1] == WIDTH) else {
+        let fits = moments.shape()[1] == WIDTH && levels.shape()[1] == 3;
+        let Some(tallies) = tallies.filter(|_| fits) else {
             return Err(PyValueError::new_err("the running statistics do not fit the vocabulary"));
         };
         let rows: Vec<f64> = moments.as_array().iter().copied().collect();
         let once = once_of(&once).map_err(PyValueError::new_err)?;
-        self.inner.restore(vocabulary, &rows, tallies, once).map_err(PyValueError::new_err)?;
+        let levels = levels.as_array();
+        let levels: Vec<_> =
+            levels.rows().into_iter().map(|row| (row[0] as usize, row[1], row[2] as u64)).collect();
+        self.inner.restore(vocabulary, &rows, &levels, tallies, once).map_err(PyValueError::new_err)?;
         self.foreigners = foreigners;
         Ok(())
     }

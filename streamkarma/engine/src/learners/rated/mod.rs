@@ -105,29 +105,29 @@ impl Rated {
     fn fill_event(&mut self, event: &Event, learned: bool, filled: &mut Filled) {
         let mut at = 0;
         while at < event.len() {
-            let (attribute, coordinate) = (event.attributes[at], event.coordinates[at]);
-            let keys = keys_at(event, at);
-            if keys.is_empty() {
-                filled.push(attribute, coordinate, event.values[at]);
+            let attribute = event.attributes[at];
+            let Some(keys) = Keys::at(event, at) else {
+                filled.push(attribute, event.coordinates[at], event.values[at]);
                 at += 1;
                 continue;
+            };
+            for (number, &coordinate) in keys.coordinates.iter().enumerate().take(self.width()) {
+                filled.push(attribute, coordinate, self.rate(&keys, number, learned));
             }
-            for number in 0..self.width() {
-                let rate = self.rate(coordinate, keys, number, learned);
-                filled.push(attribute, coordinate + number as u32, rate);
-            }
-            at += keys.len();
+            at += keys.values.len();
         }
         filled.starts.push(filled.values.len());
     }
 
     /// The rate of a number, of the categories whose keys are given.
-    fn rate(&mut self, coordinate: u32, keys: &[f64], number: usize, learned: bool) -> f64 {
+    fn rate(&mut self, keys: &Keys, number: usize, learned: bool) -> f64 {
+        let coordinate = keys.coordinates[0];
         let known = self.attributes.get(&coordinate);
         let rate = known.map_or(0.0, |attribute| {
-            let found = keys.iter().filter_map(|&key| self.table.find(from_value(key)?));
+            let found = keys.each().filter_map(|key| self.table.find(key));
             let sum: f64 = found.map(|own| self.rate_of(own, &attribute.labels, number)).sum();
-            if keys.len() > 1 { sum / (keys.len() as f64).sqrt() } else { sum }
+            let count = keys.each().count();
+            if count > 1 { sum / (count as f64).sqrt() } else { sum }
         });
         if !self.settings.scale {
             return rate;
@@ -171,18 +171,19 @@ impl Rated {
         };
         let mut at = 0;
         while at < event.len() {
-            let keys = keys_at(event, at);
-            if !keys.is_empty() {
-                let coordinate = event.coordinates[at];
-                let attribute = self.attributes.entry(coordinate).or_insert_with(|| Attribute::new(width));
-                let Labels { count, sums } = &mut attribute.labels;
-                take(count, sums, 1.0 - 1.0 / settings.longest);
-            }
-            for key in keys.iter().filter_map(|&key| from_value(key)) {
+            let Some(keys) = Keys::at(event, at) else {
+                at += 1;
+                continue;
+            };
+            let first = keys.coordinates[0];
+            let attribute = self.attributes.entry(first).or_insert_with(|| Attribute::new(width));
+            let Labels { count, sums } = &mut attribute.labels;
+            take(count, sums, 1.0 - 1.0 / settings.longest);
+            for key in keys.each() {
                 let (count, sums) = self.table.enter(key);
                 take(count, sums, 1.0 - 1.0 / LATEST.min(settings.longest));
             }
-            at += keys.len().max(1);
+            at += keys.values.len();
         }
     }
 }
@@ -221,15 +222,31 @@ impl Filled {
     }
 }
 
-/// The keys in a row from one item of an event on, all of one attribute.
-fn keys_at<'a>(event: &Event<'a>, at: usize) -> &'a [f64] {
-    if !is_key(event.values[at]) {
-        return &[];
+/// The keys that an event has of one attribute.
+struct Keys<'a> {
+    /// Where rates are to be.
+    coordinates: &'a [u32],
+    /// Each key as often as there are coordinates.
+    values: &'a [f64],
+}
+
+impl<'a> Keys<'a> {
+    /// Those whose first is an item of an event; None if that is a value.
+    fn at(event: &Event<'a>, at: usize) -> Option<Self> {
+        if !is_key(event.values[at]) {
+            return None;
+        }
+        let items = event.attributes.iter().zip(event.values).skip(at);
+        let count = items.take_while(|(own, value)| **own == event.attributes[at] && is_key(**value)).count();
+        let coordinates = &event.coordinates[at..at + count];
+        let again = coordinates.iter().skip(1).position(|&other| other == coordinates[0]);
+        let coordinates = &coordinates[..again.map_or(count, |before| before + 1)];
+        Some(Self { coordinates, values: &event.values[at..at + count] })
     }
-    let coordinate = event.coordinates[at];
-    let items = event.coordinates.iter().zip(event.values).skip(at);
-    let count = items.take_while(|(own, value)| **own == coordinate && is_key(**value)).count();
-    &event.values[at..at + count]
+
+    fn each(&self) -> impl Iterator<Item = u64> {
+        self.values.iter().step_by(self.coordinates.len()).filter_map(|&value| from_value(value))
+    }
 }
 
 /// The class whose rate has that number. Of two classes the only rate is that of the second, and remains so

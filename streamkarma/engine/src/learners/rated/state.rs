@@ -57,7 +57,7 @@ impl Rated {
         ensure(sum_shape == [size, width] && sums.len() == size * width, WHY)?;
         ensure(row_shape == [size, width, scale::WIDTH], WHY)?;
         ensure(rows.len() == size * width * scale::WIDTH && places.is_sorted_by(|a, b| a < b), WHY)?;
-        let is_place = |&place: &i32| place > 0 && place as usize + width <= coordinates;
+        let is_place = |&place: &i32| place > 0 && (place as usize) < coordinates;
         ensure(places.iter().all(is_place), WHY)?;
         ensure(counts.iter().all(|count| (0.0..LARGEST_SUM).contains(count)), WHY)?;
         ensure(sums.iter().all(|sum| sum.abs() < LARGEST_SUM), WHY)?;

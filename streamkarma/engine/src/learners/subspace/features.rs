@@ -82,9 +82,8 @@ impl Subspace {
         }
         self.values = self.index.len();
         if self.heads.iter().any(|head| head.indicators) {
-            for (i, &attribute) in event.attributes.iter().enumerate() {
-                let is_new = i == 0 || event.attributes[i - 1] != attribute;
-                if is_new && self.known.get(attribute as usize).is_some_and(|&is| is) {
+            for &attribute in event.observed(&mut self.observed) {
+                if self.known.get(attribute as usize).is_some_and(|&is| is) {
                     self.index.push(rank + 2 * attribute + 1);
                     self.phi.push(1.0);
                 }

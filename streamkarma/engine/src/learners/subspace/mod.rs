@@ -116,6 +116,8 @@ pub struct Subspace {
     owners: Vec<u32>,
     /// By attribute: whether it was learned.
     known: Vec<bool>,
+    /// Room for the attributes of an event that has several items of one.
+    observed: Vec<u32>,
     form: Form,
     heads: Vec<Head>,
     /// The features of an event, indicators last.
@@ -136,6 +138,7 @@ impl Subspace {
             noise: 1.0,
             owners: Vec::new(),
             known: Vec::new(),
+            observed: Vec::new(),
             form: settings.form(),
             heads: vec![Head::new(&settings)],
             index: Vec::new(),

@@ -115,12 +115,13 @@ impl Pairs {
 
     /// Add one event, which counts `amount` times; there is room for what it has.
     pub fn count(&mut self, event: &Event, amount: f64) {
-        for (i, &attribute) in event.attributes.iter().enumerate() {
-            if i == 0 || event.attributes[i - 1] != attribute {
+        let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
+        let mut last = None;
+        for ((&attribute, &coordinate), value) in items {
+            if last != Some(attribute) {
                 self.observed[attribute as usize] += amount;
+                last = Some(attribute);
             }
-        }
-        for (&coordinate, value) in event.coordinates.iter().zip(event.values) {
             self.value_counts[coordinate as usize] += amount;
             self.sums[coordinate as usize] += amount * value;
         }
@@ -154,9 +155,10 @@ impl Pairs {
         let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
         for ((&attribute, &coordinate), value) in items {
             let Some(home) = self.attributes.of(attribute) else { continue };
-            match self.coordinates.of(coordinate).filter(|&slot| self.owners[slot] == home as u32) {
-                Some(slot) => local.push(home as u32, slot as u32, *value),
-                None => local.push_alone(home as u32),
+            local.observe(home as u32);
+            let slot = self.coordinates.of(coordinate).filter(|&slot| self.owners[slot] == home as u32);
+            if let Some(slot) = slot {
+                local.push(slot as u32, *value);
             }
         }
     }

@@ -31,13 +31,12 @@ pub const ROUNDING: f64 = 1e-12;
 /// The part of an event that has slots.
 #[derive(Clone, Debug, Default)]
 pub struct Local {
-    /// Slots of the coordinates of items.
+    /// Slots of the attributes, each once. What has no value here is observed with a category that has no
+    /// slot: all others of it are 0.
+    pub attributes: Vec<u32>,
+    /// Slots of the coordinates, and the values there.
     pub coordinates: Vec<u32>,
     pub values: Vec<f64>,
-    /// Slots of the attributes of these, each once.
-    pub attributes: Vec<u32>,
-    /// Slots of attributes that are observed with a category that has none: all others of them are 0.
-    pub alone: Vec<u32>,
 }
 
 impl Local {
@@ -45,24 +44,18 @@ impl Local {
         self.attributes.clear();
         self.coordinates.clear();
         self.values.clear();
-        self.alone.clear();
     }
 
-    /// An item that has a slot; those of an attribute stand side by side.
-    pub fn push(&mut self, attribute: u32, coordinate: u32, value: f64) {
-        self.alone.pop_if(|last| *last == attribute);
+    /// Take note of an attribute, of which items come in a row.
+    pub fn observe(&mut self, attribute: u32) {
         if self.attributes.last() != Some(&attribute) {
             self.attributes.push(attribute);
         }
-        self.coordinates.push(coordinate);
-        self.values.push(value);
     }
 
-    /// An item that has none, of an attribute that has.
-    pub fn push_alone(&mut self, attribute: u32) {
-        if self.attributes.last() != Some(&attribute) && self.alone.last() != Some(&attribute) {
-            self.alone.push(attribute);
-        }
+    pub fn push(&mut self, coordinate: u32, value: f64) {
+        self.coordinates.push(coordinate);
+        self.values.push(value);
     }
 }
 
@@ -139,12 +132,6 @@ impl PairwiseMoments {
                 sums[other as usize] += part * x;
             }
         }
-        for (i, &attribute) in event.alone.iter().enumerate() {
-            let counts = self.counts.row_mut(attribute as usize);
-            for &other in event.attributes.iter().chain(&event.alone[..=i]) {
-                counts[other as usize] += amount;
-            }
-        }
     }
 
     /// Fill `completed` from one event; it has as many coordinates as there are owners.
@@ -192,7 +179,7 @@ impl PairwiseMoments {
     }
 
     fn mark(&mut self, event: &Local, is_observed: bool) {
-        for &attribute in event.attributes.iter().chain(&event.alone) {
+        for &attribute in &event.attributes {
             self.workspace.observed[attribute as usize] = is_observed;
         }
     }

@@ -188,14 +188,14 @@ impl Ppca {
         let Posterior { mean, deviations, residuals, known, cholesky, pull } = &mut self.posterior;
         let energy = 1.0 + dot(mean, mean);
         let amount = weight * growth;
-        let mut surprise = 0.0;
+        let (mut surprise, mut last) = (0.0, None);
         cholesky.invert();
-        let mut last = None;
         let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
         for (((&a, &k), value), (deviation, residual)) in items.zip(deviations.iter().zip(residuals.iter())) {
             let (a, k) = (a as usize, k as usize);
-            if last.replace(a) != Some(a) {
+            if last != Some(a) {
                 self.observed[a] += amount;
+                last = Some(a);
             }
             self.value_counts[k] += amount;
             self.sums[k] += amount * value;

@@ -1,0 +1,183 @@
+//! Attributes that have several values at once: the words of a text, and tags.
+//!
+//! Each word, each pair of neighbours and each tag has a coordinate of its own, as categories have; all are
+//! of one attribute, which counts once. A value is how often the term is there, divided by the Euclidean
+//! norm of all: together they weigh as much as one category. Words and tags without a place of their own
+//! share the category `(rare)`. A pair without one is left out; it gets one when it comes for the fourth
+//! time, as most words come together by chance.
+
+use std::ops::Range;
+
+use super::rare::FEW;
+use super::{Encoder, Item, New, NewName, RARE, Unclean};
+use crate::names::Name;
+use crate::words::{MOST_WORDS, is_prose, terms};
+
+/// So many tags of an attribute count.
+const MOST_TAGS: usize = MOST_WORDS;
+
+/// Values that an attribute has at once.
+#[derive(Clone, Debug)]
+pub(super) struct Bag {
+    name: NewName,
+    terms: Vec<Term>,
+    is_text: bool,
+    is_prose: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Term {
+    text: Range<usize>,
+    is_pair: bool,
+    value: f64,
+}
+
+impl Encoder {
+    /// Whether a text is to be taken word by word: at least half of the attribute's values so far, this one
+    /// among them, are prose.
+    pub(super) fn is_wordy(&self, name: Name, text: &[u8]) -> bool {
+        let is_prose = is_prose(text);
+        if !is_prose && !self.has_prose {
+            return false;
+        }
+        let Some(attribute) = self.vocabulary.find(name) else { return is_prose };
+        let tally = &self.tallies[attribute as usize];
+        2 * (tally.prose + u64::from(is_prose)) > tally.values
+    }
+
+    /// The attribute of that name holds a text of words.
+    pub(super) fn words(&mut self, name: Name, text: &[u8]) {
+        let bag = self.bag(name);
+        let mut found = Vec::new();
+        terms(text, |term, is_pair| {
+            found.push(Term { text: self.keep(term.as_bytes()), is_pair, value: 1.0 });
+        });
+        let name = self.bags[bag].name.clone();
+        self.bags[bag] = Bag { name, terms: found, is_text: true, is_prose: is_prose(text) };
+    }
+
+    /// Begin the tags of an attribute.
+    pub fn bag(&mut self, name: Name) -> usize {
+        self.missing(name);
+        let name = self.new_name(None, name);
+        self.bags.push(Bag { name, terms: Vec::new(), is_text: false, is_prose: false });
+        self.bags.len() - 1
+    }
+
+    /// One more tag.
+    pub fn tag(&mut self, bag: usize, text: &[u8]) {
+        if self.bags[bag].terms.len() < MOST_TAGS && !self.rules.is_nothing(text) {
+            let text = self.keep(text);
+            self.bags[bag].terms.push(Term { text, is_pair: false, value: 1.0 });
+        }
+    }
+
+    /// Have the words and tags of the event observed.
+    pub(super) fn open_bags(&mut self, learned: bool) {
+        let mut bags = std::mem::take(&mut self.bags);
+        for bag in &mut bags {
+            self.count_terms(&mut bag.terms);
+            let attribute = self.vocabulary.find(self.name_of(&bag.name));
+            let mut rare = 0.0;
+            for term in &bag.terms {
+                self.note_term(attribute, term);
+                if !self.place(attribute, &bag.name, term) {
+                    rare += self.leave_rare(attribute, term, learned);
+                }
+            }
+            if rare > 0.0 {
+                let text = self.keep(RARE.as_bytes());
+                let term = Term { text, is_pair: false, value: rare.sqrt() };
+                if let Some(attribute) = attribute.filter(|_| !self.place(attribute, &bag.name, &term)) {
+                    self.push_new(&NewName::Known(attribute), &term);
+                }
+            }
+        }
+        self.bags = bags;
+    }
+
+    /// Have each term once, in the order of their texts, with what it counts.
+    fn count_terms(&self, terms: &mut Vec<Term>) {
+        let text = |term: &Term| &self.bytes[term.text.clone()];
+        terms.sort_by(|one, other| text(one).cmp(text(other)));
+        terms.dedup_by(|next, first| {
+            let is_same = text(next) == text(first);
+            first.value += if is_same { next.value } else { 0.0 };
+            is_same
+        });
+        let norm =
+            terms.iter().filter(|term| !term.is_pair).map(|term| term.value * term.value).sum::<f64>().sqrt();
+        terms.iter_mut().for_each(|term| term.value /= norm);
+    }
+
+    /// Put a term at its place, or among what is new; false if it has no place of its own yet.
+    fn place(&mut self, attribute: Option<u32>, name: &NewName, term: &Term) -> bool {
+        let category = &self.bytes[term.text.clone()];
+        let Some(attribute) = attribute else {
+            if !term.is_pair {
+                self.push_new(name, term);
+            }
+            return !term.is_pair;
+        };
+        if let Some(coordinate) = self.vocabulary.coordinate(attribute, Some(category)) {
+            let value = term.value;
+            self.items.push(Item { attribute, coordinate, is_number: false, value, scaled: value });
+            self.has_several = true;
+            return true;
+        }
+        let has_place = match term.is_pair {
+            false => self.vocabulary.category_count(attribute) < FEW || self.once.has(attribute, category),
+            true => PAIR_TIMES.iter().all(|time| self.once.has(attribute, &[category, &[*time]].concat())),
+        };
+        if has_place {
+            self.push_new(&NewName::Known(attribute), term);
+        }
+        has_place
+    }
+
+    /// Words and tags have rates as categories have; there are too many pairs for them.
+    fn note_term(&mut self, attribute: Option<u32>, term: &Term) {
+        if let Some(attribute) = attribute.filter(|_| !term.is_pair) {
+            self.note_kept(attribute, term.text.clone());
+        }
+    }
+
+    fn push_new(&mut self, name: &NewName, term: &Term) {
+        self.new.push(New { name: name.clone(), category: Some(term.text.clone()), value: term.value });
+        self.has_several = true;
+    }
+
+    /// Remember a term that has no place of its own; what it adds to those that are rare.
+    fn leave_rare(&mut self, attribute: Option<u32>, term: &Term, learned: bool) -> f64 {
+        let category = &self.bytes[term.text.clone()];
+        match attribute.filter(|_| learned) {
+            Some(attribute) if term.is_pair => self.once.add_again(attribute, category, &PAIR_TIMES),
+            Some(attribute) => {
+                self.once.add(attribute, category);
+                self.unclean.push((attribute, Unclean::Rare));
+            }
+            None => {}
+        }
+        if term.is_pair { 0.0 } else { term.value * term.value }
+    }
+
+    /// Count texts that were prose and sets of tags, and say what is a text.
+    pub(super) fn tally_bags(&mut self) {
+        for at in 0..self.bags.len() {
+            let Bag { name, is_text, is_prose, .. } = &self.bags[at];
+            let Some(attribute) = self.vocabulary.find(self.name_of(name)) else { continue };
+            let tally = &mut self.tallies[attribute as usize];
+            tally.tags += u64::from(!is_text);
+            tally.prose += u64::from(*is_prose);
+            self.has_prose |= is_prose;
+            if *is_prose && tally.prose == TOLD {
+                self.vocabulary.tell_of_text(attribute);
+            }
+        }
+    }
+}
+
+/// A pair of words has a place when it was there once for each of these: most come together by chance.
+const PAIR_TIMES: [u8; 3] = [1, 2, 3];
+/// After so many values a user is told that an attribute is taken for a text.
+const TOLD: u64 = 100;

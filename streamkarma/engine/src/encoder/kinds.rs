@@ -1,0 +1,98 @@
+//! Values of attributes that were told what they are.
+
+use super::{Encoder, RARE, Unclean};
+use crate::kinds::{EPOCH, Kind, is_plainly_time, told_moment, truth};
+use crate::names::Name;
+use crate::spelled::spelled_number;
+use crate::times::{Moment, moment};
+
+/// Numbers with more digits than this are written with an exponent.
+const LARGEST_WHOLE: f64 = 1e16;
+
+impl Encoder {
+    /// Take a text as an attribute of that kind does; what is none of the kind is missing, and counted.
+    pub(super) fn text_as(&mut self, kind: Kind, name: Name, text: &[u8]) {
+        let number = match kind {
+            Kind::Category => return self.observe(name, Some(text), 1.0),
+            Kind::Identifier => return self.observe(name, Some(RARE.as_bytes()), 1.0),
+            Kind::Text => return self.words(name, text),
+            Kind::Tags => return self.split(name, text),
+            Kind::Time => match told_moment(text) {
+                Some(moment) => return self.time(name, moment),
+                None => None,
+            },
+            Kind::Boolean => truth(text).map(|truth| f64::from(u8::from(truth))),
+            Kind::Number => spelled_number(text),
+        };
+        match number {
+            Some(number) => {
+                self.count(name, Unclean::Spelled);
+                self.observe(name, None, number + 0.0);
+            }
+            None => {
+                self.count(name, Unclean::Nothing);
+                self.missing(name);
+            }
+        }
+    }
+
+    /// Take a number that is not simply one; false if it is.
+    pub(super) fn odd_number(&mut self, name: Name, value: f64) -> bool {
+        let Some(kind) = self.rules.kind_of(name.text()) else {
+            if value < EPOCH || !is_plainly_time(name.text(), value) {
+                return false;
+            }
+            let Some(moment) = Moment::since_1970(value) else { return false };
+            self.time(name, moment);
+            return true;
+        };
+        if matches!(kind, Kind::Number | Kind::Boolean) {
+            return false;
+        }
+        self.text_as(kind, name, spell(value).as_bytes());
+        true
+    }
+
+    /// The moment that a text is without being told.
+    pub(super) fn moment_in(&mut self, name: Name, text: &[u8]) -> bool {
+        let Some(moment) = moment(text) else { return false };
+        self.time(name, moment);
+        true
+    }
+
+    /// What an attribute is: a kind, by its name, or `mixed`.
+    pub fn kind(&self, attribute: u32) -> &'static str {
+        let told = self.rules.kind_of(self.vocabulary.name(attribute).text());
+        let tally = &self.tallies[attribute as usize];
+        let has_numbers = self.vocabulary.coordinate(attribute, None).is_some();
+        let is_name = |category: &[u8]| category != RARE.as_bytes() && spelled_number(category).is_none();
+        let kind = match told {
+            Some(kind) => kind,
+            None if 2 * tally.prose > tally.values => Kind::Text,
+            None if tally.tags > 0 => Kind::Tags,
+            None if has_numbers && self.vocabulary.categories(attribute).any(is_name) => return "mixed",
+            None if has_numbers => Kind::Number,
+            None if tally.is_of_identifier() => Kind::Identifier,
+            None => Kind::Category,
+        };
+        kind.name()
+    }
+
+    fn time(&mut self, name: Name, moment: Moment) {
+        // What is derived from it comes last: the event may have names like those.
+        self.missing(name);
+        self.times.push((name.text().into(), moment));
+    }
+
+    fn split(&mut self, name: Name, text: &[u8]) {
+        let bag = self.bag(name);
+        for tag in text.split(|byte| b",;|".contains(byte)).map(<[u8]>::trim_ascii) {
+            self.tag(bag, tag);
+        }
+    }
+}
+
+/// A number as a category, or as that of a mark.
+pub(super) fn spell(value: f64) -> String {
+    if value.abs() < LARGEST_WHOLE { format!("{value}") } else { format!("{value:e}") }
+}

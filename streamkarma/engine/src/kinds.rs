@@ -1,0 +1,111 @@
+//! What an attribute can be told to be.
+
+use crate::spelled::spelled_number;
+use crate::times::{Moment, moment};
+
+/// What the values of an attribute are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Numbers, or texts that spell them.
+    Number,
+    /// True or false.
+    Boolean,
+    /// One of several; a number is the category that it spells.
+    Category,
+    /// Words.
+    Text,
+    /// A set; a text is split at commas, semicolons and bars.
+    Tags,
+    /// Points in time; numbers are seconds or milliseconds since 1970.
+    Time,
+    /// Nearly always new: counts as present only.
+    Identifier,
+}
+
+impl Kind {
+    /// All of them, with their names.
+    pub const ALL: [(&'static str, Self); 7] = [
+        ("number", Self::Number),
+        ("boolean", Self::Boolean),
+        ("category", Self::Category),
+        ("text", Self::Text),
+        ("tags", Self::Tags),
+        ("time", Self::Time),
+        ("identifier", Self::Identifier),
+    ];
+
+    /// The kind of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(each, _)| *each == name).map(|(_, kind)| *kind)
+    }
+
+    /// The name of a kind.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| *name)
+    }
+}
+
+/// Whether a text stands for true or false; None if for neither.
+pub fn truth(text: &[u8]) -> Option<bool> {
+    let is_one_of =
+        |words: [&str; 6]| words.iter().any(|word| text.trim_ascii().eq_ignore_ascii_case(word.as_bytes()));
+    if is_one_of(["true", "t", "yes", "y", "on", "1"]) {
+        Some(true)
+    } else if is_one_of(["false", "f", "no", "n", "off", "0"]) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// A point in time that was told to be one: as text, or in seconds or milliseconds since 1970.
+pub fn told_moment(text: &[u8]) -> Option<Moment> {
+    moment(text).or_else(|| Moment::since_1970(spelled_number(text)?))
+}
+
+/// Numbers from here on may be seconds since 1970: those from 1 January 2000 on.
+pub const EPOCH: f64 = 946_684_800.0;
+/// And those below this, 1 January 2100.
+const EPOCH_END: f64 = 4_102_444_800.0;
+
+/// Whether a number is plainly a point in time: seconds or milliseconds since 1970, between the years 2000
+/// and 2100, of an attribute whose name says so.
+///
+/// ```
+/// use _engine::kinds::is_plainly_time;
+/// assert!(is_plainly_time(b"ts", 1.7e9) && is_plainly_time(b"order.created_at", 1.7e12));
+/// assert!(!is_plainly_time(b"counts", 1.7e9) && !is_plainly_time(b"ts", 7.0));
+/// ```
+pub fn is_plainly_time(name: &[u8], value: f64) -> bool {
+    let is_epoch = |seconds: f64| (EPOCH..EPOCH_END).contains(&seconds);
+    if !is_epoch(value) && !is_epoch(value / 1e3) {
+        return false;
+    }
+    let last = name.rsplit(|byte| *byte == b'.').next().unwrap_or(name);
+    let last = last.rsplit(|byte| *byte == b'_').next().unwrap_or(last);
+    ["ts", "time", "timestamp", "date", "datetime", "at", "epoch"]
+        .iter()
+        .any(|word| last.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_have_names() {
+        assert!(
+            Kind::ALL.iter().all(|(name, kind)| Kind::named(name) == Some(*kind) && kind.name() == *name)
+        );
+        assert_eq!(Kind::named("colour"), None);
+    }
+
+    #[test]
+    fn truths_and_moments_are_read_where_they_are_told() {
+        assert_eq!([&b"Yes"[..], b" off ", b"2"].map(truth), [Some(true), Some(false), None]);
+        let seconds = |text: &[u8]| told_moment(text).map(|moment| moment.seconds);
+        assert_eq!(seconds(b"1700000000"), Some(1.7e9));
+        assert_eq!(seconds(b"1700000000123"), Some(1_700_000_000.123));
+        assert_eq!([&b"soon"[..], b"1e300"].map(seconds), [None, None]);
+    }
+}

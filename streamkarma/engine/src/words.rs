@@ -1,0 +1,59 @@
+//! The words of a text.
+//!
+//! What a word is, Unicode says (its annex 29, on text segmentation), so that no language is assumed; upper
+//! and lower case are one. Two words that are neighbours are a term of their own.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+/// A text of so many words that are parted by blanks is prose.
+const PROSE: usize = 3;
+/// And so is one of this many words however they are parted: not every script has blanks.
+const UNPARTED: usize = 8;
+/// No more words of a text than these are looked at, nor more of its bytes.
+pub const MOST_WORDS: usize = 256;
+const MOST_BYTES: usize = 1 << 14;
+
+/// Whether a text is prose, rather than the name of something.
+///
+/// ```
+/// use _engine::words::is_prose;
+/// assert!(is_prose(b"It never rains here") && is_prose("今日は雨が降りませんね".as_bytes()));
+/// assert!(!is_prose(b"Married-civ-spouse") && !is_prose(b"New York"));
+/// ```
+pub fn is_prose(text: &[u8]) -> bool {
+    if text.len() < 2 * PROSE - 1 {
+        return false;
+    }
+    let text = beginning(text);
+    if text.split(|byte| byte.is_ascii_whitespace()).filter(|part| !part.is_empty()).count() >= PROSE {
+        return true;
+    }
+    text.len() >= 2 * UNPARTED && String::from_utf8_lossy(text).unicode_words().nth(UNPARTED - 1).is_some()
+}
+
+/// Hand out the words of a text in lower case, and each two neighbours with a blank between.
+///
+/// ```
+/// let (mut words, mut pairs) = (Vec::new(), Vec::new());
+/// _engine::words::terms("Nie GENUG, Öl!".as_bytes(), |term, is_pair| {
+///     if is_pair { pairs.push(term.to_owned()) } else { words.push(term.to_owned()) }
+/// });
+/// assert_eq!(words, ["nie", "genug", "öl"]);
+/// assert_eq!(pairs, ["nie genug", "genug öl"]);
+/// ```
+pub fn terms(text: &[u8], mut each: impl FnMut(&str, bool)) {
+    let text = String::from_utf8_lossy(beginning(text)).to_lowercase();
+    let mut last = "";
+    for word in text.unicode_words().take(MOST_WORDS) {
+        each(word, false);
+        if !last.is_empty() {
+            each(&format!("{last} {word}"), true);
+        }
+        last = word;
+    }
+}
+
+/// As much of a text as is looked at.
+fn beginning(text: &[u8]) -> &[u8] {
+    &text[..text.len().min(MOST_BYTES)]
+}
