@@ -47,7 +47,7 @@ class Encoder:
         max_name_bytes: int,
         scale: bool,
         longest: float,
-        rules: tuple[list[str], dict[str, list[float]], bool] | None = ...,
+        rules: tuple[list[str], dict[str, list[float]], bool, dict[str, str]] | None = ...,
         rates: int = ...,
         all_bytes: int = ...,
     ) -> None: ...
@@ -89,7 +89,8 @@ class Encoder:
 
         The columns: values learned; texts that spelled a number; words for nothing; sentinels; values too
         far out to be measurements; values cut to 5 deviations; categories, words and tags without a
-        place of their own; texts that are prose; sets of tags; and, of an attribute that counts from one point in time to the next, the last one.
+        place of their own; texts that are prose; sets of tags;
+        and, of an attribute that counts from one point in time to the next, the last one.
         """
 
     def levels(self) -> _Floats:

@@ -84,7 +84,17 @@ class WordsByName:
 
 
 #: A range, a time, the words to choose from, a switch, any text, or several of something.
-Kind = Integer | Number | Seconds | Texts | NumbersByName | WordsByName | tuple[str, ...] | type[bool] | type[str]
+Kind = (
+    Integer
+    | Number
+    | Seconds
+    | Texts
+    | NumbersByName
+    | WordsByName
+    | tuple[str, ...]
+    | type[bool]
+    | type[str]
+)
 
 #: What an attribute can be told to be.
 KINDS = ("number", "boolean", "category", "text", "tags", "time", "identifier")
@@ -294,7 +304,7 @@ _LEARNING = (
         "kinds",
         WordsByName(KINDS),
         None,
-        f"What an attribute is, if its values do not tell: {', '.join(KINDS[:-1])} or {KINDS[-1]}; repeatable.",
+        f"What an attribute is, where its values do not tell: {', '.join(KINDS)}; repeatable.",
         metavar="NAME=KIND",
         flag="kind",
     ),

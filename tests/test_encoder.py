@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import pickle
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -49,17 +51,20 @@ class Reference:
         self.entries: list[tuple[str, str | None]] = []
 
     def encode(self, record: Any, learned: bool) -> list[tuple[int, float]]:
-        there = {
-            (name, value if isinstance(value, str) else None): 1.0 if isinstance(value, str) else float(value)
-            for name, value in flatten(record).items()
-            if value is not None and value == value and value != ""
-        }
+        there: dict[tuple[str, str | None], float] = {}
+        for name, value in flatten(record).items():
+            if isinstance(value, str | list):
+                counts = Counter(tag for tag in ([value] if isinstance(value, str) else value) if tag)
+                norm = math.sqrt(sum(count * count for count in counts.values()))
+                there |= {(name, tag): count / norm for tag, count in counts.items()}
+            elif value is not None and value == value:
+                there[name, None] = float(value)
         for name, category in sorted(there, key=lambda entry: (entry[0], entry[1] or "")):
             if learned and (name, category) not in self.entries:
                 self.attributes += [name] if name not in self.attributes else []
                 self.entries.append((name, category))
         known = [entry for entry in there if entry in self.entries]
-        known.sort(key=lambda entry: self.attributes.index(entry[0]))
+        known.sort(key=lambda entry: (self.attributes.index(entry[0]), self.entries.index(entry)))
         return [(1 + self.entries.index(entry), there[entry]) for entry in known]
 
 
@@ -80,7 +85,7 @@ def test_names_are_places_and_values_their_own(stream: list[Any]) -> None:
             (0, 1.0),
             *expected,
         ]
-        assert (np.diff(block.attributes) > 0).all()
+        assert (np.diff(block.attributes) >= 0).all()
         assert by.entries() == reference.entries
         assert by.attributes == reference.attributes
 

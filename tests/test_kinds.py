@@ -128,3 +128,80 @@ def test_other_texts_are_categories(text: str) -> None:
 def test_a_record_may_have_a_name_that_would_be_derived() -> None:
     for record in ({"t": "2026-11-22", "t.month": 7}, {"t.month": 7, "t": "2026-11-22"}):
         assert derived(ample(), record)["t.month"] == 7.0
+
+
+def test_attributes_are_what_they_are_told_to_be() -> None:
+    kinds = {"user": "category", "note": "text", "tags": "tags", "at": "time", "key": "identifier",
+             "yes": "boolean", "n": "number"}  # fmt: skip
+    by = ample(rules=([], {}, True, kinds))
+    record = {"user": 7, "note": "ok", "tags": "a, b;c", "at": 1.7e9, "key": 12, "yes": "Y", "n": "02"}
+    found = {by.describe(coordinate) for coordinate, _ in items(by, record)}
+    clock = {("at.hour", "22"), ("at.weekday", "Tue"), ("at.month", "11")}
+    assert found >= {("user", "7"), ("note", "ok"), ("tags", "a"), ("tags", "b"), ("tags", "c")} | clock
+    assert found >= {("key", RARE), ("yes", None)}
+    # "02" spells no number: it is missing, and counted.
+    assert "n" not in {name for name, _ in found}
+    told = dict(zip(by.attributes, by.kinds(), strict=True))
+    assert all(told[name] == kinds[name] for name in kinds if name in told)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "match"), [({"a": "colour"}, "a kind is one of"), (["a"], "kinds must be")]
+)
+def test_other_kinds_are_refused(kinds: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        ExplicitKARMAClassifier(kinds=kinds)
+
+
+def test_seconds_since_1970_are_times_where_the_name_says_so() -> None:
+    for name, value in (("ts", 1.7e9), ("created_at", 1.7e12), ("order.time", 1_700_000_000)):
+        assert f"{name}.hour" in derived(ample(), {name: value})
+    for name, value in (("ts", 17.0), ("price", 1.7e9), ("ts", 1e15)):
+        assert derived(ample(), {name: value}) == {name: value}
+
+
+def test_dates_and_times_of_python_are_times() -> None:
+    when = datetime(2026, 11, 22, 7, 30)
+    expected = derived(ample(), {"t": "2026-11-22T07:30:00"})
+    assert derived(ample(), {"t": when}) == expected
+    assert derived(ample(), {"t": np.datetime64(when)}) == expected
+    assert derived(ample(), {"t": when.date()}) == derived(ample(), {"t": "2026-11-22"})
+    assert derived(ample(), {"t": np.datetime64("NaT")}) == {}
+
+
+def exceptions(values: list[float], **options: Any) -> Encoder:
+    by = ample(**options)
+    encoded(by, [{"gain": value} for value in values])
+    return by
+
+
+def test_exceptions_of_a_number_that_is_nearly_always_the_same_are_categories() -> None:
+    values = [float(7298 * (n % 40 == 1) + 15024 * (n % 40 == 2)) for n in range(400)]
+    by = exceptions(values, scale=True)
+    assert categories(by, "gain") == {None, "7298", "15024"}
+    assert [by.describe(k) for k, _ in items(by, {"gain": 7298})] == [("gain", None), ("gain", "7298")]
+    assert [by.describe(k) for k, _ in items(by, {"gain": 0})] == [("gain", None)]
+    assert by.kinds() == ["number"]
+    # New exceptions are none until they come again.
+    assert len(items(by, {"gain": 5})) == 1
+    assert len(items(by, {"gain": 5})) == 2
+
+
+def test_measurements_grades_and_flags_have_none() -> None:
+    rng = np.random.default_rng(0)
+    measured = exceptions(np.where(rng.random(2000) < 0.1, rng.normal(size=2000), 0.0).tolist())
+    grades = exceptions(rng.integers(1, 6, 500).astype(float).tolist())
+    flags = exceptions((rng.random(500) < 0.1).astype(float).tolist())
+    assert all(by.coordinate_count == 2 for by in (measured, grades, flags))
+
+
+@given(st.lists(st.sampled_from([0.0] * 12 + [1.0, 2.0, 3.5]), max_size=120), st.integers(0, 120))
+def test_exceptions_are_found_however_the_input_is_cut_and_after_a_resume(
+    values: list[float], cut: int
+) -> None:
+    whole, part = exceptions(values), exceptions(values[:cut])
+    other = ample()
+    other.restore(part.entries(), 0, part.moments(), part.levels(), part.tallies(), part.once())
+    encoded(other, [{"gain": value} for value in values[cut:]])
+    assert other.entries() == whole.entries()
+    assert other.levels().tolist() == whole.levels().tolist()

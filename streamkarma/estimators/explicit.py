@@ -72,7 +72,9 @@ class ExplicitKARMAClassifier(ExplicitParameters, BaseClassifier):
     table_bits
         log2 of the most weights, 8 to 30; 22 are 64 MB. Features beyond that many are hashed, and those
         that meet share a weight: memory stays as it is.
-    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds
+    na, sentinel, sentinels, kinds
+        As in ``KARMAClassifier``.
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
         As in ``KARMAClassifier``; nothing but the table grows with the number of attributes.
 
     Attributes

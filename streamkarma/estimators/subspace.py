@@ -68,7 +68,9 @@ class SubspaceClassifier(SubspaceParameters, BaseClassifier):
         hundreds of attributes that are all of one low rank, and seldom observed.
     rank
         Dimensions of that factor model, 1 to 256.
-    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds
+    na, sentinel, sentinels, kinds
+        As in ``KARMAClassifier``.
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
         As in ``KARMAClassifier``.
 
     Attributes

@@ -90,7 +90,9 @@ _TAKEN = ("values", "prose", "tags")
 
 def _set_aside(values: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
     """What was no plain value, by attribute, over the model's whole life."""
-    unclean = {name: {what: n for what, n in row.items() if what not in _TAKEN} for name, row in values.items()}
+    unclean = {
+        name: {what: n for what, n in row.items() if what not in _TAKEN} for name, row in values.items()
+    }
     return {name: row for name, row in unclean.items() if row}
 
 

@@ -6,7 +6,6 @@ use pyo3::prelude::*;
 use super::learner::{Arrays, Items};
 use crate::block::Block;
 use crate::encoded;
-use crate::rate_key::is_key;
 
 /// Events that were encoded, one after another.
 #[pyclass(module = "streamkarma._engine", subclass)]
@@ -38,10 +37,10 @@ impl Encoded {
     /// How many attributes each event has, the constant apart.
     #[getter]
     fn sizes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        let block = self.inner.block();
-        let is_value = |value: &&f64| !is_key(**value);
-        let sizes =
-            (0..block.len()).map(|t| block.event(t).values.iter().filter(is_value).count() as i64 - 1);
+        let known = self.inner.without_keys();
+        let block = known.block();
+        let size = |t| block.event(t).attributes.chunk_by(|one, next| one == next).count() as i64 - 1;
+        let sizes = (0..block.len()).map(size);
         sizes.collect::<Vec<_>>().into_pyarray(py)
     }
 
