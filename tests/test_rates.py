@@ -126,7 +126,9 @@ def test_a_learner_sees_what_a_script_would_have_fed() -> None:
 def test_lines_dicts_cuts_and_the_order_of_keys_give_the_same(
     learner: str, task: str, seed: int, cuts: list[int]
 ) -> None:
-    events = stream(150, seed, task, 50)
+    events, rng = stream(150, seed, task, 50), random.Random(seed)
+    for event in events:
+        event["tags"] = rng.choices([f"t{i}" for i in range(40)], k=rng.randint(1, 4))
     whole, pieces, by_dicts = (loop_of(learner, task) for _ in range(3))
     whole.feed(lines(events))
     by_dicts.loop._reading = None
@@ -135,6 +137,9 @@ def test_lines_dicts_cuts_and_the_order_of_keys_give_the_same(
         by_dicts.feed(lines(events[begin:end]), begin + 1)
     assert state(whole) == state(pieces) == state(by_dicts)
     assert whole.rows == pieces.rows == by_dicts.rows
+    model = whole.loop.task_model.model
+    assert model is not None
+    assert {"user.rate", "tags.rate"} <= set(model.vocabulary.attributes)
 
 
 @pytest.mark.parametrize("task", TASKS)

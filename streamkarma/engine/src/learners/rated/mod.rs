@@ -16,6 +16,8 @@
 //! Only labels of earlier events count, as they come: nothing leaks, and a label that comes late is heeded
 //! from then on.
 
+mod filled;
+mod keys;
 mod state;
 mod table;
 #[cfg(test)]
@@ -23,11 +25,13 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use self::filled::Filled;
+use self::keys::Keys;
 use self::table::{Labels, Table};
 use crate::block::{Block, Event};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::math::log;
-use crate::rate_key::{from_value, is_key};
+use crate::rate_key::is_key;
 use crate::scale::Scale;
 use crate::state::{Refused, State};
 
@@ -65,15 +69,6 @@ struct Attribute {
     labels: Labels,
     /// Of the rates of each class.
     scales: Vec<Scale>,
-}
-
-/// Events with their rates.
-#[derive(Clone, Debug, Default)]
-struct Filled {
-    starts: Vec<usize>,
-    attributes: Vec<u32>,
-    coordinates: Vec<u32>,
-    values: Vec<f64>,
 }
 
 impl Rated {
@@ -198,54 +193,6 @@ impl Attribute {
         let before = std::mem::replace(sums, vec![0.0; width]);
         widened(*count, &before, sums);
         self.scales.resize(width, Scale::default());
-    }
-}
-
-impl Filled {
-    fn clear(&mut self) {
-        self.starts.clear();
-        self.starts.push(0);
-        self.attributes.clear();
-        self.coordinates.clear();
-        self.values.clear();
-    }
-
-    fn push(&mut self, attribute: u32, coordinate: u32, value: f64) {
-        self.attributes.push(attribute);
-        self.coordinates.push(coordinate);
-        self.values.push(value);
-    }
-
-    fn block(&self) -> Block<'_> {
-        let Self { starts, attributes, coordinates, values } = self;
-        Block { starts, attributes, coordinates, values }
-    }
-}
-
-/// The keys that an event has of one attribute.
-struct Keys<'a> {
-    /// Where rates are to be.
-    coordinates: &'a [u32],
-    /// Each key as often as there are coordinates.
-    values: &'a [f64],
-}
-
-impl<'a> Keys<'a> {
-    /// Those whose first is an item of an event; None if that is a value.
-    fn at(event: &Event<'a>, at: usize) -> Option<Self> {
-        if !is_key(event.values[at]) {
-            return None;
-        }
-        let items = event.attributes.iter().zip(event.values).skip(at);
-        let count = items.take_while(|(own, value)| **own == event.attributes[at] && is_key(**value)).count();
-        let coordinates = &event.coordinates[at..at + count];
-        let again = coordinates.iter().skip(1).position(|&other| other == coordinates[0]);
-        let coordinates = &coordinates[..again.map_or(count, |before| before + 1)];
-        Some(Self { coordinates, values: &event.values[at..at + count] })
-    }
-
-    fn each(&self) -> impl Iterator<Item = u64> {
-        self.values.iter().step_by(self.coordinates.len()).filter_map(|&value| from_value(value))
     }
 }
 
