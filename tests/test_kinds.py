@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkarma import ExplicitKARMAClassifier
-from streamkarma._engine import Encoder
+from streamkarma._engine import Encoded, Encoder
 from streamkarma.estimators.persistence import load, save
 from tests.encoding import encoded, encoder, items
 
@@ -158,6 +158,27 @@ def test_seconds_since_1970_are_times_where_the_name_says_so() -> None:
         assert f"{name}.hour" in derived(ample(), {name: value})
     for name, value in (("ts", 17.0), ("price", 1.7e9), ("ts", 1e15)):
         assert derived(ample(), {name: value}) == {name: value}
+
+
+def test_who_uses_them_is_told_once_of_times() -> None:
+    by = ample()
+    encoded(by, [{"t": "1960-01-01"}, {"t": "2026-11-22"}, {"t": "2026-11-23"}])
+    (line,) = by.news()
+    assert line.startswith("attribute t: points in time, of which the hour")
+    told = ample(rules=([], {}, True, {"t": "time"}))
+    encoded(told, [{"t": 1.7e9}])
+    assert told.news() == []
+
+
+def test_a_table_is_read_like_dicts() -> None:
+    rows = np.array([[5.0, 1.0], [1.7e9, 2.0], [7.0, np.nan], [1.7e9 + 60, 3.0]])
+    by, other = ample(), ample()
+    events = Encoded()
+    by.read_table(["ts", "x"], rows, [True] * 4, events)
+    dicts = [{name: x for name, x in zip(["ts", "x"], row, strict=True) if x == x} for row in rows.tolist()]
+    assert encoded(other, dicts).coordinates.tolist() == events.block[2].tolist()
+    assert by.entries() == other.entries()
+    assert ("ts.hour", "22") in by.entries()
 
 
 def test_dates_and_times_of_python_are_times() -> None:

@@ -109,7 +109,7 @@ class Learner(ABC):
             Encoded events.
         labels
             Shape (T,): +1 or -1, a class index, or the target; NaN for events without a label, which teach
-            only what needs none: the subspace.
+            only what needs none: the subspace, which then repeats an earlier event that has one.
         weights
             Shape (T,): 0 or more; events of weight 0 are only predicted and leave the model unchanged.
         delays

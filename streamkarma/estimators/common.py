@@ -70,8 +70,9 @@ class KARMABase:
             Attributes by name; nested names are joined with dots, as on the command line.
         y
             The label: a boolean, a number or a string; for a regression a finite number. None or NaN for an
-            event without a label: it teaches how attributes are distributed and go together, but neither
-            weights nor classes. If its label comes later, learn it once only, with the label.
+            event without a label: it teaches how attributes are distributed and go together, but no
+            classes, and weights only in that the subspace learner repeats an earlier event with a label. If
+            its label comes later, learn it once only, with the label.
         w
             Weight, 0 or more.
 

@@ -163,6 +163,15 @@ impl News {
         ));
     }
 
+    /// Have an attribute named whose values are points in time.
+    pub fn tell_of_time(&mut self, name: Name) {
+        let name = shown(name.text());
+        self.lines.push(format!(
+            "attribute {name}: points in time, of which the hour, the weekday, the month and the time since \
+             the last one count (--kind {name}=category takes them as they are)"
+        ));
+    }
+
     /// Have an attribute named whose words count.
     pub fn tell_of_text(&mut self, name: Name) {
         let name = shown(name.text());

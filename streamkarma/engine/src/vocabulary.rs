@@ -217,6 +217,11 @@ impl Vocabulary {
         self.news.tell_of_identifier(name);
     }
 
+    /// Say that an attribute is taken for points in time.
+    pub fn tell_of_time(&mut self, name: &[u8]) {
+        self.news.tell_of_time(Name::Text(name));
+    }
+
     /// Say that an attribute is taken for a text.
     pub fn tell_of_text(&mut self, attribute: u32) {
         let name = self.attributes[attribute as usize].name.name();

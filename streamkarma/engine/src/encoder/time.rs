@@ -11,7 +11,7 @@ use crate::names::Name;
 use crate::times::{Moment, Part};
 
 /// The category of places on a circle.
-const CIRCLE: &str = "circle";
+pub(super) const CIRCLE: &str = "circle";
 const SINCE: &[u8] = b".since";
 
 impl Encoder {
@@ -56,7 +56,11 @@ impl Encoder {
         for (name, moment) in &self.times {
             if let Some(attribute) = self.vocabulary.find(Name::Text(&[name, SINCE].concat())) {
                 let latest = &mut self.tallies[attribute as usize].latest;
-                *latest = milliseconds(*moment).max(*latest);
+                let (is_first, now) = (*latest == 0, milliseconds(*moment));
+                *latest = now.max(*latest);
+                if is_first && now > 0 && self.rules.kind_of(name).is_none() {
+                    self.vocabulary.tell_of_time(name);
+                }
             }
         }
     }

@@ -11,6 +11,7 @@ use super::dict_reader::refused;
 use super::names::{Foreigners, Key};
 use crate::encoded::Encoded;
 use crate::encoder::Encoder;
+use crate::kinds::EPOCH;
 
 /// Read all rows, NaN for what is missing; RecordError, and none is read, if a value is infinite.
 pub fn read(
@@ -44,8 +45,9 @@ pub fn read(
                 *place = encoder.place_of(key.name());
             }
             match place {
-                Some(coordinate) => encoder.number_at(*coordinate, *value),
-                None => {
+                // What may be a time is looked at by name.
+                Some(coordinate) if *value < EPOCH => encoder.number_at(*coordinate, *value),
+                _ => {
                     is_new = true;
                     encoder.number(key.name(), *value);
                 }

@@ -177,6 +177,15 @@ impl LinearModel {
         loss
     }
 
+    /// Take part of a step of AROW, between 0 and 1, against the loss of an event that was learned before.
+    ///
+    /// It tells nothing new: neither do the variances shrink, nor is anything forgotten, nor does it count as
+    /// a step. `scores` are those of [`Self::predict`].
+    pub fn repeat(&mut self, index: &[u32], phi: &[f64], scores: &[f64], lesson: &Lesson, part: f64) {
+        let loss = self.step.loss.judge(scores, lesson.label, &mut self.slopes);
+        self.correct(index, phi, loss, lesson.weight, part);
+    }
+
     /// Forget everything, and go on as after so many steps, with so many classes and places.
     pub fn restart(&mut self, steps: u64, classes: usize, places: usize) {
         *self = Self { steps, ..Self::new(self.step, classes, places) };

@@ -45,6 +45,30 @@ fn learned(update: Update, half_life: f64) -> LinearModel {
 }
 
 #[test]
+fn a_repeated_event_moves_weights_as_a_step_would_and_nothing_else() {
+    for (classes, label) in [(1, -1.0), (3, 2.0)] {
+        let mut model = learned(Update::Arow, 7.0);
+        if classes > 1 {
+            model.widen(classes);
+        }
+        let (index, phi, known) = ([0, 3, 4, 5, 6], Numbers(5).take(5), lesson(label, 1.5));
+        let mut scores = vec![0.0; classes];
+        model.predict(&index, &phi, &mut scores);
+        let (mut stepped, mut repeated) = (model.clone(), model.clone());
+        stepped.learn(&index, &phi, &scores, &known);
+        repeated.repeat(&index, &phi, &scores, &known, 0.25);
+        for (place, class) in (0..8).flat_map(|place| (0..classes).map(move |class| (place, class))) {
+            let [before, whole, part] = [&model, &stepped, &repeated].map(|each| each.weight(class, place));
+            assert!(close(part - before, 0.25 * (whole - before)));
+        }
+        assert_ne!(repeated.weight(classes - 1, 3), model.weight(classes - 1, 3));
+        assert_eq!((repeated.steps, repeated.factor), (model.steps, model.factor));
+        let moments = |model: &LinearModel| model.cells.iter().map(|cell| cell.moment).collect::<Vec<f64>>();
+        assert_eq!(moments(&repeated), moments(&model));
+    }
+}
+
+#[test]
 fn arow_is_what_its_formulas_say() {
     let mut model = LinearModel::new(step(Update::Arow, Loss::Hinge, 0.0), 1, 6);
     let (mut w, mut sigma) = ([0.0; 6], [1.0; 6]);

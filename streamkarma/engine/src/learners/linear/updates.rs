@@ -67,20 +67,11 @@ impl LinearModel {
     }
 
     pub(super) fn regularise(&mut self, index: &[u32], phi: &[f64], loss: f64, weight: f64) {
-        // Half the slope of the squared loss is the error; the hinge has its lack as loss.
-        let error = if self.step.loss == Loss::Squared { 0.5 } else { loss };
-        let noise = (self.step.r / weight).clamp(1.0 / LARGEST, LARGEST);
+        let (error, noise) = (self.error(loss), self.noise(weight));
         let growth = self.factor;
+        let gain = 1.0 / (self.variance(index, phi) + noise);
         let rows = self.places.max(1);
         let [parts, kept] = &mut self.scratch;
-        let mut variance = 0.0;
-        for (row, slope) in self.cells.chunks_exact(rows).zip(&self.slopes) {
-            if *slope != 0.0 {
-                gather(growth, row, index, phi, parts);
-                variance += dot(parts, phi);
-            }
-        }
-        let gain = 1.0 / (variance + noise);
         for (row, slope) in self.cells.chunks_exact_mut(rows).zip(&self.slopes) {
             if *slope == 0.0 {
                 continue;
@@ -97,6 +88,47 @@ impl LinearModel {
             }
         }
         self.grow();
+    }
+
+    /// Part of a step of AROW on the weights, which leaves the variances as they are.
+    pub(super) fn correct(&mut self, index: &[u32], phi: &[f64], loss: f64, weight: f64, part: f64) {
+        let error = self.error(loss);
+        let gain = part / (self.variance(index, phi) + self.noise(weight));
+        let rows = self.places.max(1);
+        let [parts, _] = &mut self.scratch;
+        for (row, slope) in self.cells.chunks_exact_mut(rows).zip(&self.slopes) {
+            if *slope == 0.0 {
+                continue;
+            }
+            gather(self.factor, row, index, phi, parts);
+            let change = -slope * error * gain;
+            for (&place, part) in index.iter().zip(parts.iter()) {
+                row[place as usize].weight += change * part;
+            }
+        }
+    }
+
+    /// Half the slope of the squared loss is the error; the hinge has its lack as loss.
+    fn error(&self, loss: f64) -> f64 {
+        if self.step.loss == Loss::Squared { 0.5 } else { loss }
+    }
+
+    /// That of AROW, for an event of this weight.
+    fn noise(&self, weight: f64) -> f64 {
+        (self.step.r / weight).clamp(1.0 / LARGEST, LARGEST)
+    }
+
+    /// The v of AROW; leaves sigma phi of the last row that has a slope in the first scratch.
+    fn variance(&mut self, index: &[u32], phi: &[f64]) -> f64 {
+        let (growth, [parts, _]) = (self.factor, &mut self.scratch);
+        let mut variance = 0.0;
+        for (row, slope) in self.cells.chunks_exact(self.places.max(1)).zip(&self.slopes) {
+            if *slope != 0.0 {
+                gather(growth, row, index, phi, parts);
+                variance += dot(parts, phi);
+            }
+        }
+        variance
     }
 
     pub(super) fn adapt(&mut self, index: &[u32], phi: &[f64], weight: f64) {

@@ -5,6 +5,7 @@
 
 use std::any::Any;
 
+use super::replay::Replayed;
 use super::{Settings, Subspace};
 use crate::learner::{Learner, Lesson};
 use crate::learners::linear::LinearModel;
@@ -16,20 +17,28 @@ pub struct Head {
     pub indicators: bool,
     /// The weights.
     pub model: LinearModel,
+    /// The weights that learn by replay, too, once an event had no label.
+    pub replayed: Option<Replayed>,
 }
 
 impl Head {
     /// With weights that have learned nothing.
     pub fn new(settings: &Settings) -> Self {
         let model = LinearModel::new(settings.step(), 1, settings.rank);
-        Self { indicators: settings.indicators, model }
+        Self { indicators: settings.indicators, model, replayed: None }
     }
-}
 
-impl Settings {
-    /// Without what is a head's own.
-    fn of_completion(self) -> Self {
-        Self { r: 0.0, indicators: false, ..self }
+    /// The weights that speak.
+    fn trusted(&self) -> &LinearModel {
+        let replayed = self.replayed.as_ref().filter(|replayed| replayed.is_trusted());
+        replayed.map_or(&self.model, |replayed| &replayed.model)
+    }
+
+    fn learn(&mut self, index: &[u32], phi: &[f64], scores: &[f64], lesson: &Lesson) -> f64 {
+        match &mut self.replayed {
+            Some(replayed) => replayed.learn(&mut self.model, index, phi, scores, lesson),
+            None => self.model.learn(index, phi, scores, lesson),
+        }
     }
 }
 
@@ -44,11 +53,25 @@ impl Subspace {
         alike && !begun
     }
 
+    /// All linear models, those that learn by replay among them.
+    pub(super) fn models(&self) -> impl Iterator<Item = &LinearModel> {
+        self.heads.iter().flat_map(|Head { model, replayed, .. }| {
+            std::iter::once(model).chain(replayed.as_ref().map(|each| &each.model))
+        })
+    }
+
+    /// See [`Self::models`].
+    pub(super) fn models_mut(&mut self) -> impl Iterator<Item = &mut LinearModel> {
+        self.heads.iter_mut().flat_map(|Head { model, replayed, .. }| {
+            std::iter::once(model).chain(replayed.as_mut().map(|each| &mut each.model))
+        })
+    }
+
     /// A place for every latent, value and indicator, and some to spare.
     pub(super) fn make_room_for_weights(&mut self) {
         let (rank, most) = (self.settings.rank, self.known.len().max(self.owners.len()));
         let room = rank + 2 * most.next_power_of_two().max(8);
-        for Head { model, .. } in &mut self.heads {
+        for model in self.models_mut() {
             if most > 0 && room > model.places() {
                 model.resize(room);
             }
@@ -59,7 +82,7 @@ impl Subspace {
     pub(super) fn predict_heads(&self, scores: &mut [f64]) {
         for (head, scores) in self.heads.iter().zip(scores.chunks_exact_mut(self.classes())) {
             let features = if head.indicators { self.index.len() } else { self.values };
-            head.model.predict(&self.index[..features], &self.phi[..features], scores);
+            head.trusted().predict(&self.index[..features], &self.phi[..features], scores);
         }
     }
 
@@ -70,7 +93,7 @@ impl Subspace {
         let heads = self.heads.iter_mut().zip(scores.chunks_exact(classes));
         let losses = heads.map(|(head, scores)| {
             let features = if head.indicators { index.len() } else { self.values };
-            head.model.learn(&index[..features], &phi[..features], scores, lesson)
+            head.learn(&index[..features], &phi[..features], scores, lesson)
         });
         losses.reduce(|first, _| first).unwrap_or(f64::NAN)
     }

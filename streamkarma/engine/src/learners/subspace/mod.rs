@@ -4,7 +4,8 @@
 //! from what it observes and weighs the result. The completion comes from [`pairwise_moments`] or, if
 //! no pairs are to be kept, from [`ppca`]. The weights are those of AROW, see [`linear`], and learn
 //! from the first event on: what they learn of early, poor completions does not linger (to begin later,
-//! or to raise the variances with each new completion, erred more).
+//! or to raise the variances with each new completion, erred more). Where events without a label come in
+//! between, recent labelled ones are repeated, see [`replay`].
 //!
 //! With pairs it is the completed vector that is weighed, and beside it what is observed of coordinates
 //! that are not completed, see [`pairs`]. With a factor it is the latent z and, of what is observed, the
@@ -18,14 +19,20 @@
 
 mod cholesky;
 mod correlations;
+mod examples;
 mod features;
+mod head_state;
 mod heads;
 mod matrix;
 mod pairs;
 mod pairwise_moments;
 mod ppca;
 mod redundant;
+mod replay;
+#[cfg(test)]
+mod replay_tests;
 mod selection;
+mod settings;
 mod slots;
 mod spectrum;
 mod state;
@@ -34,14 +41,14 @@ mod step_sizes;
 mod tests;
 mod uniform;
 
+use self::examples::Examples;
 use self::heads::Head;
-use self::pairs::Pairs;
-use self::ppca::Ppca;
-use super::linear::{self, LARGEST_GROWTH, Step, Update};
+use self::settings::Form;
+pub use self::settings::Settings;
+use super::linear::{self, LARGEST_GROWTH, LinearModel};
 use crate::block::Event;
 use crate::learner::{Fact, Learner, Lesson};
-use crate::loss::Loss;
-use crate::math::{log, pow};
+use crate::math::pow;
 use crate::state::{Refused, State};
 
 /// The owner of a coordinate that was not learned.
@@ -54,48 +61,6 @@ const LATER_DUE: f64 = 0.1;
 
 /// An event counts at most so often in the moments: their sums must stay finite.
 const HEAVIEST: f64 = 1e6;
-
-/// How the learner is made.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
-    /// Squared loss on targets, else the hinge on classes.
-    pub regression: bool,
-    /// Variance of the noise in AROW, above 0.
-    pub r: f64,
-    /// Weigh also which attributes are observed: for streams where that tells of the label.
-    pub indicators: bool,
-    /// How many events without any correlation each pair starts with, 0 or more.
-    pub shrink: f64,
-    /// Half-life in events, above 0; 0 for never.
-    pub forget: f64,
-    /// Most coordinates of which all pairs are kept, 1 or more; with 1 a factor stands for pairs.
-    pub max_rank_dim: usize,
-    /// Dimension of that factor, 1 or more.
-    pub rank: usize,
-}
-
-impl Settings {
-    fn form(&self) -> Form {
-        if self.max_rank_dim > 1 {
-            Form::Pairs(Box::new(Pairs::new(self.max_rank_dim)))
-        } else {
-            Form::Factor(Box::new(Ppca::new(self.rank)))
-        }
-    }
-
-    fn step(&self) -> Step {
-        let loss = if self.regression { Loss::Squared } else { Loss::Hinge };
-        let (update, half_life) = (Update::Arow, self.forget);
-        Step { update, loss, r: self.r, eta: 0.0, rho: 0.0, steepness: 0.0, half_life }
-    }
-}
-
-/// What is known about how coordinates go together.
-#[derive(Clone, Debug)]
-enum Form {
-    Pairs(Box<Pairs>),
-    Factor(Box<Ppca>),
-}
 
 /// A linear model on what is observed and, where it is missing, expected; or several.
 ///
@@ -120,6 +85,7 @@ pub struct Subspace {
     observed: Vec<u32>,
     form: Form,
     heads: Vec<Head>,
+    examples: Examples,
     /// The features of an event, indicators last.
     index: Vec<u32>,
     phi: Vec<f64>,
@@ -141,6 +107,7 @@ impl Subspace {
             observed: Vec::new(),
             form: settings.form(),
             heads: vec![Head::new(&settings)],
+            examples: Examples::default(),
             index: Vec::new(),
             phi: Vec::new(),
             values: 0,
@@ -205,8 +172,7 @@ impl Subspace {
             Form::Pairs(pairs) => pairs.count(event, weight * self.growth),
             Form::Factor(ppca) => {
                 let surprise = ppca.learn(event, self.noise, weight, self.growth);
-                let memory = if half_life > 0.0 { half_life / log(2.0) } else { f64::INFINITY };
-                self.noise = ppca.next_noise(self.noise, surprise, self.events.min(memory));
+                self.noise = ppca.next_noise(self.noise, surprise, self.events.min(self.settings.memory()));
             }
         }
         if half_life > 0.0 {
@@ -278,12 +244,14 @@ impl Learner for Subspace {
         let loss = self.learn_heads(&lesson, scores);
         if lesson.is_learned() {
             self.learn(&event, lesson.weight);
+            self.keep(&event, &lesson);
         } else if lesson.is_observed() && event.is_known() {
             // Predicting has explained it, as far as it was known.
             if self.admit(&event) {
                 self.explain(&event);
             }
             self.learn(&event, lesson.weight);
+            self.replay();
         }
         loss
     }
@@ -294,16 +262,23 @@ impl Learner for Subspace {
         }
         let loss = self.learn_heads(&lesson, scores);
         self.learn(&event, lesson.weight);
+        self.keep(&event, &lesson);
         loss
     }
 
     fn widen(&mut self, classes: usize) {
-        self.heads.iter_mut().for_each(|head| head.model.widen(classes));
+        if self.classes() == 1 {
+            self.examples.number_classes();
+        }
+        self.models_mut().for_each(|model| model.widen(classes));
     }
 
     fn restart(&mut self, steps: u64) {
         let mut heads = std::mem::take(&mut self.heads);
-        heads.iter_mut().for_each(|head| head.model.restart(steps, 1, self.settings.rank));
+        for head in &mut heads {
+            head.model.restart(steps, 1, self.settings.rank);
+            head.replayed = None;
+        }
         *self = Self { heads, ..Self::new(self.settings) };
     }
 
@@ -313,8 +288,11 @@ impl Learner for Subspace {
             Form::Factor(ppca) => (Fact::Count(self.settings.rank as u64), ppca.numbers()),
         };
         let places = 4 * self.owners.len() + self.known.len();
-        let weights: u64 = self.heads.iter().map(|head| head.model.bytes()).sum();
-        vec![("rank", rank), ("bytes", Fact::Count((8 * numbers + places) as u64 + weights))]
+        let weights: u64 = self.models().map(LinearModel::bytes).sum();
+        vec![
+            ("rank", rank),
+            ("bytes", Fact::Count((8 * numbers + places) as u64 + weights + self.examples.bytes())),
+        ]
     }
 
     fn state(&self) -> State {

@@ -43,14 +43,14 @@ impl Subspace {
         let memory = if forget > 0.0 { self.events.min(forget) } else { self.events };
         pairs.next_turn = self.events + (memory * LATER_TURNS).floor().max(FIRST_TURN);
         let leaving = pairs.least_worth();
-        for redundant in pairs.redundant(&leaving, self.noise) {
-            self.heads
-                .iter_mut()
-                .for_each(|head| redundant.move_weights(&mut head.model, self.settings.rank));
-        }
+        let redundant = pairs.redundant(&leaving, self.noise);
         pairs.end_turns(&leaving);
         let candidates = pairs.candidates(&self.owners, fewest);
         pairs.fill(&candidates);
+        let rank = self.settings.rank;
+        for model in self.models_mut() {
+            redundant.iter().for_each(|each| each.move_weights(model, rank));
+        }
     }
 }
 

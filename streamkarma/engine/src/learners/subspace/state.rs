@@ -1,8 +1,8 @@
 //! What goes into a model file, and what may come from one.
 
 use super::correlations::LEAST_NOISE;
-use super::heads::Head;
-use super::linear::{LARGEST_GROWTH, LinearModel};
+use super::examples::Examples;
+use super::linear::LARGEST_GROWTH;
 use super::matrix::Matrix;
 use super::pairs::Pairs;
 use super::pairwise_moments::PairwiseMoments;
@@ -11,7 +11,7 @@ use super::slots::Slots;
 use super::{Form, NOBODY, Settings, Subspace};
 use crate::state::{Refused, State, ensure};
 
-const WHY: &str = "the subspace contradicts itself";
+pub(super) const WHY: &str = "the subspace contradicts itself";
 
 impl Subspace {
     pub(super) fn to_state(&self) -> State {
@@ -27,12 +27,7 @@ impl Subspace {
             Form::Factor(ppca) => ppca.put_state(attributes, &mut state),
         }
         let used: Vec<u32> = (0..places(&self.settings, attributes, seen) as u32).collect();
-        self.heads[0].model.put_state(&used, "steps", &mut state);
-        for (number, head) in self.heads.iter().enumerate().skip(1) {
-            let mut part = State::default();
-            head.model.put_state(&used, "steps", &mut part);
-            state.put_part(&number.to_string(), part);
-        }
+        self.put_heads(&used, &mut state);
         state
     }
 
@@ -62,33 +57,18 @@ impl Subspace {
         } else {
             Form::Factor(Box::new(Ppca::from_state(state, settings.rank, owning, owners.len())?))
         };
-        let heads = self.restored_heads(state, places(&settings, owning, owners.len()))?;
+        let (heads, examples) = self.restored_heads(state, places(&settings, owning, owners.len()))?;
         let mut known = vec![false; owning];
         owners.iter().filter(|&&owner| owner != NOBODY).for_each(|&owner| known[owner as usize] = true);
         let new = Self::new(settings);
         let mut restored = Self { events, due, growth, noise, owners, known, form, heads, ..new };
         // As much room as there was, so that a model takes no less memory for being resumed.
         restored.make_room_for_weights();
-        Ok(restored)
-    }
-
-    /// The heads of a state, with so many places each.
-    fn restored_heads(&self, state: &State, places: usize) -> Result<Vec<Head>, Refused> {
-        let parts = state.parts();
-        ensure(parts.len() == self.heads.len(), WHY)?;
-        let mut heads: Vec<Head> = Vec::new();
-        for (number, head) in self.heads.iter().enumerate() {
-            let name = if number == 0 { String::new() } else { number.to_string() };
-            let part = parts.get(name.as_str()).ok_or(WHY)?;
-            // Each class has a weight or more.
-            let most = part.f64s("weights").map_err(|_| WHY)?.0.len();
-            let model =
-                LinearModel::restored(*head.model.settings(), "steps", part, most).map_err(|_| WHY)?;
-            let classes = heads.first().map_or(model.classes(), |first| first.model.classes());
-            ensure((model.places(), model.classes()) == (places, classes), WHY)?;
-            heads.push(Head { model, ..*head });
+        if let Some(examples) = examples {
+            let is_label = |label| restored.is_label(label);
+            restored.examples = Examples::from_state(&examples, attributes, coordinates, is_label)?;
         }
-        Ok(heads)
+        Ok(restored)
     }
 }
 
@@ -214,12 +194,12 @@ impl Ppca {
 }
 
 /// Attributes or coordinates; [`NOBODY`] becomes -1.
-fn put_numbers(state: &mut State, name: &str, items: &[u32]) {
+pub(super) fn put_numbers(state: &mut State, name: &str, items: &[u32]) {
     state.put_i32s(name, items.iter().map(|&item| item as i32).collect(), &[items.len()]);
 }
 
 /// What [`put_numbers`] wrote, each below a bound.
-fn numbers_below(state: &State, name: &str, bound: usize) -> Result<Vec<u32>, Refused> {
+pub(super) fn numbers_below(state: &State, name: &str, bound: usize) -> Result<Vec<u32>, Refused> {
     let (items, shape) = state.i32s(name).map_err(|_| WHY)?;
     let are_known = items.iter().all(|&item| item == -1 || (0..bound as i64).contains(&item.into()));
     ensure(are_known && shape == [items.len()], WHY)?;
@@ -227,14 +207,14 @@ fn numbers_below(state: &State, name: &str, bound: usize) -> Result<Vec<u32>, Re
 }
 
 /// The finite numbers of that name and shape.
-fn numbers(state: &State, name: &str, expected: &[usize]) -> Result<Vec<f64>, Refused> {
+pub(super) fn numbers(state: &State, name: &str, expected: &[usize]) -> Result<Vec<f64>, Refused> {
     let (values, shape) = state.f64s(name).map_err(|_| WHY)?;
     let size: usize = expected.iter().product();
     ensure(shape == expected && values.len() == size && values.iter().all(|value| value.is_finite()), WHY)?;
     Ok(values.to_vec())
 }
 
-fn not_negative(tables: &[&[f64]]) -> bool {
+pub(super) fn not_negative(tables: &[&[f64]]) -> bool {
     tables.iter().all(|table| table.iter().all(|&entry| entry >= 0.0))
 }
 

@@ -6,7 +6,7 @@ use crate::block::Block;
 use crate::math::dot;
 use crate::state::Array;
 
-const SETTINGS: Settings = Settings {
+pub const SETTINGS: Settings = Settings {
     regression: false,
     r: 10.0,
     indicators: true,
@@ -17,16 +17,16 @@ const SETTINGS: Settings = Settings {
 };
 
 /// Events and labels of a stream.
-struct Stream {
+pub struct Stream {
     starts: Vec<usize>,
     places: Vec<u32>,
     values: Vec<f64>,
-    labels: Vec<f64>,
+    pub labels: Vec<f64>,
     complete: Vec<Vec<f64>>,
 }
 
 /// Vectors of a plane, half of their entries missing, each attribute on the coordinate of its number.
-fn low_rank(events: usize, columns: usize) -> Stream {
+pub fn low_rank(events: usize, columns: usize) -> Stream {
     low_rank_and_noise(events, columns, 0)
 }
 
@@ -56,13 +56,13 @@ fn low_rank_and_noise(events: usize, columns: usize, noise: usize) -> Stream {
 }
 
 impl Stream {
-    fn block(&self) -> Block<'_> {
+    pub fn block(&self) -> Block<'_> {
         let (starts, places, values) = (&self.starts, &self.places, &self.values);
         Block { starts, attributes: places, coordinates: places, values }
     }
 
     /// Learn events, and return the scores.
-    fn teach(&self, model: &mut Subspace, events: std::ops::Range<usize>) -> Vec<f64> {
+    pub fn teach(&self, model: &mut Subspace, events: std::ops::Range<usize>) -> Vec<f64> {
         let mut score = [0.0];
         let scores = events.map(|t| {
             let lesson = Lesson::of(self.labels[t]);
@@ -73,7 +73,7 @@ impl Stream {
     }
 }
 
-fn in_each_form(check: impl Fn(Settings)) {
+pub fn in_each_form(check: impl Fn(Settings)) {
     [64, 7, 1].into_iter().for_each(|max_rank_dim| check(Settings { max_rank_dim, ..SETTINGS }));
 }
 
@@ -193,7 +193,9 @@ fn no_number_of_a_state_can_do_harm() {
     let stream = low_rank(40, 10);
     in_each_form(|settings| {
         let mut model = Subspace::new(settings);
-        stream.teach(&mut model, 0..30);
+        stream.teach(&mut model, 0..10);
+        model.step(stream.block().event(10), Lesson::of(f64::NAN), &mut [0.0]);
+        stream.teach(&mut model, 11..30);
         let state = model.state();
         for (name, number) in state.0.keys().flat_map(|name| [(name, 1e300), (name, -7.0), (name, f64::NAN)])
         {
@@ -210,6 +212,8 @@ fn no_number_of_a_state_can_do_harm() {
                 let mut other = Subspace::new(settings);
                 if other.restore(&forged, 11, 11).is_ok() {
                     stream.teach(&mut other, 30..40);
+                    let unlabelled = Lesson::of(f64::NAN);
+                    (0..20).for_each(|t| _ = other.step(stream.block().event(t), unlabelled, &mut [0.0]));
                     other.complete(&stream.block().event(0), &mut [0.0; 20]);
                 }
             }

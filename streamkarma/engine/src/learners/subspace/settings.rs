@@ -1,0 +1,59 @@
+//! How the learner is made, and what stands for its subspace.
+
+use super::linear::{Step, Update};
+use super::pairs::Pairs;
+use super::ppca::Ppca;
+use crate::loss::Loss;
+use crate::math::log;
+
+/// How the learner is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Squared loss on targets, else the hinge on classes.
+    pub regression: bool,
+    /// Variance of the noise in AROW, above 0.
+    pub r: f64,
+    /// Weigh also which attributes are observed: for streams where that tells of the label.
+    pub indicators: bool,
+    /// How many events without any correlation each pair starts with, 0 or more.
+    pub shrink: f64,
+    /// Half-life in events, above 0; 0 for never.
+    pub forget: f64,
+    /// Most coordinates of which all pairs are kept, 1 or more; with 1 a factor stands for pairs.
+    pub max_rank_dim: usize,
+    /// Dimension of that factor, 1 or more.
+    pub rank: usize,
+}
+
+impl Settings {
+    pub(super) fn form(&self) -> Form {
+        if self.max_rank_dim > 1 {
+            Form::Pairs(Box::new(Pairs::new(self.max_rank_dim)))
+        } else {
+            Form::Factor(Box::new(Ppca::new(self.rank)))
+        }
+    }
+
+    pub(super) fn step(&self) -> Step {
+        let loss = if self.regression { Loss::Squared } else { Loss::Hinge };
+        let (update, half_life) = (Update::Arow, self.forget);
+        Step { update, loss, r: self.r, eta: 0.0, rho: 0.0, steepness: 0.0, half_life }
+    }
+
+    /// Without what is a head's own.
+    pub(super) fn of_completion(self) -> Self {
+        Self { r: 0.0, indicators: false, ..self }
+    }
+
+    /// Over how many events what is learned is a mean.
+    pub(super) fn memory(&self) -> f64 {
+        if self.forget > 0.0 { self.forget / log(2.0) } else { f64::INFINITY }
+    }
+}
+
+/// What is known about how coordinates go together.
+#[derive(Clone, Debug)]
+pub enum Form {
+    Pairs(Box<Pairs>),
+    Factor(Box<Ppca>),
+}
