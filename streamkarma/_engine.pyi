@@ -26,7 +26,7 @@ class Encoded:
 
     @property
     def block(self) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats]:
-        """The parts of a ``Block``."""
+        """The parts of a ``Block``, without what is left to learners to fill in."""
 
 class Encoder:
     """The one way in: from names and values to what learners see.
@@ -35,8 +35,9 @@ class Encoder:
     longer than ``max_name_bytes`` of UTF-8 and all together no longer than ``all_bytes``, and, with
     ``scale``, the running mean and deviation of every number over about ``longest`` values. ``rules`` say
     what stands for a missing value: words, numbers by attribute, and whether to find more of these; None
-    for the usual words and what is found. Events that are not ``learned`` leave no trace. RecordError is
-    raised for what is no event.
+    for the usual words and what is found. With ``rates`` an attribute of many categories has a number
+    beside it that is left to a learner to fill in, see ``rated``, and coordinates for so many. Events that
+    are not ``learned`` leave no trace. RecordError is raised for what is no event.
     """
 
     def __init__(
@@ -47,8 +48,12 @@ class Encoder:
         scale: bool,
         longest: float,
         rules: tuple[list[str], dict[str, list[float]], bool, dict[str, str]] | None = ...,
+        rates: int = ...,
         all_bytes: int = ...,
     ) -> None: ...
+
+    rates: int
+
     def read_dicts(self, records: list[Any], learned: list[bool], into: Encoded) -> None:
         """Encode all records or, if one is no event, none."""
 
@@ -279,6 +284,9 @@ def use_threads(threads: int) -> None:
 
 def calibrated(expert: Learner, forget: float = 0.0) -> Learner:
     """See ``core.mixture.Calibrated``; the expert becomes a part of it."""
+
+def rated(learner: Learner, rates: int, regression: bool, scale: bool, longest: float) -> Learner:
+    """See ``core.learner.Rates``; the learner becomes a part of it."""
 
 def is_prose(text: str) -> bool:
     """Whether a text is prose, whose words count, rather than the name of something."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,27 @@ Arrays = dict[str, NDArray[Any]]
 ANY = 1 << 31
 
 
+class Rates(NamedTuple):
+    """How what labels say of categories becomes numbers; see ``learners/rated`` in the engine.
+
+    Attributes
+    ----------
+    rates
+        Most classes that have rates, as many as the encoder has coordinates for.
+    regression
+        Whether labels are targets.
+    scale
+        Whether numbers are standardised.
+    longest
+        Over how many events averages go.
+    """
+
+    rates: int
+    regression: bool
+    scale: bool
+    longest: float
+
+
 class Learner(ABC):
     """A learner of the engine, created from its settings: blocks of encoded events in, scores out.
 
@@ -29,10 +50,14 @@ class Learner(ABC):
     #: Number of external models whose scores must be passed to ``run``.
     external = 0
 
+    #: If it is to learn what labels say of categories: how. A mixture's experts learn it from the mixture.
+    rates: Rates | None = None
+
     @cached_property
     def engine(self) -> _engine.Learner:
         """The engine's learner, created on first use: a mixture takes only the settings of its experts."""
-        return self.create()
+        engine = self.create()
+        return engine if self.rates is None else _engine.rated(engine, *self.rates)
 
     @abstractmethod
     def create(self) -> _engine.Learner:

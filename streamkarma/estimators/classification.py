@@ -20,6 +20,9 @@ from streamkarma.estimators.settings import check_count
 from streamkarma.events.labels import NEW, NONE, Label, Labels
 from streamkarma.events.values import Record, is_missing
 
+#: Of several classes only the first ones have target statistics: each takes coordinates.
+MOST_RATED = 8
+
 
 class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     """A river classifier around a learner.
@@ -37,8 +40,9 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
 
     def _begin(self, learner: Learner) -> None:
         """Learn with ``learner``; call this once the parameters are set."""
-        self._start(learner)
-        self._labels = Labels(check_count("max_classes", self.max_classes), self.max_name_bytes)
+        most = check_count("max_classes", self.max_classes)
+        self._start(learner, rates=min(most, MOST_RATED) if most > 2 else 1, regression=False)
+        self._labels = Labels(most, self.max_name_bytes)
 
     @property
     def _multiclass(self) -> bool:

@@ -36,10 +36,10 @@ class KARMABase:
     kinds: Mapping[str, str] | None
     _pipeline: Pipeline
 
-    def _start(self, learner: Learner) -> None:
+    def _start(self, learner: Learner, rates: int, regression: bool) -> None:
         bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
         rules = check_rules(self.na, self.sentinel, self.sentinels, self.kinds)
-        self._pipeline = Pipeline(learner, bool(self.scale), *bounds, self.forget, rules)
+        self._pipeline = Pipeline(learner, bool(self.scale), *bounds, self.forget, rules, rates, regression)
 
     @abstractmethod
     def run(self, events: Encoded, labels: Sequence[Any], weights: Weights) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded, Encoder, is_prose
 from streamkarma.core.label_delay import LabelDelay
-from streamkarma.core.learner import Arrays, Floats, Learner
+from streamkarma.core.learner import Arrays, Floats, Learner, Rates
 from streamkarma.core.mixture import Calibrated, Mixture
 from streamkarma.errors import RecordError
 from streamkarma.estimators.settings import Rules, averaging_window
@@ -51,6 +51,10 @@ class Pipeline:
         As in the estimators.
     rules
         What stands for a missing value.
+    rates
+        Of how many classes labels say something of categories: 1 of two, or in a regression; 0 for none.
+    regression
+        Whether labels are targets.
     """
 
     def __init__(
@@ -62,13 +66,18 @@ class Pipeline:
         max_name_bytes: int,
         forget: float | None,
         rules: Rules | None = None,
+        rates: int = 0,
+        regression: bool = False,
     ) -> None:
         self.longest = averaging_window(forget)
         self.longest_name = max_name_bytes
         self.learner = learner
+        if rates:
+            learner.rates = Rates(rates, regression, scale, self.longest)
         #: Measures how late labels come; only mixtures and calibrated learners need it.
         self.label_delay = LabelDelay() if isinstance(learner, (Mixture, Calibrated)) else None
-        self.encoder = Encoder(max_attributes, max_coordinates, max_name_bytes, scale, self.longest, rules)
+        bounds = max_attributes, max_coordinates, max_name_bytes
+        self.encoder = Encoder(*bounds, scale, self.longest, rules, rates)
         #: The events passed to the learner last.
         self.encoded: Encoded
         self._delays = np.zeros(0)
@@ -193,7 +202,8 @@ class Pipeline:
 
     def take_over(self, other: Pipeline) -> None:
         """Take the names and statistics of another pipeline, and restart the learner after as many steps."""
-        self.encoder = other.encoder
+        rates, self.encoder = self.encoder.rates, other.encoder
+        self.encoder.rates = rates
         self.learner.restart(other.learner.steps)
         if self.label_delay is not None and other.label_delay is not None:
             self.label_delay = other.label_delay

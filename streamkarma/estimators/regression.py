@@ -61,7 +61,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
 
     def _begin(self, learner: Learner) -> None:
         """Learn with ``learner``; call this once the parameters are set."""
-        self._start(learner)
+        self._start(learner, rates=1, regression=True)
         self._target = Target(bool(self.scale), self._pipeline.longest)
 
     def predict_one(self, x: Record) -> float:

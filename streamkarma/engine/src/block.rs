@@ -61,6 +61,12 @@ pub struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
+    /// One event alone; `starts` are 0 and how many items it has.
+    pub fn of(event: &Event<'a>, starts: &'a [usize; 2]) -> Self {
+        let Event { attributes, coordinates, values } = *event;
+        Self { starts, attributes, coordinates, values }
+    }
+
     /// How many events there are.
     pub fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)

@@ -1,6 +1,9 @@
 //! Events as the encoder leaves them.
 
+use std::borrow::Cow;
+
 use crate::block::Block;
+use crate::rate_key::is_key;
 
 /// Encoded events, one after another.
 #[derive(Clone, Debug)]
@@ -49,6 +52,21 @@ impl Encoded {
     /// The same with the values as they came.
     pub fn raw_block(&self) -> Block<'_> {
         Block { values: &self.raw, ..self.block() }
+    }
+
+    /// The same without what is left to learners to fill in.
+    pub fn without_keys(&self) -> Cow<'_, Self> {
+        if !self.values.iter().any(|&value| is_key(value)) {
+            return Cow::Borrowed(self);
+        }
+        let mut known = Self::with_room(self.values.len());
+        for ends in self.starts.windows(2) {
+            for at in (ends[0]..ends[1]).filter(|&at| !is_key(self.values[at])) {
+                known.push(self.attributes[at], self.coordinates[at], self.values[at], self.raw[at]);
+            }
+            known.starts.push(known.values.len());
+        }
+        Cow::Owned(known)
     }
 
     /// No events, with the room of those before.

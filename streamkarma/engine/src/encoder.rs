@@ -13,6 +13,7 @@ mod levels;
 mod marks;
 mod new;
 mod rare;
+mod rates;
 mod state;
 mod time;
 
@@ -23,6 +24,7 @@ pub use state::WIDTH;
 use std::ops::Range;
 
 use bags::Bag;
+use rates::RatePlaces;
 
 use crate::ascending::Ascending;
 use crate::cleaning::{Rules, Sentinels, Tally};
@@ -53,6 +55,9 @@ pub struct Encoder {
     /// Whether an attribute had prose.
     has_prose: bool,
     once: Once,
+    /// How many coordinates the rates of an attribute have, and, by attribute, which.
+    rates: usize,
+    rated: Vec<RatePlaces>,
     // The event that is being read: what has a coordinate, and what is new.
     items: Vec<Item>,
     sorted: Vec<Item>,
@@ -70,6 +75,8 @@ pub struct Encoder {
     unclean: Vec<(u32, Unclean)>,
     /// Points in time, by name.
     times: Vec<(Box<[u8]>, Moment)>,
+    /// Keys of categories whose attribute has rates.
+    keys: Vec<(u32, u64)>,
     /// Words and tags.
     bags: Vec<Bag>,
     /// Whether an attribute may have several items.
@@ -133,6 +140,8 @@ impl Encoder {
             tallies: vec![Tally::default()],
             has_prose: false,
             once: Once::default(),
+            rates: 0,
+            rated: vec![RatePlaces::default()],
             items: Vec::new(),
             sorted: Vec::new(),
             ascending: Ascending::default(),
@@ -144,6 +153,7 @@ impl Encoder {
             repeated: None,
             unclean: Vec::new(),
             times: Vec::new(),
+            keys: Vec::new(),
             bags: Vec::new(),
             has_several: false,
         }
@@ -182,6 +192,7 @@ impl Encoder {
         self.foreign.clear();
         self.unclean.clear();
         self.times.clear();
+        self.keys.clear();
         self.bags.clear();
         self.has_several = false;
         self.event += 1;
@@ -281,6 +292,9 @@ impl Encoder {
             return self.remember(None, name, category, value);
         };
         self.mark(attribute);
+        if let Some(category) = category {
+            self.note_category(attribute, category);
+        }
         match self.vocabulary.coordinate(attribute, category) {
             Some(coordinate) => {
                 let is_number = category.is_none();
@@ -319,6 +333,7 @@ impl Encoder {
         if self.watched > 0 {
             self.add_levels(learned);
         }
+        self.derive_rates();
         if !self.new.is_empty() {
             self.sort_new();
             let new = std::mem::take(&mut self.new);
@@ -329,6 +344,7 @@ impl Encoder {
             }
             self.new = new;
         }
+        self.derive_rates();
         self.sort();
         if learned {
             self.tally();
@@ -336,7 +352,12 @@ impl Encoder {
         }
         out.push(0, 0, 1.0, 1.0);
         for item in &self.items {
-            out.push(item.attribute, item.coordinate, within(item.scaled, LARGEST), item.value);
+            // What has no value has a key.
+            if item.value.is_nan() {
+                self.push_rates(item, out);
+            } else {
+                out.push(item.attribute, item.coordinate, within(item.scaled, LARGEST), item.value);
+            }
         }
         out.starts.push(out.values.len());
     }
@@ -345,7 +366,8 @@ impl Encoder {
     fn sort(&mut self) {
         if self.has_several {
             self.items.retain(|item| item.attribute != NOBODY);
-            self.items.sort_unstable_by_key(|item| (item.attribute, item.coordinate));
+            // Several keys of an attribute have one coordinate.
+            self.items.sort_unstable_by_key(|item| (item.attribute, item.coordinate, item.scaled.to_bits()));
             return;
         }
         let most = self.vocabulary.attribute_count();

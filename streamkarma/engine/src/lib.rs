@@ -28,6 +28,7 @@ pub mod loss;
 pub mod math;
 pub mod names;
 pub mod one_pass;
+pub mod rate_key;
 pub mod rows;
 pub mod scale;
 pub mod spelled;

@@ -80,6 +80,7 @@ impl Encoder {
             let attribute = self.vocabulary.find(self.name_of(&bag.name));
             let mut rare = 0.0;
             for term in &bag.terms {
+                self.note_term(attribute, term);
                 if !self.place(attribute, &bag.name, term) {
                     rare += self.leave_rare(attribute, term, learned);
                 }
@@ -132,6 +133,13 @@ impl Encoder {
             self.push_new(&NewName::Known(attribute), term);
         }
         has_place
+    }
+
+    /// Words and tags have rates as categories have; there are too many pairs for them.
+    fn note_term(&mut self, attribute: Option<u32>, term: &Term) {
+        if let Some(attribute) = attribute.filter(|_| !term.is_pair) {
+            self.note_kept(attribute, term.text.clone());
+        }
     }
 
     fn push_new(&mut self, name: &NewName, term: &Term) {

@@ -114,6 +114,7 @@ impl Encoder {
 
     fn add_level(&mut self, attribute: u32, value: f64) {
         let category = spell(value);
+        self.note_category(attribute, category.as_bytes());
         match self.vocabulary.coordinate(attribute, Some(category.as_bytes())) {
             Some(coordinate) => {
                 let (value, scaled) = (1.0, 1.0);

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use super::rates::RatePlaces;
 use super::{Encoder, Item, Levels, New, NewName};
 use crate::cleaning::{Sentinels, Tally};
 use crate::names::Name;
@@ -78,6 +79,9 @@ impl Encoder {
             };
             let attribute = self.vocabulary.owner(coordinate as usize);
             self.make_room();
+            if category.is_some() {
+                self.enter_rates(attribute);
+            }
             let (value, is_number) = (each.value, category.is_none());
             let mut scaled = value;
             if is_number {
@@ -96,13 +100,14 @@ impl Encoder {
         (self.bytes, self.foreign) = (bytes, foreign);
     }
 
-    fn make_room(&mut self) {
+    pub(super) fn make_room(&mut self) {
         let (attributes, coordinates) = self.counts();
         self.scales.resize(coordinates, Scale::default());
         self.sentinels.resize(coordinates, Sentinels::default());
         self.levels.resize(coordinates, Levels::default());
         self.tallies.resize(attributes, Tally::default());
         self.seen.resize(attributes, 0);
+        self.rated.resize(attributes, RatePlaces::default());
     }
 
     fn counts(&self) -> (usize, usize) {

@@ -75,6 +75,7 @@ impl Encoder {
         (self.tallies, self.once) = (tallies, once);
         self.has_prose = self.tallies.iter().any(|tally| tally.prose > 0);
         self.seen = vec![0; self.vocabulary.attribute_count()];
+        self.restore_rates();
         self.begin();
         Ok(())
     }

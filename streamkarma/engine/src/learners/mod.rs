@@ -5,5 +5,6 @@ pub mod factorisation;
 pub mod linear;
 pub mod mixture;
 pub mod products;
+pub mod rated;
 pub mod subspace;
 pub mod support_vectors;

@@ -37,16 +37,18 @@ impl Encoded {
     /// How many attributes each event has, the constant apart.
     #[getter]
     fn sizes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        let block = self.inner.block();
+        let known = self.inner.without_keys();
+        let block = known.block();
         let size = |t| block.event(t).attributes.chunk_by(|one, next| one == next).count() as i64 - 1;
         let sizes = (0..block.len()).map(size);
         sizes.collect::<Vec<_>>().into_pyarray(py)
     }
 
-    /// As a block of arrays.
+    /// As a block of arrays, without what labels say of categories.
     #[getter]
     fn block<'py>(&self, py: Python<'py>) -> BlockArrays<'py> {
-        let Block { starts, attributes, coordinates, values } = self.inner.block();
+        let known = self.inner.without_keys();
+        let Block { starts, attributes, coordinates, values } = known.block();
         let starts: Vec<i64> = starts.iter().map(|&start| start as i64).collect();
         let indices = |indices: &[u32]| -> Bound<'py, PyArray1<i32>> {
             indices.iter().map(|&index| index as i32).collect::<Vec<_>>().into_pyarray(py)

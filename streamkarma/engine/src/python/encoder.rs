@@ -34,7 +34,7 @@ pub struct Encoder {
 #[pymethods]
 impl Encoder {
     #[new]
-    #[pyo3(signature = (max_attributes, max_coordinates, max_name_bytes, scale, longest, rules=None, all_bytes=MOST_NAME_BYTES))]
+    #[pyo3(signature = (max_attributes, max_coordinates, max_name_bytes, scale, longest, rules=None, rates=0, all_bytes=MOST_NAME_BYTES))]
     #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
     fn new(
         py: Python,
@@ -44,6 +44,7 @@ impl Encoder {
         scale: bool,
         longest: f64,
         rules: Option<GivenRules>,
+        rates: usize,
         all_bytes: usize,
     ) -> PyResult<Self> {
         let bounds = Bounds {
@@ -53,7 +54,7 @@ impl Encoder {
             all_bytes,
         };
         let rules = rules.map(rules_of).transpose()?.unwrap_or_default();
-        let inner = encoder::Encoder::new(bounds, scale, longest).with_rules(rules);
+        let inner = encoder::Encoder::new(bounds, scale, longest).with_rules(rules).with_rates(rates);
         Ok(Self { inner, foreigners: Foreigners::new(py), event: encoded::Encoded::default() })
     }
 
@@ -131,6 +132,17 @@ impl Encoder {
     #[getter]
     fn coordinate_count(&self) -> usize {
         self.inner.vocabulary().coordinate_count()
+    }
+
+    /// How many coordinates the rates of an attribute have.
+    #[getter]
+    fn rates(&self) -> usize {
+        self.inner.rates()
+    }
+
+    #[setter]
+    fn set_rates(&mut self, rates: usize) {
+        self.inner.set_rates(rates);
     }
 
     /// The names of the attributes, the constant apart, in the order of their indices.
@@ -270,7 +282,8 @@ impl Encoder {
         let Bounds { attributes, coordinates, name_bytes, all_bytes } = this.inner.vocabulary().bounds();
         let (scale, longest) = this.inner.scaling();
         let rules = given_rules(this.inner.rules());
-        let arguments = (attributes, coordinates, name_bytes, scale, longest, rules, all_bytes);
+        let rates = this.inner.rates();
+        let arguments = (attributes, coordinates, name_bytes, scale, longest, rules, rates, all_bytes);
         let numbers = (this.moments(py)?, this.levels(py)?);
         let state = (this.entries(py)?, this.ignored(), numbers, this.tallies(py)?, this.once(py)?);
         Ok((slf.get_type().into_any(), arguments, state))
@@ -301,7 +314,7 @@ type Entry<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyString>>);
 /// What makes an encoder, the arguments, and the state.
 type Reduced<'py> = (
     Bound<'py, PyAny>,
-    (usize, usize, usize, bool, f64, GivenRules, usize),
+    (usize, usize, usize, bool, f64, GivenRules, usize, usize),
     (
         Vec<Entry<'py>>,
         u64,

@@ -15,6 +15,7 @@ mod loss;
 mod mixture;
 mod names;
 mod predicted;
+mod rated;
 mod rows;
 mod state;
 mod subspace;
@@ -47,6 +48,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(mixture::calibrated, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::mixture, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::use_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(rated::rated, module)?)?;
     module.add_function(wrap_pyfunction!(rows::write_rows, module)?)?;
     module.add_function(wrap_pyfunction!(subspace::subspace, module)?)?;
     module.add_function(wrap_pyfunction!(support_vectors::doubling_support_vectors, module)?)?;

@@ -1,0 +1,143 @@
+//! Room for what labels say of categories.
+//!
+//! Once an attribute has more than [`FEW`] categories, an event that observes one has a number beside it, the
+//! attribute `NAME.rate`: what the labels of earlier events with this category say. Events are encoded before
+//! these are known, so that the number is left to who learns, see [`rate_key`](crate::rate_key).
+//!
+//! How many classes there will be is not known either. With several classes an attribute has as many
+//! coordinates as there may be rates, and who learns leaves out what is not needed.
+
+use std::ops::Range;
+
+use super::rare::FEW;
+use super::{Encoder, Item};
+use crate::encoded::Encoded;
+use crate::names::Name;
+use crate::rate_key::{as_value, hash_of, key_of};
+
+/// The rates of an attribute.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RatePlaces {
+    /// Where they sit, ascending; nowhere if it has none.
+    coordinates: Vec<u32>,
+    /// A hash of the attribute's name.
+    name: u64,
+}
+
+impl Encoder {
+    /// The same with so many coordinates for the rates of an attribute, one for two classes or a regression;
+    /// 0 for no rates.
+    pub fn with_rates(self, rates: usize) -> Self {
+        Self { rates, ..self }
+    }
+
+    /// How many coordinates the rates of an attribute have.
+    pub fn rates(&self) -> usize {
+        self.rates
+    }
+
+    /// Let attributes that will have rates have so many coordinates for them.
+    pub fn set_rates(&mut self, rates: usize) {
+        self.rates = rates;
+    }
+
+    /// Take note that the event has a category of an attribute.
+    pub(super) fn note_category(&mut self, attribute: u32, category: &[u8]) {
+        let rated = &self.rated[attribute as usize];
+        if !rated.coordinates.is_empty() {
+            self.keys.push((attribute, key_of(rated.name, category)));
+        }
+    }
+
+    /// The same of a category that is kept in the event.
+    pub(super) fn note_kept(&mut self, attribute: u32, category: Range<usize>) {
+        let rated = &self.rated[attribute as usize];
+        if !rated.coordinates.is_empty() {
+            self.keys.push((attribute, key_of(rated.name, &self.bytes[category])));
+        }
+    }
+
+    /// Have the rates of the event's categories observed, unless it has an attribute of that name itself.
+    ///
+    /// Of each there is one item, at the first of the coordinates.
+    pub(super) fn derive_rates(&mut self) {
+        for at in 0..self.keys.len() {
+            let (rated, key) = self.keys[at];
+            let coordinate = self.rated[rated as usize].coordinates[0];
+            let attribute = self.vocabulary.owner(coordinate as usize);
+            if self.seen[attribute as usize] != self.event {
+                // There is nothing by which the event could be known again.
+                let (value, scaled) = (f64::NAN, as_value(key));
+                self.items.push(Item { attribute, coordinate, is_number: false, value, scaled });
+                self.has_several |= at > 0 && self.keys[at - 1].0 == rated;
+            }
+        }
+    }
+
+    /// Put an item for rates out, once for each of the coordinates.
+    pub(super) fn push_rates(&self, item: &Item, out: &mut Encoded) {
+        let rated = self.keys.iter().map(|&(attribute, _)| &self.rated[attribute as usize].coordinates);
+        let own = rated.into_iter().find(|coordinates| coordinates[0] == item.coordinate);
+        for &coordinate in own.into_iter().flatten() {
+            out.push(item.attribute, coordinate, item.scaled, item.value);
+        }
+    }
+
+    /// Let an attribute have rates if it has many categories by now.
+    pub(super) fn enter_rates(&mut self, attribute: u32) {
+        let is_rated = !self.rated[attribute as usize].coordinates.is_empty();
+        if self.rates == 0 || is_rated || self.vocabulary.category_count(attribute) <= FEW {
+            return;
+        }
+        let name = rate_name(self.vocabulary.name(attribute));
+        let missing: Vec<String> =
+            self.rate_categories().filter(|each| self.rate(&name, each).is_none()).collect();
+        let room = self.vocabulary.bounds().coordinates - self.vocabulary.coordinate_count();
+        if missing.len() <= room {
+            for category in missing {
+                _ = self.vocabulary.enter(Name::Text(&name), Some(category.as_bytes()));
+            }
+            self.make_room();
+        }
+        self.find_rates(attribute);
+    }
+
+    /// Find the rates that attributes have.
+    pub(super) fn restore_rates(&mut self) {
+        let attributes = self.vocabulary.attribute_count();
+        self.rated = vec![RatePlaces::default(); attributes];
+        for attribute in 0..attributes as u32 {
+            if self.vocabulary.category_count(attribute) > FEW {
+                self.find_rates(attribute);
+            }
+        }
+    }
+
+    /// Know the rates of an attribute if it has all of them.
+    fn find_rates(&mut self, attribute: u32) {
+        let name = self.vocabulary.name(attribute);
+        let (hash, rates) = (hash_of(0, name.text()), rate_name(name));
+        let found: Option<Vec<u32>> =
+            self.rate_categories().map(|category| self.rate(&rates, &category)).collect();
+        let mut coordinates = found.unwrap_or_default();
+        coordinates.sort_unstable();
+        self.rated[attribute as usize] = RatePlaces { coordinates, name: hash };
+    }
+
+    /// Where the rates of that name have one of their coordinates.
+    fn rate(&self, name: &[u8], category: &str) -> Option<u32> {
+        let attribute = self.vocabulary.find(Name::Text(name))?;
+        self.vocabulary.coordinate(attribute, Some(category.as_bytes()))
+    }
+
+    /// What stands for the coordinates.
+    fn rate_categories(&self) -> impl Iterator<Item = String> + use<> {
+        (0..self.rates)
+            .map(|number| if number == 0 { "(rate)".to_owned() } else { format!("(rate {number})") })
+    }
+}
+
+/// The attribute for the rates of another.
+fn rate_name(name: Name) -> Vec<u8> {
+    [name.text(), b".rate"].concat()
+}

@@ -1,0 +1,90 @@
+//! What is known of labels, as arrays: put out, and checked when it comes back.
+
+use std::collections::BTreeMap;
+
+use super::table::{LARGEST_SUM, Labels, Table};
+use super::{Attribute, Rated};
+use crate::scale::{self, Scale};
+use crate::state::{Refused, State, ensure};
+
+/// Begins the names of its arrays.
+pub const PART: &str = "rates";
+
+impl Rated {
+    /// Know no label.
+    pub(super) fn forget(&mut self) {
+        self.table = Table::new(self.width());
+        self.attributes.clear();
+    }
+
+    /// The memory that it takes beside the learner's.
+    pub(super) fn bytes(&self) -> u64 {
+        let each = self.width() * (8 + size_of::<Scale>()) + size_of::<Attribute>();
+        self.table.bytes() + (self.attributes.len() * each) as u64
+    }
+
+    /// All but the learner's; nothing if there is nothing.
+    pub(super) fn own_state(&self) -> State {
+        let mut state = State::default();
+        if self.attributes.is_empty() {
+            return state;
+        }
+        let (size, width) = (self.attributes.len(), self.width());
+        let coordinates = self.attributes.keys().map(|&coordinate| coordinate as i32).collect();
+        let labels = || self.attributes.values().map(|attribute| &attribute.labels);
+        let scales = self.attributes.values().flat_map(|attribute| &attribute.scales);
+        state.put_i32s("coordinates", coordinates, &[size]);
+        state.put_f64s("counts", labels().map(|labels| labels.count).collect(), &[size]);
+        state.put_f64s("sums", labels().flat_map(|labels| labels.sums.clone()).collect(), &[size, width]);
+        state.put_f64s("moments", scales.flat_map(Scale::row).collect(), &[size, width, scale::WIDTH]);
+        self.table.put(&mut state);
+        state
+    }
+
+    /// Take over such a state, of a learner that has its own already.
+    pub(super) fn restore_own(&mut self, state: &State, coordinates: usize) -> Result<(), Refused> {
+        const WHY: &str = "what labels said of attributes contradicts itself";
+        self.forget();
+        if state.0.is_empty() {
+            return Ok(());
+        }
+        let width = self.width();
+        let (places, shape) = state.i32s("coordinates")?;
+        let ((counts, count_shape), (sums, sum_shape)) = (state.f64s("counts")?, state.f64s("sums")?);
+        let (rows, row_shape) = state.f64s("moments")?;
+        let size = places.len();
+        ensure(shape == [size] && count_shape == [size] && counts.len() == size, WHY)?;
+        ensure(sum_shape == [size, width] && sums.len() == size * width, WHY)?;
+        ensure(row_shape == [size, width, scale::WIDTH], WHY)?;
+        ensure(rows.len() == size * width * scale::WIDTH && places.is_sorted_by(|a, b| a < b), WHY)?;
+        let is_place = |&place: &i32| place > 0 && (place as usize) < coordinates;
+        ensure(places.iter().all(is_place), WHY)?;
+        ensure(counts.iter().all(|count| (0.0..LARGEST_SUM).contains(count)), WHY)?;
+        ensure(sums.iter().all(|sum| sum.abs() < LARGEST_SUM), WHY)?;
+        ensure(self.settings.regression || sums.iter().all(|&sum| sum >= 0.0), WHY)?;
+        let scales: Option<Vec<Scale>> = rows.chunks_exact(scale::WIDTH).map(Scale::from_row).collect();
+        let scales = scales.ok_or(WHY)?;
+        let attributes = places.iter().enumerate().map(|(at, &place)| {
+            let own = at * width..(at + 1) * width;
+            let labels = Labels { count: counts[at], sums: sums[own.clone()].to_vec() };
+            (place as u32, Attribute { labels, scales: scales[own].to_vec() })
+        });
+        let attributes: BTreeMap<u32, Attribute> = attributes.collect();
+        self.table = Table::from_state(state, width, self.settings.regression)?;
+        self.attributes = attributes;
+        Ok(())
+    }
+}
+
+/// The learner's part of a state, and the rest.
+pub fn split(state: &State) -> (State, State) {
+    let prefix = format!("{PART}.");
+    let (mut inner, mut own) = (State::default(), State::default());
+    for (name, array) in &state.0 {
+        match name.strip_prefix(&prefix) {
+            Some(name) => own.0.insert(name.to_owned(), array.clone()),
+            None => inner.0.insert(name.clone(), array.clone()),
+        };
+    }
+    (inner, own)
+}

@@ -1,0 +1,341 @@
+//! Tests of `rated`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::rate_key::{as_value, key_of};
+use crate::state::ensure;
+
+/// Coordinates and values of events.
+type Seen = Arc<Mutex<Vec<(Vec<u32>, Vec<f64>)>>>;
+
+/// A learner that keeps what it sees.
+struct Recorder {
+    classes: usize,
+    seen: Seen,
+}
+
+impl Learner for Recorder {
+    fn classes(&self) -> usize {
+        self.classes
+    }
+
+    fn steps(&self) -> u64 {
+        0
+    }
+
+    fn step(&mut self, event: Event, _: Lesson, scores: &mut [f64]) -> f64 {
+        scores.fill(event.values.iter().sum());
+        self.seen.lock().unwrap().push((event.coordinates.to_vec(), event.values.to_vec()));
+        0.0
+    }
+
+    fn widen(&mut self, classes: usize) {
+        self.classes = classes;
+    }
+
+    fn restart(&mut self, _: u64) {
+        self.classes = 1;
+    }
+
+    fn summary(&self) -> Vec<(&'static str, Fact)> {
+        vec![("bytes", Fact::Count(1))]
+    }
+
+    fn state(&self) -> State {
+        let mut state = State::default();
+        state.put_i64s("classes", vec![self.classes as i64], &[1]);
+        state
+    }
+
+    fn restore(&mut self, state: &State, _: usize, _: usize) -> Result<(), Refused> {
+        self.classes = state.i64s("classes")?.0[0] as usize;
+        ensure(state.0.len() == 1, "what is not its own")
+    }
+}
+
+const PLAIN: Settings = Settings { rates: 3, regression: false, scale: false, longest: f64::INFINITY };
+const SCALED: Settings = Settings { scale: true, ..PLAIN };
+
+fn rated(settings: Settings) -> (Rated, Seen) {
+    let seen = Seen::default();
+    (Rated::new(Box::new(Recorder { classes: 1, seen: seen.clone() }), settings), seen)
+}
+
+/// Events of a category, with one of a second attribute beside it in some, and their labels.
+fn stream(events: u64, label: impl Fn(u64) -> f64) -> (Filled, Vec<Lesson<'static>>) {
+    let (mut block, mut lessons) = (Filled::default(), Vec::new());
+    block.clear();
+    let mut seed = 7_u64;
+    for _ in 0..events {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let random = seed >> 33;
+        block.push(0, 0, 1.0);
+        block.push(1, 1 + (random % 9) as u32, 1.0);
+        let mut push =
+            |attribute, key| (0..3).for_each(|i| block.push(attribute, 10 * attribute + i, as_value(key)));
+        push(2, key_of(1, &[(random % 9) as u8]));
+        if random % 7 < 3 {
+            push(4, key_of(3, &[(random % 5) as u8]));
+        }
+        block.starts.push(block.values.len());
+        lessons.push(match random % 11 {
+            0 => Lesson::NONE,
+            1 => Lesson::of(f64::NAN),
+            2 => Lesson { weight: 2.5, ..Lesson::of(label(random)) },
+            _ => Lesson::of(label(random)),
+        });
+    }
+    (block, lessons)
+}
+
+fn binary(random: u64) -> f64 {
+    if random % 9 < 3 || random.is_multiple_of(13) { 1.0 } else { -1.0 }
+}
+
+fn run(learner: &mut Rated, block: &Block, lessons: &[Lesson]) -> Vec<f64> {
+    let mut scores = vec![0.0; lessons.len() * learner.classes()];
+    learner.run(block, lessons, &mut scores, &mut vec![0.0; lessons.len()]);
+    scores
+}
+
+fn logit(share: f64) -> f64 {
+    (share / (1.0 - share)).ln()
+}
+
+/// The rates of each event, from the definition.
+fn reference(block: &Block, lessons: &[Lesson], rate: impl Fn(f64, f64, f64, f64) -> f64) -> Vec<Vec<f64>> {
+    let mut all: HashMap<u64, (f64, f64)> = HashMap::new();
+    let mut own = all.clone();
+    let mut result = Vec::new();
+    for (t, lesson) in lessons.iter().enumerate() {
+        let event = block.event(t);
+        let keys = event.coordinates.iter().zip(event.values);
+        let keys = keys.filter(|(coordinate, value)| is_key(**value) && **coordinate % 10 == 0);
+        let mut rates = Vec::new();
+        for (&coordinate, value) in keys {
+            let total = all.entry(coordinate.into()).or_default();
+            let known = own.entry(value.to_bits()).or_default();
+            rates.push(rate(known.0, known.1, total.0, total.1));
+            if lesson.is_learned() {
+                let keep = 0.99;
+                *total = (total.0 + lesson.weight, total.1 + lesson.weight * lesson.label.max(0.0));
+                *known =
+                    (known.0 * keep + lesson.weight, known.1 * keep + lesson.weight * lesson.label.max(0.0));
+            }
+        }
+        result.push(rates);
+    }
+    result
+}
+
+fn assert_rates(seen: &Seen, expected: &[Vec<f64>], block: &Block) {
+    for (t, ((coordinates, values), expected)) in seen.lock().unwrap().iter().zip(expected).enumerate() {
+        let event = block.event(t);
+        // With two classes but the first coordinate of each.
+        let places = event.coordinates.iter().filter(|&&place| place < 20 || place % 10 == 0);
+        assert!(coordinates.iter().eq(places));
+        let rates = coordinates.iter().zip(values).filter(|(place, _)| **place >= 20);
+        let rates: Vec<f64> = rates.map(|(_, rate)| *rate).collect();
+        assert_eq!(rates.len(), expected.len());
+        assert!(
+            rates.iter().zip(expected).all(|(rate, expected)| (rate - expected).abs() < 1e-12),
+            "{t} {rates:?} {expected:?}"
+        );
+    }
+}
+
+#[test]
+fn rates_of_two_classes_are_shrunken_log_odds_of_the_labels_before() {
+    let (mut learner, seen) = rated(PLAIN);
+    let (events, lessons) = stream(500, binary);
+    run(&mut learner, &events.block(), &lessons);
+    let expected = reference(&events.block(), &lessons, |n, s, all, positive| {
+        let prior = (positive + 1.0) / (all + 2.0);
+        logit((s + 5.0 * prior) / (n + 5.0)) - logit(prior)
+    });
+    assert_rates(&seen, &expected, &events.block());
+}
+
+#[test]
+fn those_of_a_regression_are_shrunken_means() {
+    let (mut learner, seen) = rated(Settings { regression: true, ..PLAIN });
+    let (events, lessons) = stream(500, |random| (random % 9) as f64 / 3.0);
+    run(&mut learner, &events.block(), &lessons);
+    let expected = reference(&events.block(), &lessons, |n, sum, all, total| {
+        let mean = total / f64::max(all, 1e-9);
+        (sum + 5.0 * mean) / (n + 5.0) - mean
+    });
+    assert_rates(&seen, &expected, &events.block());
+}
+
+#[test]
+fn they_are_standardised_as_numbers_are_and_labels_not_learned_leave_no_trace() {
+    let ((mut plain, plainly), (mut learner, seen)) = (rated(PLAIN), rated(SCALED));
+    let (events, lessons) = stream(500, binary);
+    run(&mut plain, &events.block(), &lessons);
+    run(&mut learner, &events.block(), &lessons);
+    let mut scale = Scale::default();
+    for (t, (_, values)) in plainly.lock().unwrap().iter().enumerate() {
+        let expected = scale.standardise(values[2], lessons[t].is_learned(), f64::INFINITY).value;
+        assert_eq!(expected, seen.lock().unwrap()[t].1[2]);
+    }
+    let before = learner.state();
+    for lesson in [Lesson::NONE, Lesson::of(f64::NAN), Lesson { weight: 0.0, ..Lesson::of(1.0) }] {
+        learner.step(events.block().event(0), lesson, &mut [0.0]);
+    }
+    assert_eq!(learner.state(), before);
+}
+
+#[test]
+fn a_block_is_its_events_and_who_resumes_never_stopped() {
+    let (events, lessons) = stream(300, binary);
+    let block = events.block();
+    let ((mut whole, _), (mut single, _)) = (rated(SCALED), rated(SCALED));
+    let expected = run(&mut whole, &block, &lessons);
+    let mut scores = Vec::new();
+    for (t, lesson) in lessons.iter().enumerate() {
+        if t % 50 == 20 {
+            let state = single.state();
+            single = rated(SCALED).0;
+            single.restore(&state, 99, 99).unwrap();
+        }
+        let mut score = [0.0];
+        if t % 3 == 0 {
+            single.step(block.event(t), Lesson::NONE, &mut score);
+            let before = score;
+            single.learn_predicted(block.event(t), *lesson, &mut score);
+            assert_eq!(before, score);
+        } else {
+            single.step(block.event(t), *lesson, &mut score);
+        }
+        scores.extend(score);
+    }
+    assert_eq!(scores, expected);
+    assert_eq!(single.state(), whole.state());
+}
+
+#[test]
+fn the_own_label_shows_only_later() {
+    let (events, lessons) = stream(100, binary);
+    let at = (50..100).rfind(|&t| lessons[t].is_learned()).unwrap();
+    let mut permuted = lessons.clone();
+    permuted[at].label = -permuted[at].label;
+    let ((mut one, _), (mut other, _)) = (rated(SCALED), rated(SCALED));
+    let block = events.block();
+    let scores = [run(&mut one, &block, &lessons), run(&mut other, &block, &permuted)];
+    assert_eq!(scores[0][..=at], scores[1][..=at]);
+    assert_ne!(one.state(), other.state());
+}
+
+#[test]
+fn several_classes_have_rates_each_and_that_of_the_second_stays_where_it_was() {
+    let (mut learner, seen) = rated(PLAIN);
+    let (events, lessons) = stream(200, binary);
+    run(&mut learner, &events.block(), &lessons);
+    let mut score = [0.0; 5];
+    let event = events.block().event(0);
+    learner.step(event, Lesson::NONE, &mut score[..1]);
+    learner.widen(3);
+    learner.step(event, Lesson::NONE, &mut score[..3]);
+    let two_and_three: Vec<_> = seen.lock().unwrap()[200..].to_vec();
+    let ((_, two), (places, three)) = (&two_and_three[0], &two_and_three[1]);
+    assert_eq!(places[2..5], [20, 21, 22]);
+    // Two classes are each other's opposite; nothing is known of the third, where few labels say much.
+    assert!(two[2] == three[2] && (two[2] + three[3]).abs() < 1e-9);
+    for class in [0.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0] {
+        learner.step(event, Lesson::of(class), &mut score[..3]);
+    }
+    learner.step(event, Lesson::NONE, &mut score[..3]);
+    assert!(seen.lock().unwrap().last().unwrap().1[4] > three[4] + 1.0);
+    // Beyond the most that have rates, there are none.
+    learner.widen(5);
+    learner.step(event, Lesson::NONE, &mut score);
+    assert_eq!(seen.lock().unwrap().last().unwrap().0.len(), places.len());
+    let mut back = rated(PLAIN).0;
+    back.restore(&learner.state(), 99, 99).unwrap();
+    assert_eq!(back.state(), learner.state());
+}
+
+#[test]
+fn of_several_categories_at_once_it_is_their_sum_over_the_root_of_their_number() {
+    let (mut learner, seen) = rated(PLAIN);
+    let (one, other) = (as_value(key_of(1, b"a")), as_value(key_of(1, b"b")));
+    let mut step = |values: &[f64], label: f64| {
+        let places = &[20, 20][..values.len()];
+        let event = Event { attributes: places, coordinates: places, values };
+        learner.step(event, if label == 0.0 { Lesson::NONE } else { Lesson::of(label) }, &mut [0.0]);
+        seen.lock().unwrap().last().unwrap().1.clone()
+    };
+    for label in [1.0, 1.0, -1.0] {
+        step(&[one], label);
+        step(&[other], -label);
+    }
+    let (each, both) = ([step(&[one], 0.0)[0], step(&[other], 0.0)[0]], step(&[one, other], 0.0));
+    assert_eq!(both.len(), 1);
+    assert!(each[0] > 0.0 && each[1] < 0.0 && (both[0] * 2.0_f64.sqrt() - each[0] - each[1]).abs() < 1e-12);
+}
+
+#[test]
+fn events_without_such_categories_are_handed_on_as_they_are() {
+    let (mut learner, seen) = rated(SCALED);
+    let (attributes, coordinates, values) = ([0, 1], [0, 1], [1.0, -3.5]);
+    let event = Event { attributes: &attributes, coordinates: &coordinates, values: &values };
+    learner.step(event, Lesson::of(1.0), &mut [0.0]);
+    run(&mut learner, &Block::of(&event, &[0, 2]), &[Lesson::of(1.0)]);
+    assert_eq!(*seen.lock().unwrap(), vec![(coordinates.to_vec(), values.to_vec()); 2]);
+    assert_eq!(learner.state().0.len(), 1);
+    assert_eq!(learner.summary(), [("bytes", Fact::Count(1))]);
+}
+
+#[test]
+fn the_table_stays_small_and_forgets_what_was_not_seen_for_long() {
+    let mut table = Table::new(1);
+    let keys: Vec<u64> = (0..400_000_u32).map(|i| key_of(1, &i.to_le_bytes())).collect();
+    for (at, &key) in keys.iter().enumerate() {
+        *table.enter(key).0 += 1.0;
+        *table.enter(keys[at % 100]).0 += 1.0;
+    }
+    assert!(table.len() <= 1 << 16 && table.bytes() < 3 << 20);
+    assert!(keys[..100].iter().all(|&key| table.find(key).is_some_and(|(count, _)| count > 3_000.0)));
+    assert!(keys[399_000..].iter().all(|&key| table.find(key).is_some()));
+}
+
+#[test]
+fn states_that_contradict_themselves_are_refused() {
+    use crate::state::Array;
+    let (mut learner, _) = rated(SCALED);
+    let (events, lessons) = stream(100, binary);
+    run(&mut learner, &events.block(), &lessons);
+    let state = learner.state();
+    assert!(rated(SCALED).0.restore(&state, 99, 40).is_err());
+    for (name, wrong) in [
+        ("keys", Array::U64(vec![0], vec![1])),
+        ("keys", Array::U64(vec![1 << 52], vec![1])),
+        ("key_counts", Array::F64(vec![-1.0], vec![1])),
+        ("key_sums", Array::F64(vec![f64::NAN], vec![1])),
+        ("key_times", Array::I64(vec![-1], vec![1])),
+        ("coordinates", Array::I32(vec![-1], vec![1])),
+        ("counts", Array::F64(vec![f64::INFINITY], vec![1])),
+        ("sums", Array::F64(vec![-1.0], vec![1])),
+        ("moments", Array::F64(vec![-1.0], vec![1])),
+    ] {
+        let name = format!("rates.{name}");
+        // In place of the first number, and in place of all.
+        let (mut first, mut whole) = (state.clone(), state.clone());
+        match (first.0.get_mut(&name).unwrap(), &wrong) {
+            (Array::F64(own, _), Array::F64(one, _)) => own[0] = one[0],
+            (Array::I64(own, _), Array::I64(one, _)) => own[0] = one[0],
+            (Array::I32(own, _), Array::I32(one, _)) => own[0] = one[0],
+            (Array::U64(own, _), Array::U64(one, _)) => own[0] = one[0],
+            _ => unreachable!(),
+        }
+        whole.0.insert(name.clone(), wrong);
+        for spoilt in [first, whole] {
+            let mut other = rated(SCALED).0;
+            assert!(other.restore(&spoilt, 99, 99).is_err(), "{name}");
+            assert_eq!(other.state(), rated(SCALED).0.state());
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Values that are not known when an event is encoded: what the labels before it say of a category.
+//!
+//! In their place an event has the *key* of the category, a number of 52 bits, as a value beyond all others.
+//! [`Rated`](crate::learners::rated::Rated) puts the value there; no other learner ever sees a key.
+
+/// Keys are below this.
+pub const KEYS: u64 = 1 << 52;
+
+/// 2^700. Values are within 10^100, which is below 2^333.
+const UNIT: f64 = f64::from_bits((1023 + 700) << 52);
+
+/// The key of a category; `name` is the hash of its attribute's name.
+pub fn key_of(name: u64, category: &[u8]) -> u64 {
+    (hash_of(name, category) >> 12).max(1)
+}
+
+/// A hash that goes on from another, the same on every machine: as FNV-1a, but eight bytes at a time.
+pub fn hash_of(before: u64, text: &[u8]) -> u64 {
+    let step = |hash: u64, word: u64| {
+        let mixed = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ (mixed >> 32)
+    };
+    let (words, rest) = text.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let hash = words.iter().fold(step(before, 1), |hash, word| step(hash, u64::from_le_bytes(*word)));
+    step(step(hash, u64::from_le_bytes(last)), text.len() as u64)
+}
+
+/// A key as the value of an item.
+pub fn as_value(key: u64) -> f64 {
+    key as f64 * UNIT
+}
+
+/// Whether the value of an item is a key.
+pub fn is_key(value: f64) -> bool {
+    value >= UNIT
+}
+
+/// The key that is the value of an item, if it is one.
+pub fn from_value(value: f64) -> Option<u64> {
+    is_key(value).then(|| (value / UNIT) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_come_back_and_values_are_none() {
+        for key in [1, 2, 12_345, KEYS - 1] {
+            assert!(as_value(key).is_finite());
+            assert_eq!(from_value(as_value(key)), Some(key));
+        }
+        for value in [0.0, 1.0, -1e100, 1e100, f64::NAN] {
+            assert_eq!(from_value(value), None);
+        }
+    }
+
+    #[test]
+    fn categories_have_keys_of_their_own() {
+        let names = (0..20_000).map(|i| format!("{}{i}", "long ".repeat(i % 5)));
+        let mut keys: Vec<u64> = names.flat_map(|name| [0, 1].map(|a| key_of(a, name.as_bytes()))).collect();
+        keys.extend([&b""[..], b"\0", b"\0\0", b"12345678", b"12345678\0"].map(|name| key_of(0, name)));
+        keys.extend((2..9).flat_map(|a| (0..9).map(move |category| key_of(a, &[category]))));
+        let count = keys.len();
+        assert!(keys.iter().all(|key| (1..KEYS).contains(key)));
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), count);
+    }
+}

@@ -1,0 +1,282 @@
+"""What labels say of categories, where an attribute has many: as a number that all learners see."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkarma import (
+    ExplicitKARMAClassifier,
+    ExplicitKARMARegressor,
+    KARMAMixtureClassifier,
+    KARMAMixtureRegressor,
+    SubspaceImputer,
+    load,
+    save,
+)
+from streamkarma._engine import Encoded, Encoder
+from streamkarma.cli import cli
+from streamkarma.core.explicit import AROW, Explicit, Step
+from streamkarma.core.learner import Rates
+from streamkarma.core.loss import HINGE
+from streamkarma.events.block import Block
+from streamkarma.runtime.describe import describe
+from streamkarma.runtime.task import TaskModel
+from tests.cluster import lines
+from tests.loops import Kept, kept
+from tests.test_pending import state
+
+Events = list[dict[str, Any]]
+
+TASKS = ["binary", "multiclass", "regression"]
+
+
+def stream(events: int, seed: int = 0, task: str = "binary", users: int = 80) -> Events:
+    """Users with a taste of their own, of whom a few come often, and a number that says nothing."""
+    tastes = np.random.default_rng(99).standard_normal(users)
+    rng = random.Random(seed)
+    result = []
+    for _ in range(events):
+        user = int(users * rng.random() ** 2)
+        score = float(tastes[user]) + rng.gauss(0.0, 0.5)
+        label = {
+            "binary": score > 0.0,
+            "multiclass": "abcd"[int(score > -1) + int(score > 0) + int(score > 1)],
+        }
+        event: dict[str, Any] = {"user": f"u{user}", "x": rng.gauss(0.0, 1.0), "y": label.get(task, score)}
+        result.append({name: value for name, value in event.items() if name == "y" or rng.random() < 0.9})
+    return result
+
+
+def loop_of(learner: str = "auto", task: str = "binary") -> Kept:
+    return kept(TaskModel(task, {}, None, lambda _: None, learner))
+
+
+def learned(model: Any, events: Events) -> Any:
+    for event in events:
+        model.learn_one({name: value for name, value in event.items() if name != "y"}, event["y"])
+    return model
+
+
+def bits(model: Any) -> Any:
+    header, arrays = model.state()
+    return header, {name: array.tobytes() for name, array in arrays.items()}
+
+
+def rates_of(model: Any) -> dict[str, bytes]:
+    """What labels say of categories, of a whole state."""
+    return {name: array for name, array in bits(model)[1].items() if name.startswith("rates.")}
+
+
+def rated(user_labels: list[tuple[str | None, bool]], few: int = 32) -> list[float | None]:
+    """The log-odds of each user before the event, once there are more than a few users."""
+    seen, labels, all_labels, result = set[str](), dict[str, list[float]](), [0.0, 0.0], list[float | None]()
+    for user, y in user_labels:
+        if user is None or len(seen) <= few:
+            result.append(None)
+        else:
+            (count, positive), prior = labels.get(user, [0.0, 0.0]), (all_labels[1] + 1) / (all_labels[0] + 2)
+            share = (positive + 5 * prior) / (count + 5)
+            result.append(math.log(share / (1 - share)) - math.log(prior / (1 - prior)))
+            labels[user] = [0.99 * count + 1, 0.99 * positive + y]
+            all_labels = [all_labels[0] + 1, all_labels[1] + y]
+        seen |= {user} - {None}
+    return result
+
+
+def test_a_learner_sees_what_a_script_would_have_fed() -> None:
+    events = stream(600)
+    labels = np.array([1.0 if event["y"] else -1.0 for event in events])
+    encoder, encoded = Encoder(100, 1000, 99, False, math.inf, rates=1), Encoded()
+    encoder.read_dicts([{**event, "y": None} for event in events], [True] * 600, encoded)
+    attribute = encoder.attributes.index("user.rate") + 1
+    coordinate = encoder.entries().index(("user.rate", "(rate)")) + 1
+    block, rates = Block(*encoded.block), rated([(event.get("user"), event["y"]) for event in events])
+    rows = [
+        [*zip(*(part[first:last].tolist() for part in block[1:]), strict=True)]
+        + [(attribute, coordinate, rate)] * (rate is not None)
+        for (first, last), rate in zip(pairwise(block.starts), rates, strict=True)
+    ]
+    parts = list(zip(*(item for row in rows for item in sorted(row)), strict=True))
+    starts = np.cumsum([0, *map(len, rows)])
+    fed = Block(starts, np.int32(parts[0]), np.int32(parts[1]), np.array(parts[2]))
+    step = Step(AROW, HINGE, 1.0, 0.0, 0.0, 0.0, 0.0)
+    own, reference = Explicit(2, True, step), Explicit(2, True, step)
+    own.rates = Rates(1, False, False, math.inf)
+    found = own.run(encoded, labels, np.ones(600))[0], reference.run(fed, labels, np.ones(600))[0]
+    np.testing.assert_allclose(*found, atol=1e-9)
+    assert len(starts) == 601
+    assert sum(rate is not None for rate in rates) > 400
+
+
+@pytest.mark.parametrize("learner", ["auto", "karma", "explicit", "subspace"])
+@pytest.mark.parametrize("task", TASKS)
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 99), cuts=st.lists(st.integers(0, 150), max_size=4))
+def test_lines_dicts_cuts_and_the_order_of_keys_give_the_same(
+    learner: str, task: str, seed: int, cuts: list[int]
+) -> None:
+    events, rng = stream(150, seed, task, 50), random.Random(seed)
+    for event in events:
+        event["tags"] = rng.choices([f"t{i}" for i in range(40)], k=rng.randint(1, 4))
+    whole, pieces, by_dicts = (loop_of(learner, task) for _ in range(3))
+    whole.feed(lines(events))
+    by_dicts.loop._reading = None
+    for begin, end in pairwise(sorted({0, 150, *cuts})):
+        pieces.feed(lines([dict(reversed(event.items())) for event in events[begin:end]]), begin + 1)
+        by_dicts.feed(lines(events[begin:end]), begin + 1)
+    assert state(whole) == state(pieces) == state(by_dicts)
+    assert whole.rows == pieces.rows == by_dicts.rows
+    model = whole.loop.task_model.model
+    assert model is not None
+    assert {"user.rate", "tags.rate"} <= set(model.vocabulary.attributes)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_own_label_shows_only_later(task: str) -> None:
+    events = stream(300, 1, task)
+    at = next(t for t in range(200, 300) if events[t].get("user") in {e.get("user") for e in events[t + 1 :]})
+    other = next(event["y"] for event in events if event["y"] != events[at]["y"])
+    permuted = [*events[:at], {**events[at], "y": other}, *events[at + 1 :]]
+    (one, two) = (loop_of(task=task), loop_of(task=task))
+    one.feed(lines(events))
+    two.feed(lines(permuted))
+    for row in (one.rows[at], two.rows[at]):
+        del row["target"], row["loss"]
+    assert one.rows[: at + 1] == two.rows[: at + 1]
+    assert one.rows[at + 1 :] != two.rows[at + 1 :]
+
+
+@pytest.mark.parametrize(
+    "made", [KARMAMixtureClassifier, ExplicitKARMAClassifier, KARMAMixtureRegressor, ExplicitKARMARegressor]
+)
+def test_resumed_is_never_stopped(made: Any, tmp_path: Path) -> None:
+    events = stream(300, 2, "regression" if "Regressor" in made.__name__ else "multiclass")
+    whole, resumed = learned(made(), events), learned(made(), events[:170])
+    save(resumed, tmp_path / "model.karma")
+    resumed = learned(load(tmp_path / "model.karma"), events[170:])
+    assert bits(resumed) == bits(whole)
+    save(whole, tmp_path / "model.karma")
+    assert describe(str(tmp_path / "model.karma"))["values"]["user.rate"]["observed"] > 0.5
+
+
+def test_where_the_task_shows_late_resumed_is_never_stopped(tmp_path: Path) -> None:
+    """The first model is a classifier, whose rates have room for several classes."""
+    events = stream(300, 2, "regression")
+    for t, event in enumerate(events):
+        event.update({"item": f"i{t % 45}"} if t > 150 else {"y": None} if t < 100 else {})
+    whole, resumed = loop_of(task="auto"), loop_of(task="auto")
+    whole.feed(lines(events))
+    resumed.feed(lines(events[:150]))
+    first = resumed.loop.task_model.model
+    assert first is not None
+    assert "user.rate" in first.vocabulary.attributes
+    save(first, tmp_path / "model.karma")
+    model = load(tmp_path / "model.karma")
+    for event in events[150:]:
+        model.learn_one({name: value for name, value in event.items() if name != "y"}, event["y"])
+    other = whole.loop.task_model.model
+    assert other is not None
+    assert "item.rate" in other.vocabulary.attributes
+    assert bits(model) == bits(other)
+
+
+def test_late_labels_are_heeded_when_they_come() -> None:
+    events = stream(300, 3)
+    model = learned(ExplicitKARMAClassifier(), events)
+    before, asked = rates_of(model), {"user": "u70"}
+    first = model.predict_proba_one(asked)
+    assert rates_of(model) == before
+    model.learn_one(asked, None)
+    assert rates_of(model) == before
+    model.learn_one(asked, True)
+    after = rates_of(model)
+    assert all(
+        after[name] != before[name] for name in before if name not in ("rates.coordinates", "rates.keys")
+    )
+    assert model.predict_proba_one(asked)[True] > first[True]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_they_tell_soon_of_whom_little_is_known(task: str) -> None:
+    """Many users of whom each comes seldom: a weight of its own would learn slowly."""
+    events = stream(6000, 4, task, 1500)
+    errors = {}
+    for rates in (True, False):
+        made = ExplicitKARMARegressor if task == "regression" else ExplicitKARMAClassifier
+        model = made(gamma=1)
+        if not rates:
+            model._pipeline.encoder = Encoder(1 << 14, 1 << 14, 1024, True, math.inf)
+        wrong = 0.0
+        for event in events:
+            x = {name: value for name, value in event.items() if name != "y"}
+            if task == "regression":
+                wrong += (model.predict_one(x) - event["y"]) ** 2
+            else:
+                wrong += (
+                    max(model.predict_proba_one(x).items(), key=lambda p: p[1], default=(0, 0))[0]
+                    != event["y"]
+                )
+            model.learn_one(x, event["y"])
+        errors[rates] = wrong / len(events)
+    assert errors[True] < 0.98 * errors[False], errors
+
+
+def test_few_categories_have_none_and_many_have_them_beyond_all_bounds() -> None:
+    few = learned(ExplicitKARMAClassifier(), stream(300, 5, users=32))
+    assert "user.rate" not in few.vocabulary.attributes
+    assert not rates_of(few)
+    assert "rated_categories" not in few.summary()
+    # Of 80 users 40 have no place: there are too few coordinates for them.
+    bounded = learned(ExplicitKARMAClassifier(max_coordinates=48), stream(900, 6))
+    assert bounded.ignored > 0
+    assert bounded.summary()["rated_categories"] > 60
+    full = learned(ExplicitKARMAClassifier(max_coordinates=38), stream(900, 6))
+    assert "user.rate" not in full.vocabulary.attributes
+
+
+def test_an_attribute_of_that_name_counts_itself() -> None:
+    model = learned(ExplicitKARMAClassifier(), stream(300, 7))
+    before = rates_of(model)
+    model.learn_one({"user": "u1", "user.rate": 3.0}, True)
+    model.learn_one({"user": "u1", "user.rate": "(rate)"}, True)
+    assert rates_of(model) == before
+    early = ExplicitKARMAClassifier()
+    for event in stream(300, 7):
+        early.learn_one({"user": event.get("user"), "user.rate": "(rate)"}, event["y"])
+    assert set(early.predict_proba_one({"user": "u1"})) == {False, True}
+
+
+def test_nobody_else_meets_what_is_not_filled_in(tmp_path: Path) -> None:
+    events = stream(400, 8)
+    loop = loop_of("explicit")
+    loop.feed(lines(events))
+    model = loop.loop.task_model.model
+    assert model is not None
+    assert np.abs(model.encoded.values).max() < 10.0
+    sizes = [len(event) - 1 for event in events]
+    assert [row["observed"] for row in loop.rows] == sizes
+    imputer = SubspaceImputer()
+    for event in events:
+        imputer.learn_one({name: value for name, value in event.items() if name != "y"})
+    assert set(imputer.impute_one({"x": 1.0})) == {"x", "user"}
+
+
+def test_the_running_regret_knows_nothing_of_them(tmp_path: Path) -> None:
+    source, summary = tmp_path / "events.jsonl", tmp_path / "summary.json"
+    source.write_bytes(b"\n".join(lines(stream(400, 9))))
+    options = ["--no-predictions", "--regret", "zero,mean", "--summary", str(summary), "--quiet"]
+    result = CliRunner().invoke(cli, ["learn", str(source), *options])
+    assert result.exit_code == 0, result.output
+    regret = json.loads(summary.read_bytes())["regret"]
+    assert [math.isfinite(regret[name]["regret"]) for name in ("zero", "mean")] == [True, True]
