@@ -1,6 +1,6 @@
 //! Events as the encoder leaves them.
 
-use crate::block::Block;
+use crate::block::{Block, Gone};
 
 /// Encoded events, one after another.
 #[derive(Clone, Debug)]
@@ -15,12 +15,15 @@ pub struct Encoded {
     pub values: Vec<f64>,
     /// The values as they came, before they were standardised.
     pub raw: Vec<f64>,
+    /// As in a block.
+    pub gone: Vec<Gone>,
 }
 
 impl Default for Encoded {
     fn default() -> Self {
         let (attributes, coordinates) = (Vec::new(), Vec::new());
-        Self { starts: vec![0], attributes, coordinates, values: Vec::new(), raw: Vec::new() }
+        let (values, raw, gone) = (Vec::new(), Vec::new(), Vec::new());
+        Self { starts: vec![0], attributes, coordinates, values, raw, gone }
     }
 }
 
@@ -33,6 +36,7 @@ impl Encoded {
             coordinates: Vec::with_capacity(items),
             values: Vec::with_capacity(items),
             raw: Vec::with_capacity(items),
+            gone: Vec::new(),
         }
     }
 
@@ -43,6 +47,7 @@ impl Encoded {
             attributes: &self.attributes,
             coordinates: &self.coordinates,
             values: &self.values,
+            gone: &self.gone,
         }
     }
 
@@ -58,6 +63,7 @@ impl Encoded {
         self.coordinates.clear();
         self.values.clear();
         self.raw.clear();
+        self.gone.clear();
     }
 
     /// Puts an item behind the event that is being written.

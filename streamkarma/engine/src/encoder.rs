@@ -10,15 +10,18 @@
 mod marks;
 mod new;
 mod rare;
+mod room;
 mod state;
 mod time;
 
 pub use rare::{Once, RARE};
+pub use room::Use;
 pub use state::WIDTH;
 
 use std::ops::Range;
 
 use crate::ascending::Ascending;
+use crate::block::Gone;
 use crate::cleaning::{Rules, Sentinels, Tally};
 use crate::encoded::Encoded;
 use crate::names::{Foreign, Name};
@@ -41,6 +44,10 @@ pub struct Encoder {
     /// By attribute.
     tallies: Vec<Tally>,
     once: Once,
+    /// By coordinate.
+    uses: Vec<Use>,
+    /// How many coordinates were given up so far.
+    evicted: u64,
     // The event that is being read: what has a coordinate, and what is new.
     items: Vec<Item>,
     sorted: Vec<Item>,
@@ -58,6 +65,8 @@ pub struct Encoder {
     unclean: Vec<(u32, Unclean)>,
     /// Points in time, by name.
     times: Vec<(Box<[u8]>, Moment)>,
+    /// What was given up for the event.
+    gone: Gone,
 }
 
 /// What is counted of a value beside that it was there.
@@ -125,6 +134,9 @@ impl Encoder {
             repeated: None,
             unclean: Vec::new(),
             times: Vec::new(),
+            uses: vec![Use::default()],
+            evicted: 0,
+            gone: Gone::default(),
         }
     }
 
@@ -293,6 +305,9 @@ impl Encoder {
         if learned {
             self.tally();
             self.remember_times();
+        }
+        if !self.gone.coordinates.is_empty() {
+            self.hand_over_gone(out);
         }
         self.sort();
         out.push(0, 0, 1.0, 1.0);

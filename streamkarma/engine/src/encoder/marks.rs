@@ -117,8 +117,10 @@ impl Encoder {
     pub(super) fn tally(&mut self) {
         // That of the constant counts the events.
         self.tallies[0].values += 1;
+        let now = self.tallies[0].values;
         for item in self.items.iter().filter(|item| item.attribute != NOBODY) {
             self.tallies[item.attribute as usize].values += 1;
+            self.uses[item.coordinate as usize].happen(now);
         }
         for &(attribute, what) in &self.unclean {
             let tally = &mut self.tallies[attribute as usize];

@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::{Encoder, Item, New, NewName};
+use super::{Encoder, Item, New, NewName, Use};
 use crate::cleaning::{Sentinels, Tally};
 use crate::names::Name;
 use crate::scale::Scale;
-use crate::vocabulary::{Before, PASSING, size};
+use crate::vocabulary::{PASSING, Sizes, size};
 
 impl Encoder {
     pub(super) fn remember(&mut self, known: Option<u32>, name: Name, category: Option<&[u8]>, value: f64) {
@@ -68,12 +68,14 @@ impl Encoder {
                 NewName::Foreign(index) => Name::Foreign(&foreign[*index]),
             };
             let category = each.category.clone().map(|range| &bytes[range]);
+            self.ensure_room(new, name, category);
             let Some(coordinate) = self.vocabulary.enter(name, category) else {
                 self.vocabulary.ignore(name, category);
                 continue;
             };
             let attribute = self.vocabulary.owner(coordinate as usize);
-            self.make_room();
+            self.grow();
+            self.uses[coordinate as usize].last = self.now();
             let (value, is_number) = (each.value, category.is_none());
             let mut scaled = value;
             if is_number {
@@ -91,8 +93,9 @@ impl Encoder {
         (self.bytes, self.foreign) = (bytes, foreign);
     }
 
-    fn make_room(&mut self) {
+    fn grow(&mut self) {
         let (attributes, coordinates) = self.counts();
+        self.uses.resize(coordinates, Use::default());
         self.scales.resize(coordinates, Scale::default());
         self.sentinels.resize(coordinates, Sentinels::default());
         self.tallies.resize(attributes, Tally::default());
@@ -106,7 +109,8 @@ impl Encoder {
     /// Numbers at a name never learned are what standardising the first one makes of them, 0, so that the
     /// event looks as it will look when it is learned.
     pub(super) fn pass(&mut self, new: &[New]) {
-        let mut before = Before::default();
+        let mut before = Sizes::default();
+        let (used, mut kept) = (self.vocabulary.used(), None);
         for each in new.iter().filter(|each| !each.value.is_nan()) {
             let name = self.name_of(each);
             let known = match each.name {
@@ -114,7 +118,11 @@ impl Encoder {
                 _ => None,
             };
             let category = each.category.clone().map(|range| &self.bytes[range]);
-            if self.vocabulary.lack(name, known.is_some(), category, before).is_some() {
+            let lacks = |others: Sizes| {
+                let lack = self.vocabulary.lack(name, known.is_some(), category, others.plus(before));
+                lack.is_some()
+            };
+            if lacks(used) && lacks(*kept.get_or_insert_with(|| self.kept(new))) {
                 continue;
             }
             let (value, is_scaled) = (each.value, self.scale && category.is_none());

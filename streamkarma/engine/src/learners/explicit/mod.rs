@@ -8,6 +8,7 @@
 //! as the sum of theirs (of AROW's variances as the least).
 
 mod features;
+mod forgetting;
 mod layout;
 mod state;
 #[cfg(test)]
@@ -18,7 +19,7 @@ pub use layout::{Layout, mix};
 
 use std::any::Any;
 
-use crate::block::Event;
+use crate::block::{Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::linear::{LinearModel, Step};
 use crate::state::{Refused, State, ensure};
@@ -59,6 +60,11 @@ impl Explicit {
     pub fn with_most(mut self, features: usize) -> Self {
         self.map.limit(features);
         self
+    }
+
+    /// How many coordinates have weights.
+    pub fn coordinates(&self) -> usize {
+        self.map.coordinates
     }
 
     /// Make room for what an event has; returns whether there is anything new.
@@ -140,6 +146,10 @@ impl Learner for Explicit {
         let models = self.models.iter_mut().zip(scores.chunks_exact(classes));
         let losses = models.map(|(model, scores)| model.learn(index, phi, scores, &lesson));
         losses.reduce(|first, _| first).unwrap_or(f64::NAN)
+    }
+
+    fn forget(&mut self, gone: &Gone) {
+        self.clear(gone);
     }
 
     fn widen(&mut self, classes: usize) {

@@ -228,6 +228,14 @@ impl LinearModel {
         (self.cells, self.places) = (moved, places);
     }
 
+    /// Forget what was learned at some places, in every class.
+    pub fn clear(&mut self, places: &[u32]) {
+        let fresh = untouched(self.step.update);
+        for row in self.cells.chunks_exact_mut(self.places.max(1)) {
+            places.iter().for_each(|&place| row[place as usize] = fresh);
+        }
+    }
+
     /// The places where anything was learned, ascending.
     pub fn touched(&self) -> Vec<u32> {
         let fresh = untouched(self.step.update);

@@ -19,6 +19,7 @@
 mod cholesky;
 mod correlations;
 mod features;
+mod forgetting;
 mod heads;
 mod matrix;
 mod pairs;
@@ -38,7 +39,7 @@ use self::heads::Head;
 use self::pairs::Pairs;
 use self::ppca::Ppca;
 use super::linear::{self, LARGEST_GROWTH, Step, Update};
-use crate::block::Event;
+use crate::block::{Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::loss::Loss;
 use crate::math::{log, pow};
@@ -292,6 +293,10 @@ impl Learner for Subspace {
         let loss = self.learn_heads(&lesson, scores);
         self.learn(&event, lesson.weight);
         loss
+    }
+
+    fn forget(&mut self, gone: &Gone) {
+        self.clear(gone);
     }
 
     fn widen(&mut self, classes: usize) {
