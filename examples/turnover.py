@@ -4,7 +4,7 @@
     python examples/turnover.py attributes --events 300000 --measure auto
 
 ``categories``: each event has a user and an item, of 500 each that are there at a time, and four numbers.
-``attributes``: each event has ten of 400 numbers that are there at a time, each a name of its own. In both
+``attributes``: each event has four of 1,000 numbers that are there at a time, each a name of its own. In both
 streams a name lives for 10,000 events, then another takes its place for good; the label depends on a weight
 of each name, and on noise. ``--measure LEARNER`` prints, for every tenth of the stream, the share of errors
 of the predictions made before each event was learned, and the memory of the process.
@@ -66,12 +66,12 @@ def categories(rng: random.Random) -> Iterator[Record]:
 
 
 def attributes(rng: random.Random) -> Iterator[Record]:
-    """Events with ten numbers of names that change."""
-    names = Names("x", 400, rng)
+    """Events with four numbers of names that change."""
+    names = Names("x", 1000, rng)
     t = 0
     while True:
         names.advance(t)
-        chosen = rng.sample(names.alive, 10)
+        chosen = rng.sample(names.alive, 4)
         x = [rng.gauss(0.0, 1.0) for _ in chosen]
         score = sum(weight * value for (_, weight), value in zip(chosen, x, strict=True))
         numbers = {name: round(value, 4) for (name, _), value in zip(chosen, x, strict=True)}

@@ -7,3 +7,6 @@ pub mod mixture;
 pub mod products;
 pub mod subspace;
 pub mod support_vectors;
+
+#[cfg(test)]
+mod forgetting_tests;

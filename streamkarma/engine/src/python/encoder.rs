@@ -272,9 +272,8 @@ impl Encoder {
         evicted: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let none = || PyValueError::new_err("a name or a category is none");
-        let named = |entry: Bound<'_, PyAny>| {
-            entry.is_none() || entry.get_item(0).is_ok_and(|name| is_name(&name))
-        };
+        let named =
+            |entry: Bound<'_, PyAny>| entry.is_none() || entry.get_item(0).is_ok_and(|name| is_name(&name));
         if !entries.iter().all(named) {
             return Err(none());
         }
@@ -331,12 +330,8 @@ type Statistics<'py> = (
 );
 
 /// The state, as it comes back.
-type Pickled<'py> = (
-    Vec<Option<Entry<'py>>>,
-    u64,
-    (PyReadonlyArray2<'py, f64>, Counts<'py>, Counts<'py>, Counts<'py>),
-    u64,
-);
+type Pickled<'py> =
+    (Vec<Option<Entry<'py>>>, u64, (PyReadonlyArray2<'py, f64>, Counts<'py>, Counts<'py>, Counts<'py>), u64);
 
 /// Rows of counts.
 type Counts<'py> = PyReadonlyArray2<'py, i64>;

@@ -47,7 +47,10 @@ impl Vocabulary {
     ///
     /// If they do not fit the bounds.
     pub fn restore_attributes(&mut self, count: usize) -> Result<(), Refused> {
-        ensure((1..=self.bounds.attributes.max(1)).contains(&count), "the vocabulary cannot hold so many attributes")?;
+        ensure(
+            (1..=self.bounds.attributes.max(1)).contains(&count),
+            "the vocabulary cannot hold so many attributes",
+        )?;
         self.attributes.resize_with(count, Attribute::free);
         self.free_attributes = (1..count as u32).collect();
         Ok(())

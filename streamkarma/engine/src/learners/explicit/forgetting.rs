@@ -1,8 +1,8 @@
 //! Which weights belong to what was given up: all whose feature has it, as its value or in its set.
 //!
 //! In a hashed table they are cleared as well, and with them what others have there. Where so many features
-//! would have to be cleared that others lost much by it, all of them stay: who comes next begins with weights
-//! of another, as features that share a place do.
+//! would have to be cleared that others lost much by it, only those of smaller sets are: who comes next begins
+//! with some weights of another, as features that share a place do.
 
 use super::Explicit;
 use super::layout::{first_code, set_count};
@@ -20,42 +20,63 @@ impl Explicit {
 
     /// Forget what was learned of these attributes and coordinates.
     pub(super) fn clear(&mut self, gone: &Gone) {
-        let (attributes, coordinates) = (self.map.attributes as u32, self.map.coordinates as u32);
-        let sets = set_count(attributes as usize, self.map.gamma());
-        let gone_attributes: Vec<u32> = known(&gone.attributes, attributes);
-        let gone_coordinates: Vec<u32> = known(&gone.coordinates, coordinates);
-        let with_them: Vec<i64> = gone_attributes.iter().flat_map(|&own| self.codes_with(own)).collect();
-        let features = gone_coordinates.len().saturating_mul(sets);
-        if !self.can_clear(features.saturating_add(with_them.len().saturating_mul(coordinates as usize))) {
-            return;
-        }
+        let attributes = below(&gone.attributes, self.map.attributes);
+        let coordinates = below(&gone.coordinates, self.map.coordinates);
+        let fits = |order: &usize| self.can_clear(self.count(attributes, coordinates, *order));
+        let Some(order) = (1..=self.map.gamma()).rev().find(fits) else { return };
         let layout = self.map.layout;
         let mut places: Vec<u32> = Vec::new();
-        for &coordinate in &gone_coordinates {
-            places.extend((0..sets as i64).map(|code| layout.place(coordinate, code)));
+        let sets = self.codes(order);
+        for &coordinate in coordinates {
+            places.extend(sets.iter().map(|&code| layout.place(coordinate, code)));
         }
-        for coordinate in 0..coordinates {
+        if self.map.gamma() > 1 {
+            // Beside the constant, which is always there.
+            places.extend(attributes.iter().map(|&own| layout.place(0, first_code(own, self.map.gamma()))));
+        }
+        let with_them: Vec<i64> = attributes.iter().flat_map(|&own| self.codes_with(own, order)).collect();
+        for coordinate in 0..self.map.coordinates as u32 {
             places.extend(with_them.iter().map(|&code| layout.place(coordinate, code)));
         }
         self.models.iter_mut().for_each(|model| model.clear(&places));
     }
 
-    /// The codes of the sets that an attribute is in.
-    fn codes_with(&self, own: u32) -> Vec<i64> {
-        let (gamma, first) = (self.map.gamma(), first_code(own, self.map.gamma()));
-        match gamma {
-            1 => Vec::new(),
-            2 => vec![first],
-            _ => {
-                let lower = (0..i64::from(own)).map(|other| first + other);
-                let upper = own + 1..self.map.attributes as u32;
-                lower.chain(upper.map(|other| first_code(other, gamma) + i64::from(own))).collect()
-            }
-        }
+    /// How many features of sets of fewer than `order` attributes have one of these.
+    fn count(&self, attributes: &[u32], coordinates: &[u32], order: usize) -> usize {
+        let known = self.map.attributes;
+        let with_one = if order == 1 { 0 } else { set_count(known, order - 1) };
+        let by_attribute = attributes.len().saturating_mul(with_one).saturating_mul(self.map.coordinates);
+        coordinates.len().saturating_mul(set_count(known, order)).saturating_add(by_attribute)
+    }
+
+    /// The codes of all sets of fewer than `order` attributes.
+    fn codes(&self, order: usize) -> Vec<i64> {
+        let attributes = 1..self.map.attributes as u32;
+        let others = attributes.flat_map(|upper| self.codes_up_to(upper, order));
+        std::iter::once(0).chain(others).collect()
+    }
+
+    /// Of these the codes of sets that have an attribute and lower ones.
+    fn codes_up_to(&self, upper: u32, order: usize) -> impl Iterator<Item = i64> {
+        let first = first_code(upper, self.map.gamma());
+        let lower = match order {
+            1 => 0..0,
+            2 => 0..1,
+            _ => 0..i64::from(upper),
+        };
+        lower.map(move |lower| first + lower)
+    }
+
+    /// Of these the codes of sets that have an attribute.
+    fn codes_with(&self, own: u32, order: usize) -> impl Iterator<Item = i64> {
+        let (gamma, known) = (self.map.gamma(), self.map.attributes as u32);
+        let upper = if order > 2 { own + 1..known } else { 0..0 };
+        let with_upper = upper.map(move |upper| first_code(upper, gamma) + i64::from(own));
+        self.codes_up_to(own, order).chain(with_upper)
     }
 }
 
-/// Those that have weights.
-fn known(gone: &[u32], count: u32) -> Vec<u32> {
-    gone.iter().copied().filter(|&each| each < count).collect()
+/// Those that have weights, of ascending ones.
+fn below(gone: &[u32], count: usize) -> &[u32] {
+    &gone[..gone.partition_point(|&each| (each as usize) < count)]
 }
