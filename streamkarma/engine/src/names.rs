@@ -163,8 +163,8 @@ impl News {
     pub fn tell_of_room(&mut self, lack: Lack) {
         if !std::mem::replace(&mut self.told_of_room, true) {
             self.lines.push(format!(
-                "all {} are taken: from here on those of names and categories that were of least use, and not \
-                 seen for long, make room for new ones",
+                "all {} are taken: from here on those names and categories make room for new ones that were of \
+                 least use and not seen for long",
                 lack.bound()
             ));
         }

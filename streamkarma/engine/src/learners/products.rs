@@ -105,10 +105,12 @@ impl Learner for Products {
     fn forget(&mut self, gone: &Gone) {
         let known = self.linear.coordinates();
         let others = (0..).take_while(|&other| pair(other, other) < known).count() as u32 + 1;
-        if !self.linear.can_clear(gone.coordinates.len() * others as usize) {
-            return;
-        }
-        let pairs = gone.coordinates.iter().flat_map(|&own| (0..others).map(move |other| pair(own, other)));
+        // With all others, or at least with the constant.
+        let fits = self.linear.can_clear(gone.coordinates.len() * others as usize);
+        let others = if fits { others } else { 1 };
+        let pairs = gone.coordinates.iter().flat_map(|&own| {
+            (0..others).map(move |other| pair(own, other)).chain((!fits).then(|| pair(own, own)))
+        });
         let coordinates = pairs.filter(|&pair| pair < known).map(|pair| pair as u32).collect();
         self.linear.forget(&Gone { coordinates, ..Gone::default() });
     }
