@@ -101,7 +101,7 @@ def measure(stream: Iterator[Record], events: int, learner: str, options: dict[s
             share, summary = errors / math.ceil(events / 10), model.summary()
             click.echo(
                 f"tenth {tenth:2d}: errors {share:.4f}, memory {memory():.0f} MB, model "
-                f"{summary['bytes'] / 1e6:.1f} MB, evicted {summary.get('evicted', 0):,}, ignored {model.ignored:,}"
+                f"{summary['bytes'] / 1e6:.1f} MB, evicted {summary['evicted']:,}, ignored {model.ignored:,}"
             )
             errors, tenth = 0, tenth + 1
 

@@ -105,7 +105,7 @@ class Encoder:
         """Places and fingerprints of categories that came once, shape (n, 2)."""
 
     def uses(self) -> NDArray[np.int64]:
-        """Of each coordinate its attribute (-1: free), the event it was there last, and in how many it was."""
+        """By coordinate: its attribute, -1 if it is free; the event it was in last; in how many it was."""
 
     def mean_and_deviation(self, coordinate: int) -> tuple[float, float]: ...
     def restore(

@@ -21,6 +21,7 @@ from tests.loops import run_of
 LONG = "x" * 1025
 #: 1,023 and 1,026 bytes in 341 and 342 characters.
 WIDE, TOO_WIDE = "語" * 341, "語" * 342
+TOO_MANY = "is ignored in events that alone need more than 2 places for attributes (--max-attributes)"
 
 
 @pytest.mark.parametrize(
@@ -65,27 +66,20 @@ def test_attributes_are_named_once_and_few_of_them() -> None:
         encoded(v, [{"a": LONG, "\x1b[31m\n": 1.0}])
     told = v.news()
     assert told == [
+        f"attribute b {TOO_MANY}",
         f"attribute {LONG[:60]}… is ignored: its name is longer than 1,024 bytes (--max-name-bytes)",
-        "attribute b is ignored in events that alone need more than 2 places for attributes (--max-attributes)",
+        f"attribute �[31m� {TOO_MANY}",
         "attribute a: categories longer than 1,024 bytes are ignored (--max-name-bytes)",
     ]
     for i in range(10):
-        encoded(v, [{f"c{i}": 1.0}])
+        encoded(v, [{f"c{i}": 1.0, f"d{i}": 1.0}])
     told = v.news()
-    assert told[0].startswith("attribute c0 is ignored")
-    assert told[1:] == ["values of more attributes are ignored; they are counted, and not named here"]
+    assert told[0].startswith("all 2 places for attributes (--max-attributes) are taken")
+    assert told[1].startswith("attribute d0 is ignored in events that alone need more")
+    assert told[2:] == ["values of more attributes are ignored; they are counted, and not named here"]
     assert v.news() == []
     encoded(v, [{"a": "9"}])
     assert v.news() == []
-
-
-def test_categories_that_are_too_many_are_named_by_their_attribute() -> None:
-    v = encoder(max_coordinates=3)
-    for i in range(5):
-        encoded(v, [{"a": f"c{i}"}])
-    assert v.news() == [
-        "attribute a: new categories are ignored: 3 numbers and categories have a place (--max-coordinates)"
-    ]
 
 
 def test_a_label_is_no_longer_than_a_name() -> None:
@@ -144,6 +138,6 @@ def test_the_command_names_what_it_ignores(streamkarma: Program) -> None:
     told = [line for line in done.stderr.splitlines() if line.startswith("attribute ")]
     assert told == [
         "attribute long: categories longer than 1,024 bytes are ignored (--max-name-bytes)",
-        "attribute b: new categories are ignored: 5 numbers and categories have a place (--max-coordinates)",
     ]
+    assert sum("make room for new ones" in line for line in done.stderr.splitlines()) == 1
     assert all(len(line) < 200 for line in done.stderr.splitlines())

@@ -72,8 +72,8 @@ def split(stream: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Any]
 
 def taught(model: Any, stream: list[dict[str, Any]]) -> list[bytes]:
     events, labels = split(stream)
-    ones = [True] * len(stream)
-    return [each.tobytes() for each in model.run(model.read(events, ones), labels, [1.0] * len(stream)).scores]
+    read = model.read(events, [True] * len(stream))
+    return [score.tobytes() for score in model.run(read, labels, [1.0] * len(stream)).scores]
 
 
 def bits(model: Any) -> tuple[Any, dict[str, bytes]]:
@@ -90,7 +90,7 @@ def test_those_make_room_that_the_reference_says(stream: list[dict[str, Any]], m
         block = encoded(by, [event])
         assert set(block.coordinates.tolist()) == expected
         assert [gone for _, _, gone in block.gone] == ([sorted(reference.gone)] if reference.gone else [])
-        assert by.entries() == [place for place in reference.places[1:]]
+        assert by.entries() == reference.places[1:]
         assert by.evicted == reference.evicted
     assert by.coordinate_count <= most
 
@@ -279,8 +279,8 @@ def test_it_is_said_once_and_counted(streamkarma: Program, tmp_path: Path) -> No
                        records=turning(300))  # fmt: skip
     told = [line for line in done.stderr.splitlines() if "make room" in line]
     assert told == [
-        "all 20 places for numbers and categories (--max-coordinates) are taken: from here on those names and "
-        "categories make room for new ones that were of least use and not seen for long"
+        "all 20 places for numbers and categories (--max-coordinates) are taken: from here on those names "
+        "and categories make room for new ones that were of least use and not seen for long"
     ]
     summary = json.loads((tmp_path / "s").read_text())
     assert summary["model"]["evicted"] > 50
@@ -293,8 +293,8 @@ def test_a_model_file_goes_on(tmp_path: Path) -> None:
 
     def learn(model: str, events: list[dict[str, Any]]) -> Any:
         Path(paths["in"]).write_text("".join(json.dumps(event) + "\n" for event in events))
-        run = run_of(input=paths["in"], fields={"target": "y"}, model=paths[model], predictions=None, quiet=True,
-                     options=FEW, learner="auto", regret="zero")  # fmt: skip
+        plan = {"fields": {"target": "y"}, "options": FEW, "learner": "auto", "regret": "zero"}
+        run = run_of(input=paths["in"], model=paths[model], predictions=None, quiet=True, **plan)
         run.execute()
         return bits(run.session.task_model.model)
 

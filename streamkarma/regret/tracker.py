@@ -14,8 +14,8 @@ from streamkarma.checkpoint import finite, natural
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
 from streamkarma.regret.background_fit import BackgroundFit
-from streamkarma.regret.oracle import LearnerProfile
 from streamkarma.regret.lasting_indices import LastingIndices
+from streamkarma.regret.oracle import LearnerProfile
 from streamkarma.regret.reservoir import ERROR, LOSS, Arrays, Reservoir
 from streamkarma.regret.sufficient_stats import NAMES, SufficientStats
 
