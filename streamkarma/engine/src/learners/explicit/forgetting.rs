@@ -1,15 +1,16 @@
 //! Which weights belong to what was given up: all whose feature has it, as its value or in its set.
 //!
 //! In a hashed table they are cleared as well, and with them what others have there. Where so many features
-//! would have to be cleared that others lost much by it, only those of smaller sets are: who comes next begins
-//! with some weights of another, as features that share a place do.
+//! would have to be cleared that others lost much by it, only those of smaller sets are. Of the others nobody
+//! can tell any more which are of names that are gone, and in time these would fill the table. So one place of
+//! [`CLEARED`] is cleared each time, others every time, but for values alone and attributes beside the constant.
 
 use super::Explicit;
 use super::layout::{first_code, set_count};
 use crate::block::Gone;
 
 /// At most one of so many places of a hashed table is cleared at once.
-const CLEARED: usize = 16;
+pub(super) const CLEARED: usize = 16;
 
 impl Explicit {
     /// Whether so many features can be cleared.
@@ -39,6 +40,20 @@ impl Explicit {
             places.extend(with_them.iter().map(|&code| layout.place(coordinate, code)));
         }
         self.models.iter_mut().for_each(|model| model.clear(&places));
+        if order < self.map.gamma() {
+            self.sweep();
+        }
+    }
+
+    /// Clear the next part of a hashed table.
+    fn sweep(&mut self) {
+        let (layout, gamma) = (self.map.layout, self.map.gamma());
+        let alone = (0..self.map.coordinates as u32).map(|coordinate| layout.place(coordinate, 0));
+        let attributes = 1..self.map.attributes as u32;
+        let beside = attributes.map(|own| layout.place(0, first_code(own, gamma)));
+        let kept: Vec<u32> = alone.chain(beside).collect();
+        self.models.iter_mut().for_each(|model| model.clear_every(CLEARED, self.swept, &kept));
+        self.swept = (self.swept + 1) % CLEARED;
     }
 
     /// How many features of sets of fewer than `order` attributes have one of these.

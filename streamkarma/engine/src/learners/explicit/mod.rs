@@ -31,6 +31,8 @@ pub struct Explicit {
     map: FeatureMap,
     models: Vec<LinearModel>,
     features: Features,
+    /// Which part of a hashed table is swept next.
+    swept: usize,
 }
 
 impl Explicit {
@@ -52,6 +54,7 @@ impl Explicit {
             map: FeatureMap::new(gamma, normalize, 1 << table_bits),
             models: vec![LinearModel::new(step, 1, 1)],
             features: Features::default(),
+            swept: 0,
         })
     }
 
@@ -160,7 +163,7 @@ impl Learner for Explicit {
     }
 
     fn restart(&mut self, steps: u64) {
-        (self.map.attributes, self.map.coordinates) = (0, 0);
+        (self.map.attributes, self.map.coordinates, self.swept) = (0, 0, 0);
         self.map.layout = Layout::Plain { set_bits: 0 };
         self.models.iter_mut().for_each(|model| model.restart(steps, 1, 1));
     }
