@@ -143,6 +143,22 @@ def test_names_of_any_kind_make_room_and_leave_nothing_behind() -> None:
     assert by.ignored == 0
 
 
+def test_what_is_too_long_takes_no_room_from_others() -> None:
+    by = encoder(max_attributes=4, max_name_bytes=8)
+    for i in range(20):
+        event = {"a" * 9: 1.0, f"b{i}": "x" * 9, f"c{i}": 1.0, f"d{i}": "x"}
+        assert len(items(by, event, learned=False)) == 2
+        assert len(items(by, event)) == 2
+    assert by.ignored == 40
+
+
+def test_an_event_of_too_many_names_is_soon_done_with() -> None:
+    by = encoder(1000, 1000)
+    block = encoded(by, [{"old": 1.0}, {"a": [1.0] * 50_000}, {"old": 1.0}])
+    assert np.diff(block.starts).tolist() == [2, 1000, 2]
+    assert by.ignored == 50_000 - 999
+
+
 def test_a_table_is_its_rows_whose_columns_come_and_go() -> None:
     rng = np.random.default_rng(1)
     columns = [f"c{i}" for i in range(30)]

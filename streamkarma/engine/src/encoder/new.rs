@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use super::room::Exhausted;
 use super::{Encoder, Item, New, NewName, Use};
 use crate::cleaning::{Sentinels, Tally};
 use crate::names::Name;
@@ -57,6 +58,7 @@ impl Encoder {
 
     pub(super) fn enter(&mut self, new: &[New]) {
         let (bytes, foreign) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.foreign));
+        let mut exhausted = Exhausted::default();
         for each in new.iter().filter(|each| !each.value.is_nan()) {
             let stored;
             let name = match &each.name {
@@ -68,7 +70,7 @@ impl Encoder {
                 NewName::Foreign(index) => Name::Foreign(&foreign[*index]),
             };
             let category = each.category.clone().map(|range| &bytes[range]);
-            self.ensure_room(new, name, category);
+            self.ensure_room(new, name, category, &mut exhausted);
             let Some(coordinate) = self.vocabulary.enter(name, category) else {
                 self.vocabulary.ignore(name, category);
                 continue;

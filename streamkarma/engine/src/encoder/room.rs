@@ -23,6 +23,13 @@ pub struct Use {
     pub count: u64,
 }
 
+/// Of what an event has all that there is.
+#[derive(Debug, Default)]
+pub struct Exhausted {
+    attributes: bool,
+    coordinates: bool,
+}
+
 impl Use {
     /// It is there in the event of that number.
     pub(super) fn happen(&mut self, now: u64) {
@@ -43,10 +50,25 @@ impl Encoder {
     }
 
     /// Have others make room for a name or category, one of those that are `new`, if they have to and can.
-    pub(super) fn ensure_room(&mut self, new: &[New], name: Name, category: Option<&[u8]>) {
+    ///
+    /// `exhausted` says of what the event in hand has all there is, as it turns out.
+    pub(super) fn ensure_room(
+        &mut self,
+        new: &[New],
+        name: Name,
+        category: Option<&[u8]>,
+        exhausted: &mut Exhausted,
+    ) {
         let known = self.vocabulary.find(name).is_some();
         while let Some(lack) = self.vocabulary.lack(name, known, category, self.vocabulary.used()) {
-            if !self.make_room(new, lack) {
+            let exhausted = match lack {
+                Lack::Name(_) | Lack::Category(_) => return,
+                Lack::Attributes(_) => &mut exhausted.attributes,
+                Lack::Coordinates(_) | Lack::Bytes(_) => &mut exhausted.coordinates,
+            };
+            // It is not looked for again, for an event may have a million names.
+            *exhausted = *exhausted || !self.make_room(new, lack);
+            if *exhausted {
                 return;
             }
         }
@@ -59,9 +81,8 @@ impl Encoder {
             self.uses[item.coordinate as usize].last = now;
         }
         match lack {
-            Lack::Coordinates(_) | Lack::Bytes(_) => self.give_up_coordinates(now),
             Lack::Attributes(_) => self.give_up_attributes(now, &needed(new)),
-            Lack::Name(_) | Lack::Category(_) => return false,
+            _ => self.give_up_coordinates(now),
         }
         let left = self.vocabulary.used();
         let is_less = (left.coordinates, left.attributes) < (before.coordinates, before.attributes);
@@ -90,7 +111,7 @@ impl Encoder {
         }
         let uses = joint.iter().zip(0..).skip(1).filter(|(each, _)| each.last < now);
         let candidates: Vec<(f64, u32)> = uses
-            .filter(|&(_, a)| !needed.contains(&a) && !self.vocabulary.is_free(a))
+            .filter(|&(_, a)| needed.binary_search(&a).is_err() && !self.vocabulary.is_free(a))
             .map(|(each, a)| (each.disuse(now), a))
             .collect();
         let mut is_gone = vec![false; joint.len()];
@@ -135,11 +156,6 @@ impl Encoder {
 
     /// What the event itself has, the constant included, that no other makes room for.
     pub(super) fn kept(&self, new: &[New]) -> Sizes {
-        let sorted = |mut indices: Vec<u32>| {
-            indices.sort_unstable();
-            indices.dedup();
-            indices
-        };
         let known = self.items.iter().map(|item| item.coordinate).filter(|&k| k < PASSING);
         let coordinates = sorted(known.chain([0]).collect());
         let owners = coordinates.iter().map(|&k| self.vocabulary.owner(k as usize));
@@ -156,13 +172,19 @@ impl Encoder {
     }
 }
 
-/// The attributes that new categories belong to.
+/// The attributes that new categories belong to, in ascending order.
 fn needed(new: &[New]) -> Vec<u32> {
     let attribute = |each: &New| match each.name {
         NewName::Known(attribute) if !each.value.is_nan() => Some(attribute),
         _ => None,
     };
-    new.iter().filter_map(attribute).collect()
+    sorted(new.iter().filter_map(attribute).collect())
+}
+
+fn sorted(mut indices: Vec<u32>) -> Vec<u32> {
+    indices.sort_unstable();
+    indices.dedup();
+    indices
 }
 
 /// Those with the most disuse, up to so many, but one if there is any; of equals the first.

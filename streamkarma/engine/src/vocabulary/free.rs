@@ -18,12 +18,13 @@ impl Vocabulary {
         self.free_coordinates.insert(coordinate);
     }
 
-    /// Give up the attributes that have no coordinate left, but for those that are needed; returns them.
+    /// Give up the attributes that have no coordinate left, but for those that are needed, which
+    /// ascend; returns them.
     pub fn give_up_empty(&mut self, needed: &[u32]) -> Vec<u32> {
         let is_empty = |&index: &u32| {
             let attribute = &self.attributes[index as usize];
             let has_none = attribute.number.is_none() && attribute.categories.is_empty();
-            has_none && !self.is_free(index) && !needed.contains(&index)
+            has_none && !self.is_free(index) && needed.binary_search(&index).is_err()
         };
         let empty: Vec<u32> = (1..self.attributes.len() as u32).filter(is_empty).collect();
         for &index in &empty {
