@@ -1,9 +1,10 @@
 //! Room for what is new, once there is none: the least useful, longest unseen names and categories give way.
 //!
 //! A place is given up the sooner the longer ago its name or category was there, and the fewer events had it:
-//! what counts is the number of events since then, divided by the square root of how often it came. So the
-//! user of last month goes before a book that few buy, and before either what came twice and then no more.
-//! One place of [`GIVEN_UP`] is given up at once, so that looking for them costs a new name little.
+//! what counts is the number of events since then, divided by the square root of how often it came. Neither
+//! alone would do: by time, a name that comes now and then goes before one that came twice of late; by number,
+//! what was common once stays for ever. One place of [`GIVEN_UP`] is given up at once, so that looking for them
+//! costs a new name little.
 
 use super::{Encoder, New, NewName, Sentinels, Tally};
 use crate::encoded::Encoded;
@@ -34,7 +35,7 @@ impl Use {
     /// It is there in the event of that number.
     pub(super) fn happen(&mut self, now: u64) {
         self.last = now;
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
     }
 
     /// How little use there is of it.
@@ -107,7 +108,7 @@ impl Encoder {
         let mut joint = vec![Use::default(); self.vocabulary.attribute_count()];
         for (each, &owner) in self.uses.iter().zip(&owners).filter(|(_, owner)| **owner != NOBODY) {
             let sum = &mut joint[owner as usize];
-            *sum = Use { last: sum.last.max(each.last), count: sum.count + each.count };
+            *sum = Use { last: sum.last.max(each.last), count: sum.count.saturating_add(each.count) };
         }
         let uses = joint.iter().zip(0..).skip(1).filter(|(each, _)| each.last < now);
         let candidates: Vec<(f64, u32)> = uses
