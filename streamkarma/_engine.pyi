@@ -25,7 +25,9 @@ class Encoded:
         """Shape (T,): how many attributes each event has, the constant apart."""
 
     @property
-    def block(self) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats]:
+    def block(
+        self,
+    ) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats, list[tuple[int, list[int], list[int]]]]:
         """The parts of a ``Block``, without what is left to learners to fill in."""
 
 class Encoder:
@@ -72,6 +74,18 @@ class Encoder:
     @property
     def attributes(self) -> list[Any]: ...
     @property
+    def attribute_names(self) -> dict[int, Any]:
+        """The names of the attributes by index."""
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many attributes and coordinates there are."""
+
+    @property
+    def evicted(self) -> int:
+        """How many coordinates were given up to make room for others."""
+
+    @property
     def attribute_count(self) -> int: ...
     @property
     def coordinate_count(self) -> int: ...
@@ -82,7 +96,7 @@ class Encoder:
     def ignore(self, name: Any, category: str | None) -> None: ...
     def news(self) -> list[str]: ...
     def describe(self, coordinate: int) -> _Entry: ...
-    def entries(self) -> list[_Entry]: ...
+    def entries(self) -> list[_Entry | None]: ...
     def moments(self) -> _Floats: ...
     def tallies(self) -> NDArray[np.int64]:
         """What became of each attribute's values, shape (attributes, 10); the constant's are the events.
@@ -102,15 +116,20 @@ class Encoder:
     def kinds(self) -> list[str]:
         """What the attributes are, the constant apart, in the order of their indices."""
 
+    def uses(self) -> NDArray[np.int64]:
+        """By coordinate: its attribute, -1 if it is free; the event it was in last; in how many it was."""
+
     def mean_and_deviation(self, coordinate: int) -> tuple[float, float]: ...
     def restore(
         self,
-        entries: list[_Entry],
+        entries: list[_Entry | None],
         ignored: int,
         moments: _Floats,
         levels: _Floats,
         tallies: NDArray[np.int64],
         once: NDArray[np.int64],
+        uses: NDArray[np.int64],
+        evicted: int,
     ) -> None: ...
 
 class Lines:

@@ -262,14 +262,14 @@ _LEARNING = (
         "max_attributes",
         COUNT,
         16384,
-        "Most attributes that get a place; values of others are ignored.",
+        "Most attributes at a time; beyond that the least used make room.",
         metavar="N",
     ),
     _of_all(
         "max_coordinates",
         COUNT,
         16384,
-        "Most numbers and categories that get a place; others are ignored.",
+        "Most numbers and categories at a time; beyond that the least used make room.",
         metavar="N",
     ),
     _of_all(

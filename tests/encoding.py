@@ -23,6 +23,13 @@ def encoded(by: Encoder, records: Sequence[Any], learned: Sequence[bool] | bool 
     return Block(*events.block)
 
 
+def restored(by: Encoder, into: Encoder) -> Encoder:
+    """An encoder with the names and statistics of another."""
+    statistics = (by.moments(), by.tallies(), by.once(), by.uses())
+    into.restore(by.entries(), by.ignored, *statistics, by.evicted)
+    return into
+
+
 def items(by: Encoder, record: Any, learned: bool = True) -> list[tuple[int, float]]:
     """Coordinates and values of one record, the constant apart."""
     block = encoded(by, [record], learned)

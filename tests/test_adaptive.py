@@ -27,7 +27,7 @@ def model_of(step: Step, weights: Array, spread: Array, growth: float) -> Explic
     model = Explicit(1, False, step)
     arrays = model.arrays()
     arrays |= {"weights": weights, "spread": spread, "clock": np.array([9.0, growth])}
-    arrays |= {"known": np.array([PLACES, PLACES]), "index": np.arange(PLACES)}
+    arrays |= {"known": np.array([PLACES, PLACES, 0]), "index": np.arange(PLACES)}
     model.restore(arrays, PLACES, PLACES)
     return model
 

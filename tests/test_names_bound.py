@@ -15,12 +15,13 @@ from streamkarma.events.flatten import flatten
 from streamkarma.events.labels import Labels
 from streamkarma.runtime.describe import describe
 from tests.conftest import Program
-from tests.encoding import encoded, encoder, items
+from tests.encoding import encoded, encoder, items, restored
 from tests.loops import run_of
 
 LONG = "x" * 1025
 #: 1,024 and 1,026 bytes in 512 and 513 characters.
 WIDE, TOO_WIDE = "é" * 512, "é" * 513
+TOO_MANY = "is ignored in events that alone need more than 2 places for attributes (--max-attributes)"
 
 
 @pytest.mark.parametrize(
@@ -39,13 +40,15 @@ def test_all_names_together_have_so_many_bytes() -> None:
     v = encoder(all_bytes=20)
     # The name counts with each category: 1 + 9, then 1 + 8.
     assert len(items(v, {"a": "x" * 9})) == 1
-    assert len(items(v, {"a": "y" * 8, "b": 1.0, "c": 1.0}, learned=False)) == 2
-    assert len(items(v, {"a": "y" * 8, "b": 1.0, "c": 1.0})) == 2
-    assert len(items(v, {"a": "x" * 9, "d": 1.0})) == 1
-    assert v.ignored == 2
-    again = encoder(all_bytes=20)
-    again.restore(v.entries(), v.ignored, v.moments(), v.levels(), v.tallies(), v.once())
-    assert items(again, {"e": 1.0}) == []
+    assert len(items(v, {"a": "y" * 8, "b": 1.0, "c": 1.0}, learned=False)) == 3
+    assert len(items(v, {"a": "y" * 8, "b": 1.0, "c": 1.0})) == 3
+    assert (v.ignored, v.evicted) == (0, 1)
+    # 1 + 9, 1 + 9 and 1 are too much for one event.
+    assert len(items(v, {"a": "x" * 9, "b": "x" * 9, "c": "x"}, learned=False)) == 2
+    assert len(items(v, {"a": "x" * 9, "b": "x" * 9, "c": "x"})) == 2
+    assert v.ignored == 1
+    again = restored(v, encoder(all_bytes=20))
+    assert len(items(again, {"e": 1.0})) == 1
 
 
 def test_categories_share_the_name_of_their_attribute() -> None:
@@ -63,28 +66,20 @@ def test_attributes_are_named_once_and_few_of_them() -> None:
         encoded(v, [{"a": LONG, "\x1b[31m\n": 1.0}])
     told = v.news()
     assert told == [
-        "attribute b is ignored: 2 attributes have a place (--max-attributes)",
+        f"attribute b {TOO_MANY}",
         f"attribute {LONG[:60]}… is ignored: its name is longer than 1,024 bytes (--max-name-bytes)",
-        "attribute �[31m� is ignored: 2 attributes have a place (--max-attributes)",
+        f"attribute �[31m� {TOO_MANY}",
         "attribute a: categories longer than 1,024 bytes are ignored (--max-name-bytes)",
     ]
     for i in range(10):
-        encoded(v, [{f"c{i}": 1.0}])
+        encoded(v, [{f"c{i}": 1.0, f"d{i}": 1.0}])
     told = v.news()
-    assert told[0].startswith("attribute c0 is ignored")
-    assert told[1:] == ["values of more attributes are ignored; they are counted, and not named here"]
+    assert told[0].startswith("all 2 places for attributes (--max-attributes) are taken")
+    assert told[1].startswith("attribute d0 is ignored in events that alone need more")
+    assert told[2:] == ["values of more attributes are ignored; they are counted, and not named here"]
     assert v.news() == []
     encoded(v, [{"a": "9"}])
     assert v.news() == []
-
-
-def test_categories_that_are_too_many_are_named_by_their_attribute() -> None:
-    v = encoder(max_coordinates=3)
-    for i in range(5):
-        encoded(v, [{"a": f"c{i}"}])
-    assert v.news() == [
-        "attribute a: new categories are ignored: 3 numbers and categories have a place (--max-coordinates)"
-    ]
 
 
 def test_a_label_is_no_longer_than_a_name() -> None:
@@ -143,6 +138,6 @@ def test_the_command_names_what_it_ignores(streamkarma: Program) -> None:
     told = [line for line in done.stderr.splitlines() if line.startswith("attribute ")]
     assert told == [
         "attribute long: categories longer than 1,024 bytes are ignored (--max-name-bytes)",
-        "attribute b: new categories are ignored: 5 numbers and categories have a place (--max-coordinates)",
     ]
+    assert sum("make room for new ones" in line for line in done.stderr.splitlines()) == 1
     assert all(len(line) < 200 for line in done.stderr.splitlines())

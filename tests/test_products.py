@@ -264,9 +264,9 @@ def test_events_labels_and_weights_are_as_many() -> None:
         ("index", lambda a: a + (1 << 40)),
         ("weights", lambda a: a * np.nan),
         ("spread", lambda a: -a),
-        ("known", lambda a: a + np.array([1, 0])),  # there is but one attribute
-        ("known", lambda a: np.array([1, 62 * 61 // 2 + 1])),
-        ("known", lambda a: np.array([1, PLACES + 1])),
+        ("known", lambda a: a + np.array([1, 0, 0])),  # there is but one attribute
+        ("known", lambda a: np.array([1, 62 * 61 // 2 + 1, 0])),
+        ("known", lambda a: np.array([1, PLACES + 1, 0])),
     ],
 )
 @pytest.mark.parametrize("table_bits", [8, 18])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streamkarma import ExplicitKARMAClassifier
 from streamkarma._engine import Encoder, Target
-from tests.encoding import encoded, encoder, items
+from tests.encoding import encoded, encoder, items, restored
 
 #: As in the engine's scale.rs.
 CUT, FAR, START = 3.0, 50.0, 16
@@ -120,8 +120,7 @@ def test_looking_leaves_no_trace(values: list[float], value: float, fades: bool)
     before, seen = by.moments(), looked_at(by, value)
     assert by.moments().tobytes() == before.tobytes()
     assert dict(items(by, {"a": value})).get(1) == seen
-    again = encoder(scale=True)
-    again.restore(by.entries(), 0, by.moments(), by.levels(), by.tallies(), by.once())
+    again = restored(by, encoder(scale=True))
     assert again.moments().tobytes() == by.moments().tobytes()
 
 

@@ -74,13 +74,13 @@ class KARMAClassifier(SupportVectorParameters, SupportVectorModel, BaseClassifie
         through a step that stops decreasing (a constant ``eta`` forgets as it is), and of means and
         variances. None to keep everything.
     max_attributes, max_coordinates
-        Most attributes, and most numbers and categories, that get a place, each 1 to 1,048,576. What
-        is past a bound is ignored as if it were missing. Memory grows with their product with the
-        budget, but only as names are seen.
+        Most attributes, and most numbers and categories, at a time, each 1 to 1,048,576. Past a bound
+        those that were of least use and not seen for long make room for new ones, and are forgotten.
+        Memory grows with their product with the budget, but only as names are seen.
     max_name_bytes
         Most bytes, in UTF-8, of the name of an attribute and of a category, 1 to 65,536. Longer ones
-        are ignored as well, and so is what is new once all of them have 16 MiB together: each number
-        counts its attribute's name, each category that and itself. A class that is a string and is
+        are ignored. All of them have at most 16 MiB together: each number counts its attribute's name,
+        each category that and itself. A class that is a string and is
         longer is refused with a ValueError.
     na
         Words that stand for a missing value, case and blanks around them aside; None for the empty text,

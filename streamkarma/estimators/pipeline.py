@@ -17,7 +17,7 @@ from streamkarma.estimators.settings import Rules, averaging_window
 from streamkarma.events.values import Record, fits, is_missing
 
 #: What the encoder keeps beside names, in the order in which it takes it back.
-_STATISTICS = ("moments", "levels", "tallies", "once")
+_STATISTICS = ("moments", "levels", "tallies", "once", "uses")
 #: What the encoder counts of each attribute, in the order of its columns.
 TALLIES = ("values", "spelled", "nothing", "sentinels", "far", "clipped", "rare", "prose", "tags")
 
@@ -178,25 +178,27 @@ class Pipeline:
 
     def summary(self) -> dict[str, Any]:
         """Sizes and counters of the model."""
+        attributes, coordinates = self.encoder.sizes
         return {
-            "attributes": self.encoder.attribute_count - 1,
-            "coordinates": self.encoder.coordinate_count - 1,
+            "attributes": attributes,
+            "coordinates": coordinates,
+            "evicted": self.encoder.evicted,
             **self.learner.summary(),
         }
 
     def values(self) -> dict[str, dict[str, int]]:
         """What became of the values of each attribute, see ``KARMABase.values``."""
-        counts = self.encoder.tallies()[1:].tolist()
+        counts = self.encoder.tallies().tolist()
         return {
-            str(name): {what: count for what, count in zip(TALLIES, row, strict=False) if count}
-            for name, row in zip(self.encoder.attributes, counts, strict=True)
+            str(name): {what: count for what, count in zip(TALLIES, counts[at], strict=False) if count}
+            for at, name in self.encoder.attribute_names.items()
         }
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""
-        header = {"entries": self.encoder.entries(), "ignored": self.encoder.ignored}
-        delays = self.label_delay.arrays() if self.label_delay is not None else {}
         encoder = self.encoder
+        header = {"entries": encoder.entries(), "ignored": encoder.ignored, "evicted": encoder.evicted}
+        delays = self.label_delay.arrays() if self.label_delay is not None else {}
         statistics = {name: getattr(encoder, name)() for name in _STATISTICS}
         return header, {**statistics, **delays, **self.learner.arrays()}
 
@@ -216,9 +218,9 @@ class Pipeline:
         ValueError
             If the parts of the state are inconsistent.
         """
-        entries = [(name, category) for name, category in header["entries"]]
+        entries = [None if entry is None else (entry[0], entry[1]) for entry in header["entries"]]
         statistics = (arrays.pop(name) for name in _STATISTICS)
-        self.encoder.restore(entries, header["ignored"], *statistics)
+        self.encoder.restore(entries, header["ignored"], *statistics, header["evicted"])
         if self.label_delay is not None:
             self.label_delay.restore(arrays)
         self.learner.restore(arrays, self.encoder.attribute_count, self.encoder.coordinate_count)

@@ -207,9 +207,10 @@ class SubspaceImputer(base.Transformer):
         result = {name: value for name, value in x.items() if not is_missing(value)}
         observed = set(result)
         best = dict[Hashable, float]()
-        for place, (name, category) in enumerate(encoder.entries(), 1):
-            if name in observed:
+        for place, entry in enumerate(encoder.entries(), 1):
+            if entry is None or entry[0] in observed:
                 continue
+            name, category = entry
             if category is None:
                 mean, deviation = encoder.mean_and_deviation(place)
                 result[name] = mean + deviation * float(completed[place])

@@ -42,7 +42,7 @@ class SupportVectorModel(KARMABase):
         """What the model is made of."""
         learner, vocabulary = self._pipeline.learner, self.vocabulary
         assert isinstance(learner, SupportVectors)
-        names = dict(enumerate(vocabulary.attributes, 1))
+        names = vocabulary.attribute_names
         result = []
         for attributes, vectors, alpha in learner.members():
             observed = frozenset(names[a] for a in attributes if a)

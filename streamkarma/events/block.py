@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,9 +23,13 @@ class Block(NamedTuple):
         Shape (items,): where the value sits. One coordinate per observed attribute.
     values
         Shape (items,): the value; NaN, before encoding only, is missing.
+    gone
+        Attributes and coordinates that were given up before an event, to be used again for others: the
+        position of the event, and both in ascending order.
     """
 
     starts: NDArray[np.int64]
     attributes: NDArray[np.int32]
     coordinates: NDArray[np.int32]
     values: NDArray[np.float64]
+    gone: Sequence[tuple[int, Sequence[int], Sequence[int]]] = ()

@@ -209,7 +209,7 @@ class RegretTracker:
     def _flush(self) -> None:
         if not self._facts:
             return
-        block, self._events = Block(*self._events.block), Encoded()
+        block, self._events = self._tracker.indices.block(Block(*self._events.block)), Encoded()
         facts, self._facts = np.array(self._facts), []
         self._tracker.add(block, np.arange(len(facts)), facts, self._kind, self.loss)
 

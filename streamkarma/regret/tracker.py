@@ -14,6 +14,7 @@ from streamkarma.checkpoint import finite, natural
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
 from streamkarma.regret.background_fit import BackgroundFit
+from streamkarma.regret.lasting_indices import LastingIndices
 from streamkarma.regret.oracle import LearnerProfile
 from streamkarma.regret.reservoir import ERROR, LOSS, Arrays, Reservoir
 from streamkarma.regret.sufficient_stats import NAMES, SufficientStats
@@ -111,6 +112,8 @@ class Tracker:
         self.curve: list[tuple[int, float, float]] = []
         self._totals = np.zeros(2)
         self.reservoir = Reservoir(memory, seed)
+        #: Makes blocks what ``add`` takes; it must see every block, whether it has labels or not.
+        self.indices = LastingIndices()
         self.seconds = seconds
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in self.names}
         self._stats: SufficientStats | None = None
@@ -133,7 +136,7 @@ class Tracker:
         Parameters
         ----------
         block, rows, facts, full
-            As in ``Reservoir.add``.
+            As in ``Reservoir.add``; the block with lasting ``indices``.
         task, loss
             As in ``hindsight.evaluate_baseline``; the learner's loss is measured in this loss.
         """
@@ -251,6 +254,7 @@ class Tracker:
         kept, arrays = self.reservoir.state()
         header = {
             "memory": kept,
+            "indices": self.indices.state(),
             "numbers": self._numbers,
             "next": self._next,
             "sums": None,
@@ -273,6 +277,7 @@ class Tracker:
         """
         tracker = cls([])
         tracker.reservoir = Reservoir.restored(header["memory"], arrays)
+        tracker.indices = LastingIndices.restored(header["indices"])
         tracker._numbers = bool(header["numbers"])
         tracker._next = natural(header["next"])
         tracker.curve = [(natural(at), finite(loss), finite(error)) for at, loss, error in header["curve"]]

@@ -47,7 +47,7 @@ def describe(path: str) -> dict[str, Any]:
         "fields": kept.get("fields"),
         "unlabelled": kept.get("unlabelled"),
         "model": model.summary(),
-        "attributes": sorted({str(name) for name, _ in learned["entries"]}),
+        "attributes": sorted(map(str, model.vocabulary.attributes)),
         "values": _values(model),
     }
     if "kafka" in kept:

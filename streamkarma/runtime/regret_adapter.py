@@ -82,18 +82,21 @@ class RegretAdapter:
         weights: NDArray[np.float64],
         full: Full,
     ) -> None:
+        block = self.tracker.indices.block(self._task_model.model.encoded)
         if len(rows):
             facts = np.column_stack([targets, weights[rows], weights[rows] * losses, errors])
             vectors = [full[row] for row in rows] if full else None
             if full:
                 entries = enumerate(self._task_model.model.vocabulary.entries(), 1)
                 self.tracker.reservoir.name_coordinates = {
-                    name: at for at, (name, category) in entries if category is None
+                    entry[0]: self.tracker.indices.coordinate(at)
+                    for at, entry in entries
+                    if entry is not None and entry[1] is None
                 }
             self.tracker.learner = _of_bound(
                 self._task_model.model, self.tracker.reservoir.events + len(rows)
             )
-            self.tracker.add(self._task_model.model.encoded, rows, facts, self.task, self.loss, vectors)
+            self.tracker.add(block, rows, facts, self.task, self.loss, vectors)
 
     def finish(self) -> None:
         """Compare once more, on all events."""

@@ -157,6 +157,7 @@ def table(summary: dict[str, Any]) -> str:
         *(("tombstones", f"{n:,}") for n in (summary.get("kafka", {}).get("tombstones"),) if n),
         *((f"labels {name}", f"{n:,}") for name, n in summary.get("pending", {}).items()),
         ("ignored values", f"{summary['ignored_attributes']:,}"),
+        *([("names evicted", f"{n:,}")] if (n := model["evicted"]) else []),
         *_unclean(summary["set_aside"]),
         ("events per second", f"{summary['events_per_second']:,.0f}"),
         ("task", summary["task"]),

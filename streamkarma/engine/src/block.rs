@@ -47,6 +47,17 @@ impl Event<'_> {
     }
 }
 
+/// Attributes and coordinates that were given up before an event, to be used again for others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gone {
+    /// Where the items of that event begin.
+    pub before: usize,
+    /// Attributes, ascending.
+    pub attributes: Vec<u32>,
+    /// Coordinates, ascending, those of the attributes among them.
+    pub coordinates: Vec<u32>,
+}
+
 /// Events one after another: event `t` has the items from `starts[t]` to `starts[t + 1]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
@@ -58,13 +69,15 @@ pub struct Block<'a> {
     pub coordinates: &'a [u32],
     /// See [`Event`].
     pub values: &'a [f64],
+    /// What was given up on the way, in the order of the events.
+    pub gone: &'a [Gone],
 }
 
 impl<'a> Block<'a> {
     /// One event alone; `starts` are 0 and how many items it has.
     pub fn of(event: &Event<'a>, starts: &'a [usize; 2]) -> Self {
         let Event { attributes, coordinates, values } = *event;
-        Self { starts, attributes, coordinates, values }
+        Self { starts, attributes, coordinates, values, gone: &[] }
     }
 
     /// How many events there are.
@@ -79,7 +92,19 @@ impl<'a> Block<'a> {
 
     /// Some events in a row.
     pub fn part(&self, begin: usize, events: usize) -> Self {
-        Self { starts: &self.starts[begin..=begin + events], ..*self }
+        let starts = &self.starts[begin..=begin + events];
+        let first = |start: usize| self.gone.partition_point(|gone| gone.before < start);
+        let gone = &self.gone[first(starts[0])..first(starts[events])];
+        Self { starts, gone, ..*self }
+    }
+
+    /// What was given up before event `t`.
+    pub fn gone_before(&self, t: usize) -> Option<&'a Gone> {
+        if self.gone.is_empty() {
+            return None;
+        }
+        let found = self.gone.binary_search_by_key(&self.starts[t], |gone| gone.before);
+        found.ok().map(|at| &self.gone[at])
     }
 
     /// Event `t`.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::block::Block;
+use crate::block::{Block, Gone};
 use crate::rate_key::is_key;
 
 /// Encoded events, one after another.
@@ -18,12 +18,15 @@ pub struct Encoded {
     pub values: Vec<f64>,
     /// The values as they came, before they were standardised.
     pub raw: Vec<f64>,
+    /// As in a block.
+    pub gone: Vec<Gone>,
 }
 
 impl Default for Encoded {
     fn default() -> Self {
         let (attributes, coordinates) = (Vec::new(), Vec::new());
-        Self { starts: vec![0], attributes, coordinates, values: Vec::new(), raw: Vec::new() }
+        let (values, raw, gone) = (Vec::new(), Vec::new(), Vec::new());
+        Self { starts: vec![0], attributes, coordinates, values, raw, gone }
     }
 }
 
@@ -36,6 +39,7 @@ impl Encoded {
             coordinates: Vec::with_capacity(items),
             values: Vec::with_capacity(items),
             raw: Vec::with_capacity(items),
+            gone: Vec::new(),
         }
     }
 
@@ -46,6 +50,7 @@ impl Encoded {
             attributes: &self.attributes,
             coordinates: &self.coordinates,
             values: &self.values,
+            gone: &self.gone,
         }
     }
 
@@ -66,7 +71,14 @@ impl Encoded {
             }
             known.starts.push(known.values.len());
         }
+        known.gone = self.gone.iter().map(|gone| self.moved(gone, &known.starts)).collect();
         Cow::Owned(known)
+    }
+
+    /// What was given up before an event, where events begin elsewhere.
+    fn moved(&self, gone: &Gone, starts: &[usize]) -> Gone {
+        let event = self.starts.partition_point(|&start| start < gone.before);
+        Gone { before: starts[event], ..gone.clone() }
     }
 
     /// No events, with the room of those before.
@@ -76,6 +88,7 @@ impl Encoded {
         self.coordinates.clear();
         self.values.clear();
         self.raw.clear();
+        self.gone.clear();
     }
 
     /// Puts an item behind the event that is being written.

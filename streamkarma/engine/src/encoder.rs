@@ -14,12 +14,14 @@ mod marks;
 mod new;
 mod rare;
 mod rates;
+mod room;
 mod state;
 mod time;
 
 pub use levels::Levels;
 pub use rare::{Once, RARE};
-pub use state::WIDTH;
+pub use room::Use;
+pub use state::{Counts, WIDTH};
 
 use std::ops::Range;
 
@@ -27,6 +29,7 @@ use bags::Bag;
 use rates::RatePlaces;
 
 use crate::ascending::Ascending;
+use crate::block::Gone;
 use crate::cleaning::{Rules, Sentinels, Tally};
 use crate::encoded::Encoded;
 use crate::kinds::EPOCH;
@@ -58,6 +61,10 @@ pub struct Encoder {
     /// How many coordinates the rates of an attribute have, and, by attribute, which.
     rates: usize,
     rated: Vec<RatePlaces>,
+    /// By coordinate.
+    uses: Vec<Use>,
+    /// How many coordinates were given up so far.
+    evicted: u64,
     // The event that is being read: what has a coordinate, and what is new.
     items: Vec<Item>,
     sorted: Vec<Item>,
@@ -81,6 +88,8 @@ pub struct Encoder {
     bags: Vec<Bag>,
     /// Whether an attribute may have several items.
     has_several: bool,
+    /// What was given up for the event.
+    gone: Gone,
 }
 
 /// What is counted of a value beside that it was there.
@@ -156,6 +165,9 @@ impl Encoder {
             keys: Vec::new(),
             bags: Vec::new(),
             has_several: false,
+            uses: vec![Use::default()],
+            evicted: 0,
+            gone: Gone::default(),
         }
     }
 
@@ -333,7 +345,6 @@ impl Encoder {
         if self.watched > 0 {
             self.add_levels(learned);
         }
-        self.derive_rates();
         if !self.new.is_empty() {
             self.sort_new();
             let new = std::mem::take(&mut self.new);
@@ -349,6 +360,9 @@ impl Encoder {
         if learned {
             self.tally();
             self.remember_times();
+        }
+        if !self.gone.coordinates.is_empty() {
+            self.hand_over_gone(out);
         }
         out.push(0, 0, 1.0, 1.0);
         for item in &self.items {

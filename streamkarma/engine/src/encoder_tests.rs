@@ -1,8 +1,10 @@
 //! Tests of `encoder`.
 
+use crate::cleaning::Tally;
 use crate::encoded::Encoded;
-use crate::encoder::{Encoder, Once, WIDTH};
+use crate::encoder::{Counts, Encoder, Once, Use, WIDTH};
 use crate::names::Name;
+use crate::state::Refused;
 use crate::vocabulary::{Bounds, PASSING, Vocabulary};
 
 fn encoder(attributes: usize, coordinates: usize) -> Encoder {
@@ -49,7 +51,7 @@ fn what_is_predicted_leaves_no_trace_and_looks_as_it_will() {
 }
 
 #[test]
-fn past_the_bounds_values_are_ignored_counted_and_named() {
+fn what_an_event_alone_has_too_much_of_is_ignored_counted_and_named() {
     let mut encoder = encoder(3, 9);
     encode(&mut encoder, &[("a", "1"), ("b", "2"), ("c", "3"), ("a long name", "4")], true);
     assert_eq!(encoder.vocabulary().ignored, 2);
@@ -58,14 +60,11 @@ fn past_the_bounds_values_are_ignored_counted_and_named() {
         told,
         [
             "attribute a long name is ignored: its name is longer than 10 bytes (--max-name-bytes)",
-            "attribute c is ignored: 3 attributes have a place (--max-attributes)",
+            "attribute c is ignored in events that alone need more than 3 places for attributes (--max-attributes)",
         ]
     );
-    for category in ["0123456789", "9876543210", "9999999999", "0000000000"] {
-        encode(&mut encoder, &[("a", &format!("x{}", &category[1..]))], true);
-    }
-    assert_eq!(encoder.vocabulary().ignored, 3);
-    assert_eq!(encode(&mut encoder, &[("c", "3")], true).attributes, [0]);
+    assert_eq!(encode(&mut encoder, &[("c", "3")], true).attributes, [0, 1]);
+    assert_eq!(encoder.vocabulary().ignored, 2);
 }
 
 #[test]
@@ -86,7 +85,7 @@ fn states_that_contradict_themselves_are_refused() {
     let mut encoder = encoder(9, 9);
     encode(&mut encoder, &[("a", "1"), ("k", "u")], true);
     let (rows, vocabulary) = (encoder.moments(), encoder.vocabulary().clone());
-    let tallies = encoder.tallies().to_vec();
+    let (tallies, uses) = (encoder.tallies().to_vec(), encoder.uses().to_vec());
     for (at, wrong) in [
         (0, -1.0),
         (WIDTH, f64::NAN),
@@ -98,15 +97,33 @@ fn states_that_contradict_themselves_are_refused() {
     ] {
         let mut rows = rows.clone();
         rows[at] = wrong;
-        assert!(encoder.restore(vocabulary.clone(), &rows, &[], tallies.clone(), Once::default()).is_err());
+        assert!(restored(&mut encoder, &vocabulary, &rows, &tallies, &uses).is_err());
     }
-    assert!(
-        encoder.restore(vocabulary.clone(), &rows[WIDTH..], &[], tallies.clone(), Once::default()).is_err()
-    );
-    assert!(encoder.restore(vocabulary.clone(), &rows, &[], tallies[1..].to_vec(), Once::default()).is_err());
-    encoder.restore(vocabulary.clone(), &rows, &[], tallies, Once::default()).unwrap();
+    let late: Vec<Use> = uses.iter().map(|each| Use { last: each.last + 1, ..*each }).collect();
+    assert!(restored(&mut encoder, &vocabulary, &rows[WIDTH..], &tallies, &uses).is_err());
+    assert!(restored(&mut encoder, &vocabulary, &rows, &tallies[1..], &uses).is_err());
+    assert!(restored(&mut encoder, &vocabulary, &rows, &tallies, &uses[1..]).is_err());
+    assert!(restored(&mut encoder, &vocabulary, &rows, &tallies, &late).is_err());
+    restored(&mut encoder, &vocabulary, &rows, &tallies, &uses).unwrap();
     let mut again = Vocabulary::new(vocabulary.bounds());
     let (name, category) = vocabulary.describe(1);
-    assert!(again.restore(name, category).is_ok());
-    assert!(again.restore(name, category).is_err());
+    assert!(again.restore_attributes(10).is_err());
+    again.restore_attributes(3).unwrap();
+    assert!(again.restore(3, name, category).is_err());
+    assert!(again.restore(1, name, category).is_ok());
+    assert!(again.restore(1, name, category).is_err());
+    assert!(again.restore(2, name, Some(b"x")).is_err());
+    assert!(again.restore(1, Name::Text(b"other"), None).is_err());
+}
+
+fn restored(
+    encoder: &mut Encoder,
+    vocabulary: &Vocabulary,
+    rows: &[f64],
+    tallies: &[Tally],
+    uses: &[Use],
+) -> Result<(), Refused> {
+    let (tallies, uses) = (tallies.to_vec(), uses.to_vec());
+    let counts = Counts { tallies, once: Once::default(), uses, evicted: 0 };
+    encoder.restore(vocabulary.clone(), rows, &[], counts)
 }

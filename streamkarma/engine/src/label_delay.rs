@@ -181,8 +181,8 @@ mod tests {
     fn told(model: &mut LabelDelay, items: &[(u32, f64)], learned: bool) -> f64 {
         let (coordinates, values): (Vec<u32>, Vec<f64>) = items.iter().copied().unzip();
         let starts = [0, values.len()];
-        let raw =
-            Block { starts: &starts, attributes: &coordinates, coordinates: &coordinates, values: &values };
+        let (attributes, coordinates) = (&coordinates, &coordinates);
+        let raw = Block { starts: &starts, attributes, coordinates, values: &values, gone: &[] };
         let mut delay = [f64::NAN];
         model.delays(&raw, &[learned], &[!learned], &mut delay);
         delay[0]

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use crate::block::{Block, Event};
+use crate::block::{Block, Event, Gone};
 use crate::state::{Refused, State};
 
 /// What is known of one event beside what it observes.
@@ -93,13 +93,17 @@ pub trait Learner: Any + Send + Sync {
     /// suffered, that of the first model; NaN where there is no label.
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64;
 
-    /// Predict, then learn, the events of a block in turn: `step` on each.
+    /// Predict, then learn, the events of a block in turn: `step` on each, and before it `forget` what was
+    /// given up there.
     ///
     /// `scores` has room for the scores of each event, one event after another, and `losses` for one
     /// loss each.
     fn run(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
         let width = self.models() * self.classes();
         for (t, row) in scores.chunks_exact_mut(width).enumerate() {
+            if let Some(gone) = block.gone_before(t) {
+                self.forget(gone);
+            }
             losses[t] = self.step(block.event(t), lessons[t], row);
         }
     }
@@ -110,6 +114,11 @@ pub trait Learner: Any + Send + Sync {
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         self.step(event, lesson, scores)
     }
+
+    /// Forget what was learned of attributes and coordinates that were given up: they come back as others.
+    ///
+    /// From then on they tell as little as what was never learned.
+    fn forget(&mut self, gone: &Gone);
 
     /// Go to so many classes; from w of two classes to -w/2 and w/2, and new ones begin with 0.
     fn widen(&mut self, classes: usize);

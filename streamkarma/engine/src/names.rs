@@ -1,4 +1,4 @@
-//! Names of attributes, and lines on those that are ignored.
+//! Names of attributes, and lines on those that are ignored or make room.
 //!
 //! Texts are bytes in UTF-8, in which Python's lone surrogates are let stand as what they would be: the
 //! order of the bytes is that of the characters.
@@ -101,29 +101,32 @@ pub enum Lack {
 }
 
 impl Lack {
-    /// As a line for the user, on an attribute that is known or not.
-    fn said(self, name: &str, known: bool) -> String {
-        let what = if known { format!("{name}: new categories are") } else { format!("{name} is") };
-        let more = match self {
-            Self::Name(most) => {
-                return format!(
-                    "attribute {name} is ignored: its name is longer than {} bytes (--max-name-bytes)",
-                    grouped(most)
-                );
-            }
-            Self::Category(most) => {
-                return format!(
-                    "attribute {name}: categories longer than {} bytes are ignored (--max-name-bytes)",
-                    grouped(most)
-                );
-            }
+    /// As a line for the user, on an attribute of which a value is ignored.
+    fn said(self, name: &str) -> String {
+        match self {
+            Self::Name(most) => format!(
+                "attribute {name} is ignored: its name is longer than {} bytes (--max-name-bytes)",
+                grouped(most)
+            ),
+            Self::Category(most) => format!(
+                "attribute {name}: categories longer than {} bytes are ignored (--max-name-bytes)",
+                grouped(most)
+            ),
+            _ => format!("attribute {name} is ignored in events that alone need more than {}", self.bound()),
+        }
+    }
+
+    /// Of what there is no more, and the option that gives more.
+    fn bound(self) -> String {
+        match self {
             Self::Coordinates(most) => {
-                format!("{} numbers and categories have a place (--max-coordinates)", grouped(most))
+                format!("{} places for numbers and categories (--max-coordinates)", grouped(most))
             }
-            Self::Attributes(most) => format!("{} attributes have a place (--max-attributes)", grouped(most)),
-            Self::Bytes(most) => format!("names and categories have {} bytes already", grouped(most)),
-        };
-        format!("attribute {what} ignored: {more}")
+            Self::Attributes(most) => format!("{} places for attributes (--max-attributes)", grouped(most)),
+            Self::Bytes(most) | Self::Name(most) | Self::Category(most) => {
+                format!("{} bytes of names and categories", grouped(most))
+            }
+        }
     }
 }
 
@@ -134,11 +137,13 @@ pub struct News {
     named: HashSet<String>,
     /// How many sentinels were named.
     sentinels: usize,
+    /// Whether it was said that names make room for others.
+    told_of_room: bool,
 }
 
 impl News {
     /// Have an attribute named, if it was not yet and few were.
-    pub fn tell(&mut self, name: Name, known: bool, lack: Lack) {
+    pub fn tell(&mut self, name: Name, lack: Lack) {
         if self.named.len() > MOST_NAMED {
             return;
         }
@@ -149,9 +154,20 @@ impl News {
         self.lines.push(if self.named.len() == MOST_NAMED {
             "values of more attributes are ignored; they are counted, and not named here".to_owned()
         } else {
-            lack.said(&shown, known)
+            lack.said(&shown)
         });
         self.named.insert(shown);
+    }
+
+    /// Say once that names make room for others.
+    pub fn tell_of_room(&mut self, lack: Lack) {
+        if !std::mem::replace(&mut self.told_of_room, true) {
+            self.lines.push(format!(
+                "all {} are taken: from here on those names and categories make room for new ones that were of \
+                 least use and not seen for long",
+                lack.bound()
+            ));
+        }
     }
 
     /// Have an attribute named whose values are nearly all new.

@@ -3,13 +3,17 @@
 //! An *attribute* is what can be observed or missing; a *coordinate* is where a value sits. A numeric
 //! attribute has one coordinate, a categorical one has one per category seen; an attribute that is a number
 //! in one event and a text in another has both kinds. Attribute 0 and coordinate 0 are the constant.
+//!
+//! Indices that are given up are free, and the lowest of them are the next to be used again.
 
+mod free;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use foldhash::HashMap;
 
-use crate::names::{Foreign, Lack, Name, News, Stored, shown};
-use crate::state::Refused;
+use crate::names::{Foreign, Lack, Name, News, Stored};
 
 /// Indices from here on stand for names that were seen while predicting and are not stored.
 pub const PASSING: u32 = 1 << 30;
@@ -43,7 +47,12 @@ pub struct Vocabulary {
     foreign: HashMap<u64, u32>,
     attributes: Vec<Attribute>,
     coordinates: Vec<Coordinate>,
+    free_attributes: BTreeSet<u32>,
+    free_coordinates: BTreeSet<u32>,
 }
+
+/// The attribute of a coordinate that is free.
+pub const NOBODY: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 struct Attribute {
@@ -59,15 +68,26 @@ struct Coordinate {
     category: Option<Arc<[u8]>>,
 }
 
-/// What others are to have before a name.
+/// How much others have of what there are bounds for.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Before {
+pub struct Sizes {
     /// Attributes.
     pub attributes: usize,
     /// Coordinates.
     pub coordinates: usize,
     /// Bytes of names and categories.
     pub bytes: usize,
+}
+
+impl Sizes {
+    /// Both together.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            attributes: self.attributes + other.attributes,
+            coordinates: self.coordinates + other.coordinates,
+            bytes: self.bytes + other.bytes,
+        }
+    }
 }
 
 impl Vocabulary {
@@ -82,8 +102,10 @@ impl Vocabulary {
             bytes: 0,
             texts: HashMap::default(),
             foreign: HashMap::default(),
-            attributes: vec![Attribute::of(Stored::Foreign(Foreign::default()))],
+            attributes: vec![Attribute::free()],
             coordinates: vec![Coordinate { attribute: 0, category: None }],
+            free_attributes: BTreeSet::new(),
+            free_coordinates: BTreeSet::new(),
         }
     }
 
@@ -92,17 +114,26 @@ impl Vocabulary {
         self.bounds
     }
 
-    /// Attributes with an index, the constant included.
+    /// Indices of attributes, the constant's and free ones included.
     pub fn attribute_count(&self) -> usize {
         self.attributes.len()
     }
 
-    /// Coordinates with an index, the constant's included.
+    /// Indices of coordinates, the constant's and free ones included.
     pub fn coordinate_count(&self) -> usize {
         self.coordinates.len()
     }
 
-    /// The attribute that a coordinate belongs to.
+    /// How many of these attributes and coordinates there are, and bytes of their names.
+    pub fn used(&self) -> Sizes {
+        Sizes {
+            attributes: self.attributes.len() - self.free_attributes.len(),
+            coordinates: self.coordinates.len() - self.free_coordinates.len(),
+            bytes: self.bytes,
+        }
+    }
+
+    /// The attribute that a coordinate belongs to; [`NOBODY`] if it is free.
     pub fn owner(&self, coordinate: usize) -> u32 {
         self.coordinates[coordinate].attribute
     }
@@ -112,7 +143,7 @@ impl Vocabulary {
         coordinate > 0 && self.coordinates[coordinate].category.is_none()
     }
 
-    /// Name of the attribute and, for a categorical coordinate, the category.
+    /// Name of the attribute and, for a categorical coordinate, the category; of one that is not free.
     pub fn describe(&self, coordinate: usize) -> (Name<'_>, Option<&[u8]>) {
         let Coordinate { attribute, category } = &self.coordinates[coordinate];
         (self.name(*attribute), category.as_deref())
@@ -121,6 +152,11 @@ impl Vocabulary {
     /// The name of an attribute.
     pub fn name(&self, attribute: u32) -> Name<'_> {
         self.attributes[attribute as usize].name.name()
+    }
+
+    /// How many names that are no texts have an index.
+    pub fn foreign_count(&self) -> usize {
+        self.foreign.len()
     }
 
     /// Whether a name that is no text has an index.
@@ -145,18 +181,18 @@ impl Vocabulary {
         }
     }
 
-    /// Why a coordinate that there is not cannot have an index after some others; None if it can.
-    pub fn lack(&self, name: Name, known: bool, category: Option<&[u8]>, before: Before) -> Option<Lack> {
+    /// Why a coordinate that there is not cannot have an index beside others; None if it can.
+    pub fn lack(&self, name: Name, known: bool, category: Option<&[u8]>, others: Sizes) -> Option<Lack> {
         let Bounds { attributes, coordinates, name_bytes, all_bytes } = self.bounds;
         if name.size() > name_bytes {
             Some(Lack::Name(name_bytes))
         } else if category.is_some_and(|category| category.len() > name_bytes) {
             Some(Lack::Category(name_bytes))
-        } else if self.coordinate_count() + before.coordinates >= coordinates {
+        } else if others.coordinates >= coordinates {
             Some(Lack::Coordinates(coordinates))
-        } else if !known && self.attribute_count() + before.attributes >= attributes {
+        } else if !known && others.attributes >= attributes {
             Some(Lack::Attributes(attributes))
-        } else if self.bytes + before.bytes + size(name, category) > all_bytes {
+        } else if others.bytes + size(name, category) > all_bytes {
             Some(Lack::Bytes(all_bytes))
         } else {
             None
@@ -166,38 +202,55 @@ impl Vocabulary {
     /// Give a name, and its category if it is one, an index, which it has not yet; None past the bounds.
     pub fn enter(&mut self, name: Name, category: Option<&[u8]>) -> Option<u32> {
         let known = self.find(name);
-        if self.lack(name, known.is_some(), category, Before::default()).is_some() {
+        if self.lack(name, known.is_some(), category, self.used()).is_some() {
             return None;
         }
-        self.bytes += size(name, category);
-        let owner = known.unwrap_or_else(|| self.enter_attribute(name));
-        let coordinate = self.coordinates.len() as u32;
-        let category: Option<Arc<[u8]>> = category.map(Into::into);
-        let attribute = &mut self.attributes[owner as usize];
-        match &category {
-            None => attribute.number = Some(coordinate),
-            Some(category) => _ = attribute.categories.insert(category.clone(), coordinate),
-        }
-        self.coordinates.push(Coordinate { attribute: owner, category });
+        let owner = known.unwrap_or_else(|| {
+            let index = self.free_attributes.pop_first().unwrap_or(self.attributes.len() as u32);
+            self.name_attribute(index, name);
+            index
+        });
+        let coordinate = self.free_coordinates.pop_first().unwrap_or(self.coordinates.len() as u32);
+        self.put(coordinate, owner, category);
         Some(coordinate)
     }
 
-    fn enter_attribute(&mut self, name: Name) -> u32 {
-        let (index, stored) = (self.attributes.len() as u32, name.stored());
+    /// Let an attribute that has no name have one.
+    fn name_attribute(&mut self, index: u32, name: Name) {
+        let stored = name.stored();
         match &stored {
             Stored::Text(text) => _ = self.texts.insert(text.clone(), index),
             Stored::Foreign(foreign) => _ = self.foreign.insert(foreign.id, index),
         }
-        self.attributes.push(Attribute::of(stored));
-        index
+        if index as usize == self.attributes.len() {
+            self.attributes.push(Attribute::of(stored));
+        } else {
+            self.attributes[index as usize].name = stored;
+        }
+    }
+
+    /// Let a free coordinate, or the one after the last, be that of an attribute.
+    fn put(&mut self, coordinate: u32, owner: u32, category: Option<&[u8]>) {
+        let attribute = &mut self.attributes[owner as usize];
+        self.bytes += size(attribute.name.name(), category);
+        let category: Option<Arc<[u8]>> = category.map(Into::into);
+        match &category {
+            None => attribute.number = Some(coordinate),
+            Some(category) => _ = attribute.categories.insert(category.clone(), coordinate),
+        }
+        let entry = Coordinate { attribute: owner, category };
+        match self.coordinates.get_mut(coordinate as usize) {
+            Some(free) => *free = entry,
+            None => self.coordinates.push(entry),
+        }
     }
 
     /// Count a value that has no place, and have the first ones of an attribute named.
     pub fn ignore(&mut self, name: Name, category: Option<&[u8]>) {
         self.ignored += 1;
         let known = self.find(name).is_some();
-        if let Some(lack) = self.lack(name, known, category, Before::default()) {
-            self.news.tell(name, known, lack);
+        if let Some(lack) = self.lack(name, known, category, self.used()) {
+            self.news.tell(name, lack);
         }
     }
 
@@ -209,6 +262,11 @@ impl Vocabulary {
     /// The categories of an attribute, in no order.
     pub fn categories(&self, attribute: u32) -> impl Iterator<Item = &[u8]> {
         self.attributes[attribute as usize].categories.keys().map(|category| &**category)
+    }
+
+    /// Say that names make room for others from here on.
+    pub fn tell_of_room(&mut self, lack: Lack) {
+        self.news.tell_of_room(lack);
     }
 
     /// Say that nearly all values of an attribute are new.
@@ -238,22 +296,14 @@ impl Vocabulary {
     pub fn news(&mut self) -> Vec<String> {
         self.news.take()
     }
-
-    /// Take over one more entry of another vocabulary, as `describe` gives them.
-    ///
-    /// # Errors
-    ///
-    /// If it is there already, or does not fit the bounds.
-    pub fn restore(&mut self, name: Name, category: Option<&[u8]>) -> Result<(), Refused> {
-        let known = self.find(name).and_then(|attribute| self.coordinate(attribute, category));
-        if known.is_some() || self.enter(name, category).is_none() {
-            return Err(format!("the vocabulary cannot hold '{}'", shown(name.text())));
-        }
-        Ok(())
-    }
 }
 
 impl Attribute {
+    /// One without a name, as the constant and free ones are.
+    fn free() -> Self {
+        Self::of(Stored::Foreign(Foreign::default()))
+    }
+
     fn of(name: Stored) -> Self {
         Self { name, number: None, categories: HashMap::default() }
     }

@@ -118,12 +118,14 @@ impl Encoder {
     pub(super) fn tally(&mut self) {
         // That of the constant counts the events.
         self.tallies[0].values += 1;
-        let mut last = 0;
+        let (now, mut last) = (self.tallies[0].values, 0);
         for item in &self.items {
             // Of several items of one attribute the first counts.
             self.tallies[item.attribute as usize].values += u64::from(item.attribute != last);
             last = item.attribute;
+            self.uses[item.coordinate as usize].happen(now);
         }
+        self.tally_rates(now);
         if !self.bags.is_empty() {
             self.tally_bags();
         }

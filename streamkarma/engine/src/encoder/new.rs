@@ -4,11 +4,12 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::rates::RatePlaces;
-use super::{Encoder, Item, Levels, New, NewName};
+use super::room::Exhausted;
+use super::{Encoder, Item, Levels, New, NewName, Use};
 use crate::cleaning::{Sentinels, Tally};
 use crate::names::Name;
 use crate::scale::Scale;
-use crate::vocabulary::{Before, PASSING, size};
+use crate::vocabulary::{PASSING, Sizes, size};
 
 impl Encoder {
     pub(super) fn remember(&mut self, known: Option<u32>, name: Name, category: Option<&[u8]>, value: f64) {
@@ -62,6 +63,7 @@ impl Encoder {
 
     pub(super) fn enter(&mut self, new: &[New]) {
         let (bytes, foreign) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.foreign));
+        let mut exhausted = Exhausted::default();
         for each in new.iter().filter(|each| !each.value.is_nan()) {
             let stored;
             let name = match &each.name {
@@ -73,12 +75,14 @@ impl Encoder {
                 NewName::Foreign(index) => Name::Foreign(&foreign[*index]),
             };
             let category = each.category.clone().map(|range| &bytes[range]);
+            self.ensure_room(new, name, category, &mut exhausted);
             let Some(coordinate) = self.vocabulary.enter(name, category) else {
                 self.vocabulary.ignore(name, category);
                 continue;
             };
             let attribute = self.vocabulary.owner(coordinate as usize);
-            self.make_room();
+            self.grow();
+            self.uses[coordinate as usize].last = self.now();
             if category.is_some() {
                 self.enter_rates(attribute);
             }
@@ -100,8 +104,9 @@ impl Encoder {
         (self.bytes, self.foreign) = (bytes, foreign);
     }
 
-    pub(super) fn make_room(&mut self) {
+    pub(super) fn grow(&mut self) {
         let (attributes, coordinates) = self.counts();
+        self.uses.resize(coordinates, Use::default());
         self.scales.resize(coordinates, Scale::default());
         self.sentinels.resize(coordinates, Sentinels::default());
         self.levels.resize(coordinates, Levels::default());
@@ -117,7 +122,8 @@ impl Encoder {
     /// Numbers at a name never learned are what standardising the first one makes of them, 0, so that the
     /// event looks as it will look when it is learned.
     pub(super) fn pass(&mut self, new: &[New]) {
-        let mut before = Before::default();
+        let mut before = Sizes::default();
+        let (used, mut kept) = (self.vocabulary.used(), None);
         // The unknown attribute that had a place last; words and tags have several items of one.
         let mut last: Option<(&NewName, u32)> = None;
         for each in new.iter().filter(|each| !each.value.is_nan()) {
@@ -129,7 +135,11 @@ impl Encoder {
                     .map(|(_, attribute)| attribute),
             };
             let category = each.category.clone().map(|range| &self.bytes[range]);
-            if self.vocabulary.lack(name, known.is_some(), category, before).is_some() {
+            let lacks = |others: Sizes| {
+                let lack = self.vocabulary.lack(name, known.is_some(), category, others.plus(before));
+                lack.is_some()
+            };
+            if lacks(used) && lacks(*kept.get_or_insert_with(|| self.kept(new))) {
                 continue;
             }
             let (value, is_scaled) = (each.value, self.scale && category.is_none());

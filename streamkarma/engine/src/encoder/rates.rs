@@ -10,10 +10,11 @@
 use std::ops::Range;
 
 use super::rare::FEW;
-use super::{Encoder, Item};
+use super::{Encoder, Item, Use};
 use crate::encoded::Encoded;
 use crate::names::Name;
 use crate::rate_key::{as_value, hash_of, key_of};
+use crate::vocabulary::NOBODY;
 
 /// The rates of an attribute.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,13 @@ pub(super) struct RatePlaces {
     coordinates: Vec<u32>,
     /// A hash of the attribute's name.
     name: u64,
+}
+
+impl RatePlaces {
+    /// Have them count as used in the event of that number.
+    fn mark(&self, uses: &mut [Use], now: u64) {
+        self.coordinates.iter().for_each(|&coordinate| uses[coordinate as usize].last = now);
+    }
 }
 
 impl Encoder {
@@ -74,6 +82,38 @@ impl Encoder {
         }
     }
 
+    /// Where the rates of the event sit.
+    pub(super) fn rates_in_hand(&self) -> impl Iterator<Item = u32> {
+        self.keys
+            .iter()
+            .flat_map(|&(attribute, _)| self.rated[attribute as usize].coordinates.iter().copied())
+    }
+
+    /// Let the rates of the event count as used in it.
+    pub(super) fn keep_rates(&mut self, now: u64) {
+        for &(attribute, _) in &self.keys {
+            self.rated[attribute as usize].mark(&mut self.uses, now);
+        }
+    }
+
+    /// Count the uses of the event's rates past the first coordinate, which has an item.
+    pub(super) fn tally_rates(&mut self, now: u64) {
+        for keys in self.keys.chunk_by(|one, next| one.0 == next.0) {
+            for &coordinate in self.rated[keys[0].0 as usize].coordinates.iter().skip(1) {
+                self.uses[coordinate as usize].happen(now);
+            }
+        }
+    }
+
+    /// Know no rates that were given up.
+    pub(super) fn forget_rates(&mut self) {
+        for rated in &mut self.rated {
+            if rated.coordinates.iter().any(|&k| self.vocabulary.owner(k as usize) == NOBODY) {
+                *rated = RatePlaces::default();
+            }
+        }
+    }
+
     /// Put an item for rates out, once for each of the coordinates.
     pub(super) fn push_rates(&self, item: &Item, out: &mut Encoded) {
         let rated = self.keys.iter().map(|&(attribute, _)| &self.rated[attribute as usize].coordinates);
@@ -92,14 +132,16 @@ impl Encoder {
         let name = rate_name(self.vocabulary.name(attribute));
         let missing: Vec<String> =
             self.rate_categories().filter(|each| self.rate(&name, each).is_none()).collect();
-        let room = self.vocabulary.bounds().coordinates - self.vocabulary.coordinate_count();
+        let room = self.vocabulary.bounds().coordinates - self.vocabulary.used().coordinates;
         if missing.len() <= room {
             for category in missing {
                 _ = self.vocabulary.enter(Name::Text(&name), Some(category.as_bytes()));
             }
-            self.make_room();
+            self.grow();
         }
         self.find_rates(attribute);
+        let now = self.now();
+        self.rated[attribute as usize].mark(&mut self.uses, now);
     }
 
     /// Find the rates that attributes have.

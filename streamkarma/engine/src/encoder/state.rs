@@ -1,13 +1,25 @@
 //! What an encoder has learned, as numbers.
 
-use super::{Encoder, Levels, Once};
+use super::{Encoder, Levels, Once, Use};
 use crate::cleaning::{self, Sentinels, Tally};
 use crate::scale::{self, Scale};
 use crate::state::{Refused, ensure};
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::{NOBODY, Vocabulary};
 
 /// How many numbers are kept of a coordinate.
 pub const WIDTH: usize = scale::WIDTH + cleaning::WIDTH + 1;
+
+/// What is counted.
+pub struct Counts {
+    /// What became of the values of each attribute.
+    pub tallies: Vec<Tally>,
+    /// Which categories came once.
+    pub once: Once,
+    /// When each coordinate was there last, and how often.
+    pub uses: Vec<Use>,
+    /// How many coordinates were given up so far.
+    pub evicted: u64,
+}
 
 impl Encoder {
     /// What became of the values of each attribute, one after another.
@@ -18,6 +30,16 @@ impl Encoder {
     /// Which categories came once.
     pub fn once(&self) -> &Once {
         &self.once
+    }
+
+    /// When each coordinate was there last, and how often.
+    pub fn uses(&self) -> &[Use] {
+        &self.uses
+    }
+
+    /// How many coordinates were given up so far.
+    pub fn evicted(&self) -> u64 {
+        self.evicted
     }
 
     /// The running scale and the sentinels of each coordinate, and whether it is a measurement, one after
@@ -42,8 +64,7 @@ impl Encoder {
         })
     }
 
-    /// Take over names, what was ignored, the rows of `moments` and of `levels`, those of the tallies, and
-    /// what came once.
+    /// Take over names, what was ignored, the rows of `moments` and of `levels`, and what is counted.
     ///
     /// # Errors
     ///
@@ -53,12 +74,14 @@ impl Encoder {
         vocabulary: Vocabulary,
         moments: &[f64],
         levels: &[(usize, f64, u64)],
-        tallies: Vec<Tally>,
-        once: Once,
+        counts: Counts,
     ) -> Result<(), Refused> {
+        let Counts { tallies, once, uses, evicted } = counts;
         const WHY: &str = "the running statistics do not fit the vocabulary";
         ensure(moments.len() == vocabulary.coordinate_count() * WIDTH, WHY)?;
         ensure(tallies.len() == vocabulary.attribute_count(), WHY)?;
+        ensure(uses.len() == vocabulary.coordinate_count(), WHY)?;
+        ensure(uses.iter().all(|each| each.last <= tallies[0].values), WHY)?;
         let rows = || moments.chunks_exact(WIDTH).map(|row| row.split_at(scale::WIDTH));
         let scales: Option<Vec<Scale>> = rows().map(|(row, _)| Scale::from_row(row)).collect();
         let sentinels = rows().map(|(_, row)| Sentinels::from_row(&row[..cleaning::WIDTH]));
@@ -67,13 +90,15 @@ impl Encoder {
         (self.scales, self.sentinels) = (scales.ok_or(WHY)?, sentinels.ok_or(WHY)?);
         self.levels = levels;
         let may_have = |(coordinate, levels): (usize, &Levels)| {
-            vocabulary.is_number(coordinate) && !levels.is_measurement()
+            let is_free = vocabulary.owner(coordinate) == NOBODY;
+            vocabulary.is_number(coordinate) && !is_free && !levels.is_measurement()
         };
         self.watched = self.levels.iter().enumerate().filter(|each| may_have(*each)).count();
         self.has_sentinels = self.sentinels.iter().any(|each| *each != Sentinels::default());
         self.vocabulary = vocabulary;
         (self.tallies, self.once) = (tallies, once);
         self.has_prose = self.tallies.iter().any(|tally| tally.prose > 0);
+        (self.uses, self.evicted) = (uses, evicted);
         self.seen = vec![0; self.vocabulary.attribute_count()];
         self.restore_rates();
         self.begin();

@@ -8,3 +8,6 @@ pub mod products;
 pub mod rated;
 pub mod subspace;
 pub mod support_vectors;
+
+#[cfg(test)]
+mod forgetting_tests;

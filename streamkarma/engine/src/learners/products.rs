@@ -5,7 +5,7 @@
 //! and (x_k² - 1) / √2, which is 0 for a category that holds; all divided by their norm. What is missing
 //! has value 0, as with gamma = 1: beside the other experts this one knows nothing of missingness.
 
-use crate::block::Event;
+use crate::block::{Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::explicit::Explicit;
 use crate::learners::linear::Step;
@@ -67,12 +67,17 @@ impl Products {
     }
 
     fn put(&mut self, one: u32, other: u32, product: f64) {
-        let (low, high) = (one.min(other) as usize, one.max(other) as usize);
-        if high < PLACES {
-            self.coordinates.push(((high * (high + 1) / 2 + low) % PLACES) as u32);
+        if one.max(other) < PLACES as u32 {
+            self.coordinates.push((pair(one, other) % PLACES) as u32);
             self.values.push(product);
         } // else a name that was never learned
     }
+}
+
+/// The number of a pair of coordinates.
+fn pair(one: u32, other: u32) -> usize {
+    let (low, high) = (one.min(other) as usize, one.max(other) as usize);
+    high * (high + 1) / 2 + low
 }
 
 impl Learner for Products {
@@ -93,6 +98,21 @@ impl Learner for Products {
     fn learn_predicted(&mut self, _event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         let Self { linear, attributes, coordinates, values, .. } = self;
         linear.learn_predicted(Event { attributes, coordinates, values }, lesson, scores)
+    }
+
+    /// What a coordinate had with every other one; places that several pairs share stay as they are. Of a
+    /// hashed table see [`Explicit`].
+    fn forget(&mut self, gone: &Gone) {
+        let known = self.linear.coordinates();
+        let others = (0..).take_while(|&other| pair(other, other) < known).count() as u32 + 1;
+        // With all others, or at least with the constant.
+        let fits = self.linear.can_clear(gone.coordinates.len() * others as usize);
+        let others = if fits { others } else { 1 };
+        let pairs = gone.coordinates.iter().flat_map(|&own| {
+            (0..others).map(move |other| pair(own, other)).chain((!fits).then(|| pair(own, own)))
+        });
+        let coordinates = pairs.filter(|&pair| pair < known).map(|pair| pair as u32).collect();
+        self.linear.forget(&Gone { coordinates, ..Gone::default() });
     }
 
     fn widen(&mut self, classes: usize) {

@@ -3,8 +3,8 @@
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
-use super::learner::{Arrays, Items};
-use crate::block::Block;
+use super::learner::{Arrays, GoneBefore, Items};
+use crate::block::{Block, Gone};
 use crate::encoded;
 
 /// Events that were encoded, one after another.
@@ -15,12 +15,13 @@ pub struct Encoded {
     pub inner: encoded::Encoded,
 }
 
-/// starts, attributes, coordinates and values of a block.
+/// starts, attributes, coordinates and values of a block, and what was given up.
 type BlockArrays<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<i32>>,
     Bound<'py, PyArray1<i32>>,
     Bound<'py, PyArray1<f64>>,
+    Vec<GoneBefore>,
 );
 
 #[pymethods]
@@ -48,13 +49,16 @@ impl Encoded {
     #[getter]
     fn block<'py>(&self, py: Python<'py>) -> BlockArrays<'py> {
         let known = self.inner.without_keys();
-        let Block { starts, attributes, coordinates, values } = known.block();
+        let Block { starts, attributes, coordinates, values, gone } = known.block();
+        let before = |gone: &Gone| starts.partition_point(|&start| start < gone.before);
+        let gone = gone.iter().map(|gone| (before(gone), gone.attributes.clone(), gone.coordinates.clone()));
+        let gone = gone.collect();
         let starts: Vec<i64> = starts.iter().map(|&start| start as i64).collect();
         let indices = |indices: &[u32]| -> Bound<'py, PyArray1<i32>> {
             indices.iter().map(|&index| index as i32).collect::<Vec<_>>().into_pyarray(py)
         };
         let values = values.to_vec().into_pyarray(py);
-        (starts.into_pyarray(py), indices(attributes), indices(coordinates), values)
+        (starts.into_pyarray(py), indices(attributes), indices(coordinates), values, gone)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The encoder, as Python sees it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyValueError};
@@ -15,11 +15,11 @@ use super::names::{Foreigners, bytes_of, text_of};
 use super::table_reader;
 use crate::cleaning::{Rules, Tally};
 use crate::encoded;
-use crate::encoder::{self, Once, WIDTH};
+use crate::encoder::{self, Once, Use, WIDTH};
 use crate::kinds::Kind;
 use crate::learner::Lesson;
-use crate::state::Refused;
-use crate::vocabulary::{Bounds, MOST_NAME_BYTES, Vocabulary};
+use crate::state::{Refused, ensure};
+use crate::vocabulary::{Bounds, MOST_NAME_BYTES, NOBODY, Vocabulary};
 
 /// Names and values of events in, what the learners see out.
 #[pyclass(module = "streamkarma._engine")]
@@ -118,17 +118,20 @@ impl Encoder {
         if let Some(mut waiting) = waiting {
             waiting.inner.delays(&self.event.raw_block(), &[learned], &[label.is_nan()], &mut delay);
         }
+        for gone in &self.event.gone {
+            learner.forget(gone)?;
+        }
         let lesson = Lesson { label, weight, delay: delay[0], others: &[] };
         learner.step(self.event.block().event(0), lesson)
     }
 
-    /// Attributes with an index, the constant included.
+    /// Indices of attributes, the constant's and free ones included.
     #[getter]
     fn attribute_count(&self) -> usize {
         self.inner.vocabulary().attribute_count()
     }
 
-    /// Coordinates with an index, the constant's included.
+    /// Indices of coordinates, the constant's and free ones included.
     #[getter]
     fn coordinate_count(&self) -> usize {
         self.inner.vocabulary().coordinate_count()
@@ -145,15 +148,34 @@ impl Encoder {
         self.inner.set_rates(rates);
     }
 
+    /// How many attributes and coordinates there are, the constant apart, free indices apart.
+    #[getter]
+    fn sizes(&self) -> (usize, usize) {
+        let used = self.inner.vocabulary().used();
+        (used.attributes - 1, used.coordinates - 1)
+    }
+
+    /// How many coordinates were given up so far.
+    #[getter]
+    fn evicted(&self) -> u64 {
+        self.inner.evicted()
+    }
+
     /// The names of the attributes, the constant apart, in the order of their indices.
     #[getter]
     fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let vocabulary = self.inner.vocabulary();
-        let name = |attribute| self.foreigners.object(py, vocabulary.name(attribute as u32));
-        (1..vocabulary.attribute_count()).map(name).collect()
+        Ok(self.attribute_names(py)?.into_values().collect())
     }
 
-    /// The attribute that each coordinate belongs to.
+    /// The same by index.
+    #[getter]
+    fn attribute_names<'py>(&self, py: Python<'py>) -> PyResult<BTreeMap<u32, Bound<'py, PyAny>>> {
+        let vocabulary = self.inner.vocabulary();
+        let indices = (1..vocabulary.attribute_count() as u32).filter(|&index| !vocabulary.is_free(index));
+        indices.map(|index| Ok((index, self.foreigners.object(py, vocabulary.name(index))?))).collect()
+    }
+
+    /// The attribute that each coordinate belongs to; -1 of one that is free.
     #[getter]
     fn owners<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
         let vocabulary = self.inner.vocabulary();
@@ -183,25 +205,30 @@ impl Encoder {
 
     /// Name of the attribute and, for a categorical coordinate, the category.
     fn describe<'py>(&self, py: Python<'py>, coordinate: usize) -> PyResult<Entry<'py>> {
-        if coordinate >= self.coordinate_count() {
+        let vocabulary = self.inner.vocabulary();
+        if coordinate >= vocabulary.coordinate_count() || vocabulary.owner(coordinate) == NOBODY {
             return Err(PyIndexError::new_err(format!("coordinate {coordinate}")));
         }
-        let (name, category) = self.inner.vocabulary().describe(coordinate);
+        let (name, category) = vocabulary.describe(coordinate);
         let category = category.map(|category| text_of(py, category)).transpose()?;
         Ok((self.foreigners.object(py, name)?, category))
     }
 
-    /// `describe` of every coordinate but the constant's, in order.
-    fn entries<'py>(&self, py: Python<'py>) -> PyResult<Vec<Entry<'py>>> {
+    /// `describe` of every coordinate but the constant's, in order; None of one that is free.
+    fn entries<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Entry<'py>>>> {
         let vocabulary = self.inner.vocabulary();
         // One and the same object, however many categories an attribute has.
         let names = (0..vocabulary.attribute_count())
             .map(|attribute| self.foreigners.object(py, vocabulary.name(attribute as u32)))
             .collect::<PyResult<Vec<_>>>()?;
         let entry = |coordinate| {
+            let owner = vocabulary.owner(coordinate);
+            if owner == NOBODY {
+                return Ok(None);
+            }
             let category = vocabulary.describe(coordinate).1;
             let category = category.map(|category| text_of(py, category)).transpose()?;
-            Ok((names[vocabulary.owner(coordinate) as usize].clone(), category))
+            Ok(Some((names[owner as usize].clone(), category)))
         };
         (1..vocabulary.coordinate_count()).map(entry).collect()
     }
@@ -226,11 +253,9 @@ impl Encoder {
 
     /// Coordinates and the different values that came at them, and how often, shape (n, 3).
     fn levels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let pairs = self
-            .inner
-            .levels()
-            .flat_map(|(coordinate, value, times)| [coordinate as f64, value, times as f64]);
-        let rows: Vec<f64> = pairs.collect();
+        let levels = self.inner.levels();
+        let rows: Vec<f64> =
+            levels.flat_map(|(coordinate, value, times)| [coordinate as f64, value, times as f64]).collect();
         let count = rows.len() / 3;
         rows.into_pyarray(py).reshape([count, 3])
     }
@@ -238,6 +263,16 @@ impl Encoder {
     /// What the attributes are, the constant apart, in the order of their indices.
     fn kinds(&self) -> Vec<&'static str> {
         (1..self.inner.vocabulary().attribute_count()).map(|each| self.inner.kind(each as u32)).collect()
+    }
+
+    /// Of each coordinate its attribute, -1 if it is free, when it was there last, and how often: shape
+    /// (coordinates, 3).
+    fn uses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let vocabulary = self.inner.vocabulary();
+        let owner = |k| i64::from(vocabulary.owner(k) as i32);
+        let rows = self.inner.uses().iter().enumerate();
+        let rows = rows.flat_map(|(k, each)| [owner(k), each.last as i64, each.count as i64]);
+        rows.collect::<Vec<_>>().into_pyarray(py).reshape([self.coordinate_count(), 3])
     }
 
     /// Mean and standard deviation of a coordinate.
@@ -248,9 +283,9 @@ impl Encoder {
         Ok(self.inner.scale_of(coordinate).mean_and_deviation())
     }
 
-    /// Take over `entries`, what was ignored, `moments`, `levels`, `tallies` and `once`; ValueError if they
-    /// contradict each other.
-    #[allow(clippy::too_many_arguments)] // As many as there are arrays.
+    /// Take over `entries`, what was ignored, `moments`, `levels`, `tallies`, `once`, `uses` and how many were
+    /// `evicted`; ValueError if they contradict each other.
+    #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
     fn restore(
         &mut self,
         py: Python,
@@ -260,20 +295,20 @@ impl Encoder {
         levels: PyReadonlyArray2<f64>,
         tallies: PyReadonlyArray2<i64>,
         once: PyReadonlyArray2<i64>,
+        uses: PyReadonlyArray2<i64>,
+        evicted: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let none = || PyValueError::new_err("a name or a category is none");
-        let named = |entry: Bound<'_, PyAny>| entry.get_item(0).is_ok_and(|name| is_name(&name));
+        let named =
+            |entry: Bound<'_, PyAny>| entry.is_none() || entry.get_item(0).is_ok_and(|name| is_name(&name));
         if !entries.iter().all(named) {
             return Err(none());
         }
-        let not_counted = || PyValueError::new_err("values ignored are not counted");
-        if !ignored.is_exact_instance_of::<PyInt>() {
-            return Err(not_counted());
-        }
-        let ignored = ignored.extract().map_err(|_| not_counted())?;
+        let ignored = counted(ignored, "values ignored are not counted")?;
+        let evicted = counted(evicted, "names that made room are not counted")?;
         let entries = entries.iter().map(|entry| entry.extract().map_err(|_| none()));
-        let entries: Vec<Entry> = entries.collect::<PyResult<_>>()?;
-        self.take_over(py, &entries, ignored, [moments, levels], [tallies, once])
+        let entries: Vec<Option<Entry>> = entries.collect::<PyResult<_>>()?;
+        self.take_over(py, &entries, ignored, [moments, levels], [tallies, once, uses], evicted)
     }
 
     /// For pickles: how to make one, and its state, in which names may be anything.
@@ -284,18 +319,15 @@ impl Encoder {
         let rules = given_rules(this.inner.rules());
         let rates = this.inner.rates();
         let arguments = (attributes, coordinates, name_bytes, scale, longest, rules, rates, all_bytes);
-        let numbers = (this.moments(py)?, this.levels(py)?);
-        let state = (this.entries(py)?, this.ignored(), numbers, this.tallies(py)?, this.once(py)?);
+        let statistics =
+            ((this.moments(py)?, this.levels(py)?), (this.tallies(py)?, this.once(py)?, this.uses(py)?));
+        let state = (this.entries(py)?, this.ignored(), statistics, this.evicted());
         Ok((slf.get_type().into_any(), arguments, state))
     }
 
-    fn __setstate__(
-        &mut self,
-        py: Python,
-        state: (Vec<Entry<'_>>, u64, (Numbers<'_>, Numbers<'_>), Counts<'_>, Counts<'_>),
-    ) -> PyResult<()> {
-        let (moments, levels) = state.2;
-        self.take_over(py, &state.0, state.1, [moments, levels], [state.3, state.4])
+    fn __setstate__(&mut self, py: Python, state: Pickled<'_>) -> PyResult<()> {
+        let (entries, ignored, ((moments, levels), (tallies, once, uses)), evicted) = state;
+        self.take_over(py, &entries, ignored, [moments, levels], [tallies, once, uses], evicted)
     }
 
     fn __copy__(&self, py: Python) -> PyResult<Self> {
@@ -315,13 +347,21 @@ type Entry<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyString>>);
 type Reduced<'py> = (
     Bound<'py, PyAny>,
     (usize, usize, usize, bool, f64, GivenRules, usize, usize),
-    (
-        Vec<Entry<'py>>,
-        u64,
-        (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>),
-        Bound<'py, PyArray2<i64>>,
-        Bound<'py, PyArray2<i64>>,
-    ),
+    (Vec<Option<Entry<'py>>>, u64, Statistics<'py>, u64),
+);
+
+/// Moments and levels; tallies, what came once, and uses.
+type Statistics<'py> = (
+    (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>),
+    (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>),
+);
+
+/// The state, as it comes back.
+type Pickled<'py> = (
+    Vec<Option<Entry<'py>>>,
+    u64,
+    ((Numbers<'py>, Numbers<'py>), (Counts<'py>, Counts<'py>, Counts<'py>)),
+    u64,
 );
 
 /// Rows of numbers.
@@ -353,21 +393,32 @@ fn given_rules(rules: &Rules) -> GivenRules {
 }
 
 impl Encoder {
+    #[allow(clippy::too_many_arguments)] // As many as `restore` has.
     fn take_over(
         &mut self,
         py: Python,
-        entries: &[Entry],
+        entries: &[Option<Entry>],
         ignored: u64,
         [moments, levels]: [Numbers; 2],
-        [tallies, once]: [Counts; 2],
+        [tallies, once, uses]: [Counts; 3],
+        evicted: u64,
     ) -> PyResult<()> {
         let mut vocabulary = Vocabulary::new(self.inner.vocabulary().bounds());
         let mut foreigners = Foreigners::new(py);
-        for (name, category) in entries {
+        let (owners, uses) = uses_of(&uses, entries.len() + 1)
+            .ok_or_else(|| PyValueError::new_err("the uses do not fit the vocabulary"))?;
+        vocabulary.restore_attributes(tallies.shape()[0]).map_err(PyValueError::new_err)?;
+        for (entry, owner) in entries.iter().zip(owners) {
+            let (Some((name, category)), Some(owner)) = (entry, owner) else {
+                let is_free = entry.is_none() && owner.is_none();
+                ensure(is_free, "names and uses contradict each other").map_err(PyValueError::new_err)?;
+                vocabulary.restore_free().map_err(PyValueError::new_err)?;
+                continue;
+            };
             foreigners.begin();
             let category = category.as_ref().map(bytes_of).transpose()?;
             let key = foreigners.key(name)?;
-            vocabulary.restore(key.name(), category.as_deref()).map_err(PyValueError::new_err)?;
+            vocabulary.restore(owner, key.name(), category.as_deref()).map_err(PyValueError::new_err)?;
             foreigners.keep(py, &vocabulary)?;
         }
         vocabulary.ignored = ignored;
@@ -382,10 +433,33 @@ impl Encoder {
         let levels = levels.as_array();
         let levels: Vec<_> =
             levels.rows().into_iter().map(|row| (row[0] as usize, row[1], row[2] as u64)).collect();
-        self.inner.restore(vocabulary, &rows, &levels, tallies, once).map_err(PyValueError::new_err)?;
+        let restored =
+            self.inner.restore(vocabulary, &rows, &levels, encoder::Counts { tallies, once, uses, evicted });
+        restored.map_err(PyValueError::new_err)?;
         self.foreigners = foreigners;
         Ok(())
     }
+}
+
+/// A count out of a file.
+fn counted(count: &Bound<'_, PyAny>, why: &'static str) -> PyResult<u64> {
+    let count = count.cast_exact::<PyInt>().map_err(|_| PyValueError::new_err(why))?;
+    count.extract().map_err(|_| PyValueError::new_err(why))
+}
+
+/// From the rows of `uses`, so many: the attribute of each coordinate but the constant, None of a free one, and
+/// the uses of all; None if they are no such rows.
+fn uses_of(rows: &Counts, count: usize) -> Option<(Vec<Option<u32>>, Vec<Use>)> {
+    if rows.shape() != [count, 3] {
+        return None;
+    }
+    let (mut owners, mut uses) = (Vec::new(), Vec::new());
+    for row in rows.as_array().rows() {
+        let [last, count] = [row[1], row[2]].map(|number| u64::try_from(number).ok());
+        owners.push(if row[0] == -1 { None } else { Some(u32::try_from(row[0]).ok()?) });
+        uses.push(Use { last: last?, count: count? });
+    }
+    (owners.remove(0) == Some(0)).then_some((owners, uses))
 }
 
 /// From a row of counts; None if it is no such row.

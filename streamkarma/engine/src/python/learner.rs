@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use super::encoded::Given;
 use super::predicted::Predicted;
 use super::state::{from_python, to_python};
-use crate::block::{Block, Event};
+use crate::block::{Block, Event, Gone};
 use crate::learner::{self, Fact, Lesson};
 
 /// Scores of events, shape (T, C), and losses, shape (T,).
@@ -55,6 +55,12 @@ impl Learner {
         Ok(scores)
     }
 
+    /// Forget what was given up.
+    pub fn forget(&mut self, gone: &Gone) -> PyResult<()> {
+        self.inner_mut()?.forget(gone);
+        Ok(())
+    }
+
     fn inner(&self) -> PyResult<&dyn learner::Learner> {
         self.inner.as_deref().ok_or_else(gone)
     }
@@ -75,27 +81,37 @@ pub struct Items {
     attributes: Vec<u32>,
     coordinates: Vec<u32>,
     values: Vec<f64>,
+    gone: Vec<Gone>,
 }
 
-/// The four arrays of a `Block` of Python.
+/// What was given up before which event of a `Block` of Python: attributes and coordinates.
+pub type GoneBefore = (usize, Vec<u32>, Vec<u32>);
+
+/// The arrays of a `Block` of Python, and what was given up.
 pub type Arrays<'py> = (
     PyReadonlyArray1<'py, i64>,
     PyReadonlyArray1<'py, i32>,
     PyReadonlyArray1<'py, i32>,
     PyReadonlyArray1<'py, f64>,
+    Vec<GoneBefore>,
 );
 
 impl Items {
     /// ValueError if they do not fit each other.
-    pub fn from_python((starts, attributes, coordinates, values): &Arrays) -> PyResult<Self> {
+    pub fn from_python((starts, attributes, coordinates, values, gone): &Arrays) -> PyResult<Self> {
         let starts: Vec<usize> = starts.as_array().iter().map(|&start| start as usize).collect();
         let end = starts.last().copied().unwrap_or(0);
         let fits = [attributes.len(), coordinates.len(), values.len()].iter().all(|&length| end <= length);
         if !starts.is_sorted() || !fits {
             return Err(PyValueError::new_err("the arrays of the block do not fit"));
         }
+        let gone: Vec<Gone> = gone.iter().filter_map(|gone| gone_before(&starts, gone)).collect();
+        if !gone.is_sorted_by(|one, next| one.before < next.before) {
+            return Err(PyValueError::new_err("what was given up is not in the order of the events"));
+        }
         // The arrays may have room for more events.
         Ok(Self {
+            gone,
             starts,
             attributes: attributes.as_array().iter().take(end).map(|&each| each as u32).collect(),
             coordinates: coordinates.as_array().iter().take(end).map(|&each| each as u32).collect(),
@@ -110,8 +126,20 @@ impl Items {
             attributes: &self.attributes,
             coordinates: &self.coordinates,
             values: &self.values,
+            gone: &self.gone,
         }
     }
+}
+
+/// As the engine has it; None past the last event.
+fn gone_before(starts: &[usize], (t, attributes, coordinates): &GoneBefore) -> Option<Gone> {
+    let sorted = |indices: &[u32]| {
+        let mut indices = indices.to_vec();
+        indices.sort_unstable();
+        indices
+    };
+    let before = *starts.get(*t)?;
+    Some(Gone { before, attributes: sorted(attributes), coordinates: sorted(coordinates) })
 }
 
 #[pymethods]

@@ -77,11 +77,17 @@ impl Foreigners {
         Ok(Key::Foreign(Foreign { id, text, kind, size }))
     }
 
-    /// Keep the new names that have a place by now; the others may get one until the next `begin`.
+    /// Keep the new names that have a place by now, of which the others may get one until the next `begin`,
+    /// and drop those that gave it up.
     pub fn keep(&mut self, py: Python, vocabulary: &Vocabulary) -> PyResult<()> {
         for (id, object) in self.new.extract_if(.., |(id, _)| vocabulary.has_foreign(*id)) {
             self.numbers.bind(py).set_item(&object, id)?;
             self.objects.insert(id, object);
+        }
+        if self.objects.len() > vocabulary.foreign_count() {
+            for (_, object) in self.objects.extract_if(|id, _| !vocabulary.has_foreign(*id)) {
+                self.numbers.bind(py).del_item(object)?;
+            }
         }
         Ok(())
     }

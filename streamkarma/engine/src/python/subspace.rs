@@ -47,7 +47,12 @@ impl Subspace {
         let given = events.events()?;
         let block = given.block();
         py.detach(|| {
-            (0..block.len()).for_each(|t| self.inner.observe(&block.event(t)));
+            for t in 0..block.len() {
+                if let Some(gone) = block.gone_before(t) {
+                    self.inner.forget(gone);
+                }
+                self.inner.observe(&block.event(t));
+            }
         });
         Ok(())
     }

@@ -34,7 +34,13 @@ pub fn read(
         let name = objects[at % objects.len()].repr()?;
         return Err(refused(py, &format!("attribute {name} is infinite")));
     }
+    let mut evicted = encoder.evicted();
     for (t, row) in table.rows().into_iter().enumerate() {
+        if encoder.evicted() > evicted {
+            // Coordinates may be those of others by now.
+            evicted = encoder.evicted();
+            known.fill(None);
+        }
         encoder.begin();
         let mut is_new = false;
         for ((value, key), place) in row.iter().zip(&keys).zip(&mut known) {

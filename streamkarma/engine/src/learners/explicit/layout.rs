@@ -42,15 +42,23 @@ impl Layout {
         }
     }
 
+    /// Where the feature of a coordinate and the code of a set sits.
+    pub fn place(self, coordinate: u32, code: i64) -> u32 {
+        match self {
+            Self::Plain { set_bits } => (coordinate << set_bits) + code as u32,
+            Self::Hashed { bits } => hash(mix(i64::from(coordinate)), mix(!code), bits),
+        }
+    }
+
     /// Where the feature at `place` of an earlier layout goes.
     pub fn moved(self, earlier: Self, place: u32) -> u32 {
         match (earlier, self) {
             (Self::Plain { set_bits: old }, Self::Plain { set_bits }) => {
                 (place >> old << set_bits) + (place & ((1 << old) - 1))
             }
-            (Self::Plain { set_bits: old }, Self::Hashed { bits }) => {
+            (Self::Plain { set_bits: old }, Self::Hashed { .. }) => {
                 let (coordinate, code) = (place >> old, place & ((1 << old) - 1));
-                hash(mix(i64::from(coordinate)), mix(!i64::from(code)), bits)
+                self.place(coordinate, i64::from(code))
             }
             (Self::Hashed { bits: old }, Self::Hashed { bits }) => place >> (old - bits),
             (Self::Hashed { .. }, Self::Plain { .. }) => place, // never: what is hashed stays so

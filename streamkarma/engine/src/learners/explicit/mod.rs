@@ -8,6 +8,7 @@
 //! as the sum of theirs (of AROW's variances as the least).
 
 mod features;
+mod forgetting;
 mod layout;
 mod state;
 #[cfg(test)]
@@ -18,7 +19,7 @@ pub use layout::{Layout, mix};
 
 use std::any::Any;
 
-use crate::block::Event;
+use crate::block::{Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::linear::{LinearModel, Step};
 use crate::state::{Refused, State, ensure};
@@ -30,6 +31,8 @@ pub struct Explicit {
     map: FeatureMap,
     models: Vec<LinearModel>,
     features: Features,
+    /// Which part of a hashed table is swept next.
+    swept: usize,
 }
 
 impl Explicit {
@@ -51,6 +54,7 @@ impl Explicit {
             map: FeatureMap::new(gamma, normalize, 1 << table_bits),
             models: vec![LinearModel::new(step, 1, 1)],
             features: Features::default(),
+            swept: 0,
         })
     }
 
@@ -59,6 +63,11 @@ impl Explicit {
     pub fn with_most(mut self, features: usize) -> Self {
         self.map.limit(features);
         self
+    }
+
+    /// How many coordinates have weights.
+    pub fn coordinates(&self) -> usize {
+        self.map.coordinates
     }
 
     /// Make room for what an event has; returns whether there is anything new.
@@ -142,6 +151,10 @@ impl Learner for Explicit {
         losses.reduce(|first, _| first).unwrap_or(f64::NAN)
     }
 
+    fn forget(&mut self, gone: &Gone) {
+        self.clear(gone);
+    }
+
     fn widen(&mut self, classes: usize) {
         let classes = classes.max(self.classes()).max(2);
         // First to fewer places, then to more classes: the table is never larger than it may be.
@@ -150,7 +163,7 @@ impl Learner for Explicit {
     }
 
     fn restart(&mut self, steps: u64) {
-        (self.map.attributes, self.map.coordinates) = (0, 0);
+        (self.map.attributes, self.map.coordinates, self.swept) = (0, 0, 0);
         self.map.layout = Layout::Plain { set_bits: 0 };
         self.models.iter_mut().for_each(|model| model.restart(steps, 1, 1));
     }

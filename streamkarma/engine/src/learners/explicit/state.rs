@@ -1,5 +1,6 @@
 //! What goes into a model file, and what may come from one.
 
+use super::forgetting::CLEARED;
 use super::{Explicit, LinearModel, Step};
 use crate::state::{Refused, State, ensure};
 
@@ -10,7 +11,8 @@ impl Explicit {
     /// further one are a part of their own.
     pub(super) fn to_state(&self) -> State {
         let mut state = weights_of(&self.models[0]);
-        state.put_i64s("known", vec![self.map.attributes as i64, self.map.coordinates as i64], &[2]);
+        let known = [self.map.attributes, self.map.coordinates, self.swept];
+        state.put_i64s("known", known.map(|number| number as i64).to_vec(), &[3]);
         state.put_bools("hashed", vec![self.map.layout.is_hashed()], &[1]);
         for (number, model) in self.models.iter().enumerate().skip(1) {
             state.put_part(&number.to_string(), weights_of(model));
@@ -28,7 +30,7 @@ impl Explicit {
         let ((known, known_shape), (hashed, hashed_shape)) = (state.i64s("known")?, state.bools("hashed")?);
         // Beside these two, four arrays of each model.
         let arrays = 2 + 4 * self.models.len();
-        ensure(state.0.len() == arrays && known_shape == [2] && hashed_shape == [1], WHY)?;
+        ensure(state.0.len() == arrays && known_shape == [3] && hashed_shape == [1], WHY)?;
         let step = *self.models[0].settings();
         let mut learner = Self::new(self.map.gamma(), self.map.normalize(), step, self.table_bits)?;
         let within =
@@ -39,6 +41,7 @@ impl Explicit {
             return Err(WHY.to_owned());
         };
         (learner.map.attributes, learner.map.coordinates) = (attributes, coordinates);
+        learner.swept = within(known[2], CLEARED - 1).ok_or(WHY)?;
         let parts = state.parts();
         let mut models = Vec::new();
         for (number, model) in self.models.iter().enumerate() {

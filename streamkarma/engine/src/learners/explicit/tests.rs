@@ -201,10 +201,11 @@ fn hostile_states_are_refused() {
         Array::I64(index, vec![count])
     };
     for (name, array) in [
-        ("known", Array::I64(vec![-1, 3], vec![2])),
-        ("known", Array::I64(vec![i64::MAX, 3], vec![2])),
-        ("known", Array::I64(vec![1, 1, 1], vec![3])),
-        ("known", Array::I64(vec![2, 2], vec![2])), // no such places
+        ("known", Array::I64(vec![-1, 3, 0], vec![3])),
+        ("known", Array::I64(vec![3, 3, 16], vec![3])),
+        ("known", Array::I64(vec![i64::MAX, 3, 0], vec![3])),
+        ("known", Array::I64(vec![1, 1], vec![2])),
+        ("known", Array::I64(vec![2, 2, 0], vec![3])), // no such places
         ("hashed", Array::Bool(vec![true], vec![1])),
         ("hashed", Array::Bool(vec![], vec![0])),
         ("index", places(|index| index.swap(0, 1))),

@@ -26,7 +26,7 @@ mod tests;
 
 use rows::{RANK, Row, Rows};
 
-use crate::block::Event;
+use crate::block::{Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::linear::LARGEST;
 use crate::loss::Loss;
@@ -177,6 +177,11 @@ impl Learner for FactorisationMachine {
             return self.step(event, lesson, scores);
         }
         self.learn(&lesson, scores)
+    }
+
+    fn forget(&mut self, gone: &Gone) {
+        let known = gone.coordinates.iter().filter(|&&coordinate| (coordinate as usize) < self.coordinates);
+        known.for_each(|&coordinate| self.rows.clear(coordinate, self.coordinates));
     }
 
     fn widen(&mut self, classes: usize) {

@@ -163,6 +163,15 @@ impl Rows {
         }
     }
 
+    /// Begin anew with a coordinate, unless it shares its row with one of as many others as there are.
+    pub fn clear(&mut self, coordinate: u32, coordinates: usize) {
+        if coordinates <= self.places {
+            self.rows
+                .chunks_exact_mut(self.places)
+                .for_each(|rows| rows[coordinate as usize] = Row::default());
+        }
+    }
+
     /// One step of forgetting.
     pub fn forget(&mut self) {
         self.factor *= self.growth;

@@ -237,6 +237,24 @@ impl LinearModel {
         (self.cells, self.places) = (moved, places);
     }
 
+    /// Forget what was learned at some places, in every class.
+    pub fn clear(&mut self, places: &[u32]) {
+        let fresh = untouched(self.step.update);
+        for row in self.cells.chunks_exact_mut(self.places.max(1)) {
+            places.iter().for_each(|&place| row[place as usize] = fresh);
+        }
+    }
+
+    /// Forget what was learned at every so many places from one on, in every class, but not at some.
+    pub fn clear_every(&mut self, many: usize, first: usize, kept: &[u32]) {
+        let fresh = untouched(self.step.update);
+        for row in self.cells.chunks_exact_mut(self.places.max(1)) {
+            let cells: Vec<Cell> = kept.iter().map(|&place| row[place as usize]).collect();
+            row.iter_mut().skip(first).step_by(many).for_each(|cell| *cell = fresh);
+            kept.iter().zip(cells).for_each(|(&place, cell)| row[place as usize] = cell);
+        }
+    }
+
     /// The places where anything was learned, ascending.
     pub fn touched(&self) -> Vec<u32> {
         let fresh = untouched(self.step.update);

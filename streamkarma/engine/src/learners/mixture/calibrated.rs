@@ -1,7 +1,7 @@
 //! One learner whose scores become log-odds that mean what they say.
 
 use super::Mixture;
-use crate::block::{Block, Event};
+use crate::block::{Block, Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::state::{Refused, State};
 
@@ -38,6 +38,10 @@ impl Learner for Calibrated {
 
     fn run(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
         self.0.run(block, lessons, scores, losses);
+    }
+
+    fn forget(&mut self, gone: &Gone) {
+        self.0.forget(gone);
     }
 
     fn widen(&mut self, classes: usize) {

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub use aggregator::Aggregator;
 pub use calibrated::Calibrated;
 
-use crate::block::{Block, Event};
+use crate::block::{Block, Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::state::{Refused, State, ensure};
 
@@ -205,7 +205,8 @@ impl Learner for Mixture {
         let Event { attributes, coordinates, values } = event;
         let starts = [0, values.len()];
         let mut loss = [f64::NAN];
-        self.run(&Block { starts: &starts, attributes, coordinates, values }, &[lesson], scores, &mut loss);
+        let block = Block { starts: &starts, attributes, coordinates, values, gone: &[] };
+        self.run(&block, &[lesson], scores, &mut loss);
         loss[0]
     }
 
@@ -227,6 +228,10 @@ impl Learner for Mixture {
             learner.learn_predicted(event, lesson, own);
         }
         self.mix(0, 1, &lesson, scores)
+    }
+
+    fn forget(&mut self, gone: &Gone) {
+        self.learners.iter_mut().for_each(|learner| learner.forget(gone));
     }
 
     fn widen(&mut self, classes: usize) {

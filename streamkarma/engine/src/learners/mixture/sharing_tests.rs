@@ -53,6 +53,7 @@ impl Stream {
             attributes: &self.attributes,
             coordinates: &self.attributes,
             values: &self.values,
+            gone: &[],
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::aggregator::Aggregator;
 use super::{Calibrated, Mixture};
-use crate::block::{Block, Event};
+use crate::block::{Block, Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::math::log1p;
 use crate::state::{Array, Refused, State};
@@ -30,6 +30,8 @@ impl Learner for Parrot {
         self.steps += u64::from(lesson.is_learned());
         f64::NAN
     }
+
+    fn forget(&mut self, _: &Gone) {}
 
     fn widen(&mut self, classes: usize) {
         self.classes = classes;
@@ -105,6 +107,7 @@ impl Stream {
             attributes: &self.coordinates,
             coordinates: &self.coordinates,
             values: &self.values,
+            gone: &[],
         }
     }
 

@@ -31,6 +31,6 @@ impl Filled {
     /// As the learner takes them.
     pub fn block(&self) -> Block<'_> {
         let Self { starts, attributes, coordinates, values } = self;
-        Block { starts, attributes, coordinates, values }
+        Block { starts, attributes, coordinates, values, gone: &[] }
     }
 }

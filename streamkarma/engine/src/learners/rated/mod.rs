@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use self::filled::Filled;
 use self::keys::Keys;
 use self::table::{Labels, Table};
-use crate::block::{Block, Event};
+use crate::block::{Block, Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::math::log;
 use crate::rate_key::is_key;
@@ -149,6 +149,17 @@ impl Rated {
         log(own / rest) - log(share / others)
     }
 
+    /// Events one by one, with what was given up on the way.
+    fn run_in_turn(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
+        let classes = self.classes();
+        for (t, row) in scores.chunks_exact_mut(classes).enumerate() {
+            if let Some(gone) = block.gone_before(t) {
+                self.forget(gone);
+            }
+            losses[t] = self.step(block.event(t), lessons[t], row);
+        }
+    }
+
     /// Take in the label of an event.
     fn learn(&mut self, event: &Event, lesson: &Lesson) {
         let (width, settings) = (self.width(), self.settings);
@@ -232,6 +243,9 @@ impl Learner for Rated {
     }
 
     fn run(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
+        if !block.gone.is_empty() {
+            return self.run_in_turn(block, lessons, scores, losses);
+        }
         let (first, last) = (block.starts.first(), block.starts.last());
         let values = &block.values[first.map_or(0, |&start| start)..last.map_or(0, |&end| end)];
         if !values.iter().any(|&value| is_key(value)) {
@@ -250,6 +264,11 @@ impl Learner for Rated {
         self.inner.learn_predicted(self.filled.block().event(0), lesson, scores)
     }
 
+    fn forget(&mut self, gone: &Gone) {
+        self.inner.forget(gone);
+        self.attributes.retain(|coordinate, _| gone.coordinates.binary_search(coordinate).is_err());
+    }
+
     fn widen(&mut self, classes: usize) {
         self.inner.widen(classes);
         let width = self.width();
@@ -259,7 +278,7 @@ impl Learner for Rated {
 
     fn restart(&mut self, steps: u64) {
         self.inner.restart(steps);
-        self.forget();
+        self.clear();
     }
 
     fn summary(&self) -> Vec<(&'static str, Fact)> {

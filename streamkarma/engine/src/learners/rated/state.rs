@@ -12,7 +12,7 @@ pub const PART: &str = "rates";
 
 impl Rated {
     /// Know no label.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.table = Table::new(self.width());
         self.attributes.clear();
     }
@@ -44,7 +44,7 @@ impl Rated {
     /// Take over such a state, of a learner that has its own already.
     pub(super) fn restore_own(&mut self, state: &State, coordinates: usize) -> Result<(), Refused> {
         const WHY: &str = "what labels said of attributes contradicts itself";
-        self.forget();
+        self.clear();
         if state.0.is_empty() {
             return Ok(());
         }

@@ -31,6 +31,8 @@ impl Learner for Recorder {
         0.0
     }
 
+    fn forget(&mut self, _gone: &Gone) {}
+
     fn widen(&mut self, classes: usize) {
         self.classes = classes;
     }

@@ -13,6 +13,7 @@
 //! with K coordinates, n events, and s the share of events that observe an attribute: the errors count
 //! only in the part observed. [H] leaves open how Q is learned; all of this is a choice, by measurement.
 
+use super::NOBODY;
 use super::matrix::Matrix;
 use super::pairwise_moments::{PairwiseMoments, ROUNDING};
 use super::spectrum::project;
@@ -74,7 +75,8 @@ impl PairwiseMoments {
             self.correlations.row_mut(i)[..seen].copy_from_slice(projected.row(i));
         }
         self.means[..seen].copy_from_slice(&means);
-        let used = if choosing { self.active.iter().filter(|is| **is).count() } else { seen };
+        let has_slot = owners.iter().filter(|owner| **owner != NOBODY).count();
+        let used = if choosing { self.active.iter().filter(|is| **is).count() } else { has_slot };
         self.noise(used, tau, growth)
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::NOBODY;
 use super::state::{WHY, numbers, numbers_below, put_numbers};
-use crate::block::Event;
+use crate::block::{Event, Gone};
 use crate::learner::Lesson;
 use crate::state::{Refused, State, ensure};
 
@@ -64,6 +64,20 @@ impl Examples {
         }
         self.items += event.len();
         self.all.push_back(Example::of(event, lesson));
+    }
+
+    /// Drop what was given up.
+    pub fn forget(&mut self, gone: &Gone) {
+        let is_gone = |k: &u32| gone.coordinates.binary_search(k).is_ok();
+        for example in self.all.iter_mut().filter(|each| each.coordinates.iter().any(is_gone)) {
+            let event = example.event();
+            let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
+            let left = items.filter(|((_, k), _)| !is_gone(k)).map(|((&a, &k), &x)| ((a, k), x));
+            let (places, values): (Vec<(u32, u32)>, Vec<f64>) = left.unzip();
+            (example.attributes, example.coordinates) = places.into_iter().unzip();
+            example.values = values;
+        }
+        self.items = self.all.iter().map(|each| each.values.len()).sum();
     }
 
     /// The labels of two classes become the numbers of classes.

@@ -21,6 +21,7 @@ mod cholesky;
 mod correlations;
 mod examples;
 mod features;
+mod forgetting;
 mod head_state;
 mod heads;
 mod matrix;
@@ -46,7 +47,7 @@ use self::heads::Head;
 use self::settings::Form;
 pub use self::settings::Settings;
 use super::linear::{self, LARGEST_GROWTH, LinearModel};
-use crate::block::Event;
+use crate::block::{Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::math::pow;
 use crate::state::{Refused, State};
@@ -264,6 +265,10 @@ impl Learner for Subspace {
         self.learn(&event, lesson.weight);
         self.keep(&event, &lesson);
         loss
+    }
+
+    fn forget(&mut self, gone: &Gone) {
+        self.clear(gone);
     }
 
     fn widen(&mut self, classes: usize) {

@@ -72,14 +72,19 @@ pub struct Posterior {
     pull: Vec<f64>,
 }
 
+/// What rows begin with, one after another.
+pub fn start(rank: usize) -> Uniform {
+    let spread = START * (3.0 / rank.max(1) as f64).sqrt();
+    Uniform::new(-spread, spread)
+}
+
 impl Ppca {
     /// Nothing known.
     pub fn new(rank: usize) -> Self {
-        let spread = START * (3.0 / rank.max(1) as f64).sqrt();
         let nothing = Vec::new;
         Self {
             rank,
-            start: Uniform::new(-spread, spread),
+            start: start(rank),
             step_sizes: StepSizes::default(),
             rows: nothing(),
             observed: nothing(),

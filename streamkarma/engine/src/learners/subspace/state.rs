@@ -58,10 +58,9 @@ impl Subspace {
             Form::Factor(Box::new(Ppca::from_state(state, settings.rank, owning, owners.len())?))
         };
         let (heads, examples) = self.restored_heads(state, places(&settings, owning, owners.len()))?;
-        let mut known = vec![false; owning];
-        owners.iter().filter(|&&owner| owner != NOBODY).for_each(|&owner| known[owner as usize] = true);
         let new = Self::new(settings);
-        let mut restored = Self { events, due, growth, noise, owners, known, form, heads, ..new };
+        let mut restored = Self { events, due, growth, noise, owners, form, heads, ..new };
+        restored.known = restored.owning();
         // As much room as there was, so that a model takes no less memory for being resumed.
         restored.make_room_for_weights();
         if let Some(examples) = examples {
@@ -219,7 +218,7 @@ pub(super) fn not_negative(tables: &[&[f64]]) -> bool {
 }
 
 /// 1 + the highest attribute that owns one of these coordinates.
-fn attributes_of(owners: &[u32]) -> usize {
+pub(super) fn attributes_of(owners: &[u32]) -> usize {
     owners.iter().filter(|&&owner| owner != NOBODY).max().map_or(0, |&highest| highest as usize + 1)
 }
 

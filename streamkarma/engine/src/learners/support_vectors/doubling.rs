@@ -7,7 +7,7 @@
 use super::schedule::{Schedule, horizon};
 use super::storage::Vectors;
 use super::{Rule, SupportVectors};
-use crate::block::Event;
+use crate::block::{Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::state::{Refused, State, ensure};
 
@@ -61,6 +61,10 @@ impl Learner for DoublingSupportVectors {
             self.start_afresh();
         }
         loss
+    }
+
+    fn forget(&mut self, gone: &Gone) {
+        self.inner.forget(gone);
     }
 
     fn widen(&mut self, classes: usize) {

@@ -11,6 +11,7 @@
 //! makes one give way, see [`pruning`].
 
 pub mod doubling;
+mod forgetting;
 mod loops;
 mod passes;
 pub mod pruning;
@@ -19,7 +20,7 @@ mod state;
 mod storage;
 mod table;
 
-use crate::block::Event;
+use crate::block::{Event, Gone};
 use crate::kernel::growth;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::loss::Loss;
@@ -192,6 +193,10 @@ impl Learner for SupportVectors {
             self.update(&event, square, lesson.weight);
         }
         loss
+    }
+
+    fn forget(&mut self, gone: &Gone) {
+        self.vectors = self.vectors.without(gone, self.rule.gamma);
     }
 
     fn widen(&mut self, classes: usize) {

@@ -1,0 +1,206 @@
+//! Room for what is new, once there is none: the least useful, longest unseen names and categories give way.
+//!
+//! A place is given up the sooner the longer ago its name or category was there, and the fewer events had it:
+//! what counts is the number of events since then, divided by the square root of how often it came. Neither
+//! alone would do: by time, a name that comes now and then goes before one that came twice of late; by number,
+//! what was common once stays for ever. One place of [`GIVEN_UP`] is given up at once, so that looking for them
+//! costs a new name little.
+
+use super::rates::RatePlaces;
+use super::{Encoder, New, NewName, Sentinels, Tally};
+use crate::encoded::Encoded;
+use crate::names::{Lack, Name};
+use crate::scale::Scale;
+use crate::vocabulary::{NOBODY, PASSING, Sizes, size};
+
+/// One of so many places is given up when there is none left.
+const GIVEN_UP: usize = 16;
+
+/// When something was there last, and how often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Use {
+    /// The number of the learned event, from 1; 0 for never.
+    pub last: u64,
+    /// How many events had it.
+    pub count: u64,
+}
+
+/// Of what an event has all that there is.
+#[derive(Debug, Default)]
+pub struct Exhausted {
+    attributes: bool,
+    coordinates: bool,
+}
+
+impl Use {
+    /// It is there in the event of that number.
+    pub(super) fn happen(&mut self, now: u64) {
+        self.last = now;
+        self.count = self.count.saturating_add(1);
+    }
+
+    /// How little use there is of it.
+    fn disuse(self, now: u64) -> f64 {
+        (now - self.last) as f64 / (self.count.max(1) as f64).sqrt()
+    }
+}
+
+impl Encoder {
+    /// The number of the event in hand among those that were learned, if it is.
+    pub(super) fn now(&self) -> u64 {
+        self.tallies[0].values + 1
+    }
+
+    /// Have others make room for a name or category, one of those that are `new`, if they have to and can.
+    ///
+    /// `exhausted` says of what the event in hand has all there is, as it turns out.
+    pub(super) fn ensure_room(
+        &mut self,
+        new: &[New],
+        name: Name,
+        category: Option<&[u8]>,
+        exhausted: &mut Exhausted,
+    ) {
+        let known = self.vocabulary.find(name).is_some();
+        while let Some(lack) = self.vocabulary.lack(name, known, category, self.vocabulary.used()) {
+            let exhausted = match lack {
+                Lack::Name(_) | Lack::Category(_) => return,
+                Lack::Attributes(_) => &mut exhausted.attributes,
+                Lack::Coordinates(_) | Lack::Bytes(_) => &mut exhausted.coordinates,
+            };
+            // It is not looked for again, for an event may have a million names.
+            *exhausted = *exhausted || !self.make_room(new, lack);
+            if *exhausted {
+                return;
+            }
+        }
+    }
+
+    /// Give up some of what there is too much of; false if all of that is in the event.
+    fn make_room(&mut self, new: &[New], lack: Lack) -> bool {
+        let (now, before) = (self.now(), self.vocabulary.used());
+        for item in &self.items {
+            self.uses[item.coordinate as usize].last = now;
+        }
+        self.keep_rates(now);
+        match lack {
+            Lack::Attributes(_) => self.give_up_attributes(now, &needed(new)),
+            _ => self.give_up_coordinates(now),
+        }
+        self.forget_rates();
+        let left = self.vocabulary.used();
+        let is_less = (left.coordinates, left.attributes) < (before.coordinates, before.attributes);
+        if is_less {
+            self.vocabulary.tell_of_room(lack);
+        }
+        is_less
+    }
+
+    fn give_up_coordinates(&mut self, now: u64) {
+        let uses = self.uses.iter().zip(0..).skip(1);
+        let is_candidate = |each: &Use, k| each.last < now && self.vocabulary.owner(k as usize) != NOBODY;
+        let candidates: Vec<(f64, u32)> =
+            uses.filter(|&(each, k)| is_candidate(each, k)).map(|(each, k)| (each.disuse(now), k)).collect();
+        let most = self.vocabulary.used().coordinates / GIVEN_UP;
+        least_used(candidates, most).into_iter().for_each(|coordinate| self.give_up(coordinate));
+    }
+
+    /// Those that are `needed` stay whether they have coordinates or not.
+    fn give_up_attributes(&mut self, now: u64, needed: &[u32]) {
+        let owners: Vec<u32> = (0..self.uses.len()).map(|k| self.vocabulary.owner(k)).collect();
+        let mut joint = vec![Use::default(); self.vocabulary.attribute_count()];
+        for (each, &owner) in self.uses.iter().zip(&owners).filter(|(_, owner)| **owner != NOBODY) {
+            let sum = &mut joint[owner as usize];
+            *sum = Use { last: sum.last.max(each.last), count: sum.count.saturating_add(each.count) };
+        }
+        let uses = joint.iter().zip(0..).skip(1).filter(|(each, _)| each.last < now);
+        let candidates: Vec<(f64, u32)> = uses
+            .filter(|&(_, a)| needed.binary_search(&a).is_err() && !self.vocabulary.is_free(a))
+            .map(|(each, a)| (each.disuse(now), a))
+            .collect();
+        let mut is_gone = vec![false; joint.len()];
+        for attribute in least_used(candidates, self.vocabulary.used().attributes / GIVEN_UP) {
+            is_gone[attribute as usize] = true;
+        }
+        for (&owner, k) in owners.iter().zip(0..) {
+            if owner != NOBODY && is_gone[owner as usize] {
+                self.give_up(k);
+            }
+        }
+        self.give_up_empty(needed);
+    }
+
+    fn give_up(&mut self, coordinate: u32) {
+        let k = coordinate as usize;
+        let levels = std::mem::take(&mut self.levels[k]);
+        self.watched -= usize::from(self.vocabulary.is_number(k) && !levels.is_measurement());
+        self.vocabulary.give_up(coordinate);
+        (self.uses[k], self.scales[k]) = (Use::default(), Scale::default());
+        self.sentinels[k] = Sentinels::default();
+        self.gone.coordinates.push(coordinate);
+        self.evicted += 1;
+    }
+
+    fn give_up_empty(&mut self, needed: &[u32]) {
+        let empty = self.vocabulary.give_up_empty(needed);
+        for &attribute in &empty {
+            self.tallies[attribute as usize] = Tally::default();
+            self.seen[attribute as usize] = 0;
+            self.rated[attribute as usize] = RatePlaces::default();
+        }
+        self.gone.attributes.extend(empty);
+    }
+
+    /// Let the learners know what was given up for the event that comes next.
+    pub(super) fn hand_over_gone(&mut self, out: &mut Encoded) {
+        self.give_up_empty(&[]);
+        let mut gone = std::mem::take(&mut self.gone);
+        gone.before = out.values.len();
+        gone.attributes.sort_unstable();
+        gone.coordinates.sort_unstable();
+        out.gone.push(gone);
+    }
+
+    /// What the event itself has, the constant included, that no other makes room for.
+    pub(super) fn kept(&self, new: &[New]) -> Sizes {
+        let known = self.items.iter().map(|item| item.coordinate).filter(|&k| k < PASSING);
+        let coordinates = sorted(known.chain(self.rates_in_hand()).chain([0]).collect());
+        let owners = coordinates.iter().map(|&k| self.vocabulary.owner(k as usize));
+        let attributes = sorted(owners.chain(needed(new)).collect());
+        let bytes = |&k: &u32| {
+            let (name, category) = self.vocabulary.describe(k as usize);
+            size(name, category)
+        };
+        Sizes {
+            attributes: attributes.len(),
+            coordinates: coordinates.len(),
+            bytes: coordinates.iter().map(bytes).sum(),
+        }
+    }
+}
+
+/// The attributes that new categories belong to, in ascending order.
+fn needed(new: &[New]) -> Vec<u32> {
+    let attribute = |each: &New| match each.name {
+        NewName::Known(attribute) if !each.value.is_nan() => Some(attribute),
+        _ => None,
+    };
+    sorted(new.iter().filter_map(attribute).collect())
+}
+
+fn sorted(mut indices: Vec<u32>) -> Vec<u32> {
+    indices.sort_unstable();
+    indices.dedup();
+    indices
+}
+
+/// Those with the most disuse, up to so many, but one if there is any; of equals the first.
+fn least_used(mut candidates: Vec<(f64, u32)>, most: usize) -> Vec<u32> {
+    let count = most.max(1).min(candidates.len());
+    if count > 0 {
+        candidates.select_nth_unstable_by(count - 1, |(one, index), (other, other_index)| {
+            other.total_cmp(one).then(index.cmp(other_index))
+        });
+    }
+    candidates[..count].iter().map(|(_, index)| *index).collect()
+}

@@ -1,0 +1,97 @@
+//! Which weights belong to what was given up: all whose feature has it, as its value or in its set.
+//!
+//! In a hashed table they are cleared as well, and with them what others have there. Where so many features
+//! would have to be cleared that others lost much by it, only those of smaller sets are. Of the others nobody
+//! can tell any more which are of names that are gone, and in time these would fill the table. So one place of
+//! [`CLEARED`] is cleared each time, others every time, but for values alone and attributes beside the constant.
+
+use super::Explicit;
+use super::layout::{first_code, set_count};
+use crate::block::Gone;
+
+/// At most one of so many places of a hashed table is cleared at once.
+pub(super) const CLEARED: usize = 16;
+
+impl Explicit {
+    /// Whether so many features can be cleared.
+    pub fn can_clear(&self, features: usize) -> bool {
+        let places = self.models[0].places();
+        !self.map.layout.is_hashed() || features.saturating_mul(CLEARED) <= places
+    }
+
+    /// Forget what was learned of these attributes and coordinates.
+    pub(super) fn clear(&mut self, gone: &Gone) {
+        let attributes = below(&gone.attributes, self.map.attributes);
+        let coordinates = below(&gone.coordinates, self.map.coordinates);
+        let fits = |order: &usize| self.can_clear(self.count(attributes, coordinates, *order));
+        let Some(order) = (1..=self.map.gamma()).rev().find(fits) else { return };
+        let layout = self.map.layout;
+        let mut places: Vec<u32> = Vec::new();
+        let sets = self.codes(order);
+        for &coordinate in coordinates {
+            places.extend(sets.iter().map(|&code| layout.place(coordinate, code)));
+        }
+        if self.map.gamma() > 1 {
+            // Beside the constant, which is always there.
+            places.extend(attributes.iter().map(|&own| layout.place(0, first_code(own, self.map.gamma()))));
+        }
+        let with_them: Vec<i64> = attributes.iter().flat_map(|&own| self.codes_with(own, order)).collect();
+        for coordinate in 0..self.map.coordinates as u32 {
+            places.extend(with_them.iter().map(|&code| layout.place(coordinate, code)));
+        }
+        self.models.iter_mut().for_each(|model| model.clear(&places));
+        if order < self.map.gamma() {
+            self.sweep();
+        }
+    }
+
+    /// Clear the next part of a hashed table.
+    fn sweep(&mut self) {
+        let (layout, gamma) = (self.map.layout, self.map.gamma());
+        let alone = (0..self.map.coordinates as u32).map(|coordinate| layout.place(coordinate, 0));
+        let attributes = 1..self.map.attributes as u32;
+        let beside = attributes.map(|own| layout.place(0, first_code(own, gamma)));
+        let kept: Vec<u32> = alone.chain(beside).collect();
+        self.models.iter_mut().for_each(|model| model.clear_every(CLEARED, self.swept, &kept));
+        self.swept = (self.swept + 1) % CLEARED;
+    }
+
+    /// How many features of sets of fewer than `order` attributes have one of these.
+    fn count(&self, attributes: &[u32], coordinates: &[u32], order: usize) -> usize {
+        let known = self.map.attributes;
+        let with_one = if order == 1 { 0 } else { set_count(known, order - 1) };
+        let by_attribute = attributes.len().saturating_mul(with_one).saturating_mul(self.map.coordinates);
+        coordinates.len().saturating_mul(set_count(known, order)).saturating_add(by_attribute)
+    }
+
+    /// The codes of all sets of fewer than `order` attributes.
+    fn codes(&self, order: usize) -> Vec<i64> {
+        let attributes = 1..self.map.attributes as u32;
+        let others = attributes.flat_map(|upper| self.codes_up_to(upper, order));
+        std::iter::once(0).chain(others).collect()
+    }
+
+    /// Of these the codes of sets that have an attribute and lower ones.
+    fn codes_up_to(&self, upper: u32, order: usize) -> impl Iterator<Item = i64> {
+        let first = first_code(upper, self.map.gamma());
+        let lower = match order {
+            1 => 0..0,
+            2 => 0..1,
+            _ => 0..i64::from(upper),
+        };
+        lower.map(move |lower| first + lower)
+    }
+
+    /// Of these the codes of sets that have an attribute.
+    fn codes_with(&self, own: u32, order: usize) -> impl Iterator<Item = i64> {
+        let (gamma, known) = (self.map.gamma(), self.map.attributes as u32);
+        let upper = if order > 2 { own + 1..known } else { 0..0 };
+        let with_upper = upper.map(move |upper| first_code(upper, gamma) + i64::from(own));
+        self.codes_up_to(own, order).chain(with_upper)
+    }
+}
+
+/// Those that have weights, of ascending ones.
+fn below(gone: &[u32], count: usize) -> &[u32] {
+    &gone[..gone.partition_point(|&each| (each as usize) < count)]
+}

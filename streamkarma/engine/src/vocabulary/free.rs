@@ -1,0 +1,95 @@
+//! Indices that are given up, and a vocabulary that comes back with those that are free.
+
+use super::{Attribute, Coordinate, NOBODY, Sizes, Vocabulary, size};
+use crate::names::{Name, Stored, shown};
+use crate::state::{Refused, ensure};
+
+impl Vocabulary {
+    /// Give up a coordinate, which is not free; its attribute stays.
+    pub fn give_up(&mut self, coordinate: u32) {
+        let free = Coordinate { attribute: NOBODY, category: None };
+        let gone = std::mem::replace(&mut self.coordinates[coordinate as usize], free);
+        let attribute = &mut self.attributes[gone.attribute as usize];
+        self.bytes -= size(attribute.name.name(), gone.category.as_deref());
+        match &gone.category {
+            None => attribute.number = None,
+            Some(category) => _ = attribute.categories.remove(category),
+        }
+        self.free_coordinates.insert(coordinate);
+    }
+
+    /// Give up the attributes that have no coordinate left, but for those that are needed, which
+    /// ascend; returns them.
+    pub fn give_up_empty(&mut self, needed: &[u32]) -> Vec<u32> {
+        let is_empty = |&index: &u32| {
+            let attribute = &self.attributes[index as usize];
+            let has_none = attribute.number.is_none() && attribute.categories.is_empty();
+            has_none && !self.is_free(index) && needed.binary_search(&index).is_err()
+        };
+        let empty: Vec<u32> = (1..self.attributes.len() as u32).filter(is_empty).collect();
+        for &index in &empty {
+            match std::mem::replace(&mut self.attributes[index as usize], Attribute::free()).name {
+                Stored::Text(text) => _ = self.texts.remove(&text),
+                Stored::Foreign(foreign) => _ = self.foreign.remove(&foreign.id),
+            }
+            self.free_attributes.insert(index);
+        }
+        empty
+    }
+
+    /// Whether an attribute has no name.
+    pub fn is_free(&self, attribute: u32) -> bool {
+        self.free_attributes.contains(&attribute)
+    }
+
+    /// Take over so many attributes of another vocabulary, all of them free so far.
+    ///
+    /// # Errors
+    ///
+    /// If they do not fit the bounds.
+    pub fn restore_attributes(&mut self, count: usize) -> Result<(), Refused> {
+        ensure(
+            (1..=self.bounds.attributes.max(1)).contains(&count),
+            "the vocabulary cannot hold so many attributes",
+        )?;
+        self.attributes.resize_with(count, Attribute::free);
+        self.free_attributes = (1..count as u32).collect();
+        Ok(())
+    }
+
+    /// Take over the next coordinate of another vocabulary: a free one.
+    ///
+    /// # Errors
+    ///
+    /// If it does not fit the bounds.
+    pub fn restore_free(&mut self) -> Result<(), Refused> {
+        let index = self.coordinates.len();
+        ensure(index < self.bounds.coordinates, "the vocabulary cannot hold so many coordinates")?;
+        self.coordinates.push(Coordinate { attribute: NOBODY, category: None });
+        self.free_coordinates.insert(index as u32);
+        Ok(())
+    }
+
+    /// The same of one that an attribute has, and what `describe` says of it.
+    ///
+    /// # Errors
+    ///
+    /// If it is there already, its attribute has another name, or it does not fit the bounds.
+    pub fn restore(&mut self, owner: u32, name: Name, category: Option<&[u8]>) -> Result<(), Refused> {
+        let index = self.coordinates.len() as u32;
+        let known = self.find(name);
+        let is_owner = known.unwrap_or(owner) == owner && self.is_free(owner) == known.is_none();
+        let is_there = known.is_some_and(|attribute| self.coordinate(attribute, category).is_some());
+        let others = Sizes { coordinates: self.coordinates.len(), ..self.used() };
+        let fits = self.lack(name, true, category, others).is_none();
+        let why = || format!("the vocabulary cannot hold '{}'", shown(name.text()));
+        if owner == 0 || owner as usize >= self.attributes.len() || !is_owner || is_there || !fits {
+            return Err(why());
+        }
+        if self.free_attributes.remove(&owner) {
+            self.name_attribute(owner, name);
+        }
+        self.put(index, owner, category);
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+"""Indices that mean the same for ever, though the encoder uses those that it gives up again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.checkpoint import natural
+from streamkarma.events.block import Block
+
+#: Beyond every index of an encoder.
+_FIRST = 1 << 30
+_MOST = 1 << 31
+
+
+class LastingIndices:
+    """From the indices of an encoder to others that are never used again.
+
+    What is kept of a stream for a comparison keeps names that the encoder has given up by now. An index stays
+    as it is until it is given up; who has it next gets one of its own.
+
+    Examples
+    --------
+    >>> indices = LastingIndices()
+    >>> first = Block(np.array([0, 1]), np.int32([1]), np.int32([1]), np.ones(1))
+    >>> second = first._replace(gone=[(0, [1], [1])])
+    >>> [indices.block(each).coordinates.tolist() for each in (first, second, first)]
+    [[1], [1073741825], [1073741825]]
+    """
+
+    def __init__(self) -> None:
+        self._next = _FIRST
+        self._attributes: dict[int, int] = {}
+        self._coordinates: dict[int, int] = {}
+
+    def block(self, block: Block) -> Block:
+        """The events of a block, which come after all that came before, with lasting indices."""
+        if not self._coordinates and not block.gone:
+            return block
+        attributes, coordinates = block.attributes.copy(), block.coordinates.copy()
+        begin = 0
+        for t, gone_attributes, gone_coordinates in [*block.gone, (len(block.starts) - 1, (), ())]:
+            part = slice(begin, int(block.starts[t]))
+            attributes[part] = _translated(attributes[part], self._attributes)
+            coordinates[part] = _translated(coordinates[part], self._coordinates)
+            self._give_up(self._attributes, gone_attributes)
+            self._give_up(self._coordinates, gone_coordinates)
+            begin = part.stop
+        return block._replace(attributes=attributes, coordinates=coordinates, gone=())
+
+    def coordinate(self, index: int) -> int:
+        """The lasting index of a coordinate."""
+        return self._coordinates.get(index, index)
+
+    def _give_up(self, indices: dict[int, int], gone: Sequence[int]) -> None:
+        for index in gone:
+            indices[index] = self._next
+            self._next += 1
+
+    def state(self) -> dict[str, Any]:
+        """Everything, as JSON."""
+        lists = {"attributes": self._attributes, "coordinates": self._coordinates}
+        return {"next": self._next, **{name: list(map(list, each.items())) for name, each in lists.items()}}
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> LastingIndices:
+        """From a ``state``; ValueError if it is invalid."""
+        indices = cls()
+        indices._next = natural(state["next"])
+        for name, each in (("attributes", indices._attributes), ("coordinates", indices._coordinates)):
+            each.update({natural(index): natural(lasting) for index, lasting in state[name]})
+        lasting = [*indices._attributes.values(), *indices._coordinates.values()]
+        if not all(_FIRST <= each < indices._next <= _MOST for each in lasting):
+            raise ValueError("the indices kept for the regret contradict each other")
+        return indices
+
+
+def _translated(indices: NDArray[np.int32], lasting: dict[int, int]) -> NDArray[np.int32]:
+    return np.array([lasting.get(index, index) for index in indices.tolist()], np.int32)
