@@ -25,7 +25,7 @@ def encoded(by: Encoder, records: Sequence[Any], learned: Sequence[bool] | bool 
 
 def restored(by: Encoder, into: Encoder) -> Encoder:
     """An encoder with the names and statistics of another."""
-    statistics = (by.moments(), by.tallies(), by.once(), by.uses())
+    statistics = (by.moments(), by.levels(), by.tallies(), by.once(), by.uses())
     into.restore(by.entries(), by.ignored, *statistics, by.evicted)
     return into
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from streamkarma import ExplicitKARMAClassifier
 from streamkarma._engine import Encoded, Encoder
 from streamkarma.estimators.persistence import load, save
-from tests.encoding import encoded, encoder, items
+from tests.encoding import encoded, encoder, items, restored
 
 #: As in the engine's rare.rs.
 FEW, RARE = 32, "(rare)"
@@ -221,8 +221,7 @@ def test_exceptions_are_found_however_the_input_is_cut_and_after_a_resume(
     values: list[float], cut: int
 ) -> None:
     whole, part = exceptions(values), exceptions(values[:cut])
-    other = ample()
-    other.restore(part.entries(), 0, part.moments(), part.levels(), part.tallies(), part.once())
+    other = restored(part, ample())
     encoded(other, [{"gain": value} for value in values[cut:]])
     assert other.entries() == whole.entries()
     assert other.levels().tolist() == whole.levels().tolist()

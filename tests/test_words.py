@@ -201,7 +201,9 @@ def test_a_model_resumes_with_its_texts(kind: Any, tmp_path: Any) -> None:
         resumed.learn_one(x, "rain" in x["said"])
     x = {"said": "rain and snow", "tags": ["rain"]}
     assert resumed.predict_proba_one(x) == whole.predict_proba_one(x)
-    assert whole.vocabulary.kinds() == resumed.vocabulary.kinds() == ["category", "text", "tags"]
+    assert whole.vocabulary.kinds() == resumed.vocabulary.kinds()
+    kinds = dict(zip(whole.vocabulary.attributes, whole.vocabulary.kinds(), strict=True))
+    assert kinds == {"id": "category", "said": "text", "tags": "tags", "id.rate": "number", "said.rate": "number"}
 
 
 def test_words_tell() -> None:

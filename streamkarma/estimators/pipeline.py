@@ -219,8 +219,9 @@ class Pipeline:
             If the parts of the state are inconsistent.
         """
         entries = [None if entry is None else (entry[0], entry[1]) for entry in header["entries"]]
-        statistics = (arrays.pop(name) for name in _STATISTICS)
-        self.encoder.restore(entries, header["ignored"], *statistics, header["evicted"])
+        moments, levels, tallies, once, uses = (arrays.pop(name) for name in _STATISTICS)
+        ignored, evicted = header["ignored"], header["evicted"]
+        self.encoder.restore(entries, ignored, moments, levels, tallies, once, uses, evicted)
         if self.label_delay is not None:
             self.label_delay.restore(arrays)
         self.learner.restore(arrays, self.encoder.attribute_count, self.encoder.coordinate_count)

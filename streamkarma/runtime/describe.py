@@ -18,10 +18,12 @@ def _values(model: Model) -> dict[str, dict[str, Any]]:
     vocabulary = model.vocabulary
     # The constant is there in every event, with a label or without.
     events = max(int(vocabulary.tallies()[0, 0]), 1)
-    places = np.bincount(vocabulary.owners)[1:].tolist()
+    owners = vocabulary.owners
+    places = np.bincount(owners[owners >= 0])
+    counts = (int(places[attribute]) for attribute in vocabulary.attribute_names)
     return {
         name: {"kind": kind, "observed": row.get("values", 0) / events, "coordinates": count, **row}
-        for (name, row), kind, count in zip(model.values.items(), vocabulary.kinds(), places, strict=True)
+        for (name, row), kind, count in zip(model.values.items(), vocabulary.kinds(), counts, strict=True)
     }
 
 

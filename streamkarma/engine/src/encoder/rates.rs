@@ -16,6 +16,9 @@ use crate::names::Name;
 use crate::rate_key::{as_value, hash_of, key_of};
 use crate::vocabulary::NOBODY;
 
+/// The category of the first of them.
+pub(super) const RATE: &str = "(rate)";
+
 /// The rates of an attribute.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RatePlaces {
@@ -44,9 +47,10 @@ impl Encoder {
         self.rates
     }
 
-    /// Let attributes that will have rates have so many coordinates for them.
+    /// Let the rates of an attribute have so many coordinates.
     pub fn set_rates(&mut self, rates: usize) {
         self.rates = rates;
+        self.restore_rates();
     }
 
     /// Take note that the event has a category of an attribute.
@@ -175,7 +179,7 @@ impl Encoder {
     /// What stands for the coordinates.
     fn rate_categories(&self) -> impl Iterator<Item = String> + use<> {
         (0..self.rates)
-            .map(|number| if number == 0 { "(rate)".to_owned() } else { format!("(rate {number})") })
+            .map(|number| if number == 0 { RATE.to_owned() } else { format!("(rate {number})") })
     }
 }
 

@@ -262,7 +262,10 @@ impl Encoder {
 
     /// What the attributes are, the constant apart, in the order of their indices.
     fn kinds(&self) -> Vec<&'static str> {
-        (1..self.inner.vocabulary().attribute_count()).map(|each| self.inner.kind(each as u32)).collect()
+        let vocabulary = self.inner.vocabulary();
+        let attributes = (1..vocabulary.attribute_count()).map(|attribute| attribute as u32);
+        let used = attributes.filter(|&attribute| !vocabulary.is_free(attribute));
+        used.map(|attribute| self.inner.kind(attribute)).collect()
     }
 
     /// Of each coordinate its attribute, -1 if it is free, when it was there last, and how often: shape
