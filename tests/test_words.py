@@ -203,7 +203,13 @@ def test_a_model_resumes_with_its_texts(kind: Any, tmp_path: Any) -> None:
     assert resumed.predict_proba_one(x) == whole.predict_proba_one(x)
     assert whole.vocabulary.kinds() == resumed.vocabulary.kinds()
     kinds = dict(zip(whole.vocabulary.attributes, whole.vocabulary.kinds(), strict=True))
-    assert kinds == {"id": "category", "said": "text", "tags": "tags", "id.rate": "number", "said.rate": "number"}
+    assert kinds == {
+        "id": "category",
+        "said": "text",
+        "tags": "tags",
+        "id.rate": "number",
+        "said.rate": "number",
+    }
 
 
 def test_words_tell() -> None:

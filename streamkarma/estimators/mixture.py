@@ -236,7 +236,7 @@ class KARMAMixtureRegressor(BaseRegressor):
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import KARMAMixtureRegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), KARMAMixtureRegressor(), metrics.MAE())
-    MAE: 0.332032
+    MAE: 0.332065
     """
 
     def __init__(

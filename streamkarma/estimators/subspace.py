@@ -130,7 +130,7 @@ class SubspaceRegressor(SubspaceParameters, BaseRegressor):
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import SubspaceRegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), SubspaceRegressor(), metrics.MAE())
-    MAE: 0.614991
+    MAE: 0.614838
     """
 
     loss = "squared"

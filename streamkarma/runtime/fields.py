@@ -11,6 +11,7 @@ from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.roles import ID, IGNORED, TARGET, WEIGHT
+from streamkarma.events.flatten import flatten
 from streamkarma.events.values import LONGEST_NAME, as_number, fits, is_missing, is_unicode
 from streamkarma.parameters import RUNNING
 from streamkarma.runtime.plan import Plan
@@ -92,8 +93,19 @@ class Fields(NamedTuple):
     @property
     def nested(self) -> bool:
         """Whether a name has a dot and may be nested; then records are flattened first."""
-        special = [self.target, self.id, self.weight, self.timed, *self.ignore]
-        return any(name is not None and "." in name for name in special)
+        return any("." in name for name in self._names())
+
+    def flattened(self, record: dict[str, Any]) -> dict[str, Any]:
+        """A record, flattened; tags are left out under these names, since a label or an id is one value."""
+        flat = flatten(record)
+        for name in self._names():
+            if isinstance(flat.get(name), list):
+                del flat[name]
+        return flat
+
+    def _names(self) -> list[str]:
+        names = (self.target, self.id, self.weight, self.timed, *self.ignore)
+        return [name for name in names if name is not None]
 
     def extract(self, record: dict[str, Any]) -> RecordFields:
         """Remove from a record, and return, what is not an attribute, except for the target.

@@ -188,7 +188,7 @@ class Loop:
     def _take(self, record: dict[str, Any], at: int) -> None:
         """Add one record to what has gathered."""
         if self._nested and not is_flat(record):
-            record = flatten(record)
+            record = self._fields.flattened(record)
         if self._records.metadata is not None:
             self._add_metadata(record, at)
         given = record.pop(self._fields.target, None)

@@ -169,8 +169,11 @@ impl Reading {
         } else if is_nested {
             let mut tags = None;
             for (i, inner) in elements(raw)?.into_iter().enumerate() {
-                let has_role = || self.roles.dotted && self.roles.of(&format!("{name}.{i}")).is_some();
-                if inner.starts_with('"') && !has_role() {
+                if inner.starts_with('"') {
+                    // A label or an id is one value.
+                    if self.roles.dotted && self.roles.of(name).is_some() {
+                        continue;
+                    }
                     let bag = *tags.get_or_insert_with(|| encoder.bag(Name::Text(name.as_bytes())));
                     if let Value::Text(text) = Value::of(inner)? {
                         encoder.tag(bag, text.as_bytes());

@@ -178,8 +178,7 @@ impl Encoder {
 
     /// What stands for the coordinates.
     fn rate_categories(&self) -> impl Iterator<Item = String> + use<> {
-        (0..self.rates)
-            .map(|number| if number == 0 { RATE.to_owned() } else { format!("(rate {number})") })
+        (0..self.rates).map(|number| if number == 0 { RATE.to_owned() } else { format!("(rate {number})") })
     }
 }
 
