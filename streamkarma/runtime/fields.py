@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.pipeline import check_weight
-from streamkarma.events.roles import ID, IGNORED, TARGET, WEIGHT
 from streamkarma.events.flatten import flatten
+from streamkarma.events.roles import ID, IGNORED, TARGET, WEIGHT
 from streamkarma.events.values import LONGEST_NAME, as_number, fits, is_missing, is_unicode
 from streamkarma.parameters import RUNNING
 from streamkarma.runtime.plan import Plan

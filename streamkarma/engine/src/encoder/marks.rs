@@ -1,10 +1,11 @@
 //! Numbers as the learners see them, and marks where they are no measurements.
 
 use super::kinds::spell;
-use super::{Encoder, Item, NOBODY, New, Unclean};
+use super::{Encoder, Item, New, Unclean};
 use crate::cleaning::{FEW, OUT, VOTES, Verdict};
 use crate::names::Name;
 use crate::scale::{CLIP, FAR, Scale};
+use crate::vocabulary::NOBODY;
 
 impl Encoder {
     /// Numbers as the learners see them.

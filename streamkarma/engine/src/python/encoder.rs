@@ -1,32 +1,32 @@
 //! The encoder, as Python sees it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString};
+use pyo3::types::{PyList, PyString};
 
 use super::dict_reader;
 use super::encoded::Encoded;
+use super::encoder_state::{Entry, GivenRules, Pickled, Reduced, counted, given_rules, is_name, rules_of};
 use super::label_delay::LabelDelay;
 use super::learner::Learner;
 use super::names::{Foreigners, bytes_of, text_of};
 use super::table_reader;
-use crate::cleaning::{Rules, Tally};
+use crate::cleaning::Tally;
 use crate::encoded;
-use crate::encoder::{self, Once, Use, WIDTH};
-use crate::kinds::Kind;
+use crate::encoder::{self, WIDTH};
 use crate::learner::Lesson;
-use crate::state::{Refused, ensure};
-use crate::vocabulary::{Bounds, MOST_NAME_BYTES, NOBODY, Vocabulary};
+use crate::vocabulary::{Bounds, MOST_NAME_BYTES, NOBODY};
 
 /// Names and values of events in, what the learners see out.
 #[pyclass(module = "streamkarma._engine")]
 pub struct Encoder {
     /// The engine's own.
     pub inner: encoder::Encoder,
-    foreigners: Foreigners,
+    /// Names that are no texts.
+    pub foreigners: Foreigners,
     /// An event that comes alone; its room is used again.
     event: encoded::Encoded,
 }
@@ -343,153 +343,6 @@ impl Encoder {
     }
 }
 
-/// A name and a category.
-type Entry<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyString>>);
-
-/// What makes an encoder, the arguments, and the state.
-type Reduced<'py> = (
-    Bound<'py, PyAny>,
-    (usize, usize, usize, bool, f64, GivenRules, usize, usize),
-    (Vec<Option<Entry<'py>>>, u64, Statistics<'py>, u64),
-);
-
-/// Moments and levels; tallies, what came once, and uses.
-type Statistics<'py> = (
-    (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>),
-    (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>),
-);
-
-/// The state, as it comes back.
-type Pickled<'py> = (
-    Vec<Option<Entry<'py>>>,
-    u64,
-    ((Numbers<'py>, Numbers<'py>), (Counts<'py>, Counts<'py>, Counts<'py>)),
-    u64,
-);
-
-/// Rows of numbers.
-type Numbers<'py> = PyReadonlyArray2<'py, f64>;
-
-/// Rows of counts.
-type Counts<'py> = PyReadonlyArray2<'py, i64>;
-
-/// Words for nothing, sentinels by attribute, whether to find more of these, and kinds by attribute.
-type GivenRules = (Vec<String>, HashMap<String, Vec<f64>>, bool, HashMap<String, String>);
-
-fn rules_of((words, sentinels, finds, kinds): GivenRules) -> PyResult<Rules> {
-    let words = words.into_iter().map(String::into_bytes).collect();
-    let sentinels = sentinels.into_iter().map(|(name, values)| (name.into_bytes(), values)).collect();
-    let kind = |(name, kind): (String, String)| match Kind::named(&kind) {
-        Some(kind) => Ok((name.into_bytes(), kind)),
-        None => Err(PyValueError::new_err(format!("no kind is called {kind:?}"))),
-    };
-    let kinds = kinds.into_iter().map(kind).collect::<PyResult<_>>()?;
-    Ok(Rules { words, sentinels, finds, kinds })
-}
-
-fn given_rules(rules: &Rules) -> GivenRules {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let words = rules.words.iter().map(|word| text(word)).collect();
-    let sentinels = rules.sentinels.iter().map(|(name, values)| (text(name), values.clone())).collect();
-    let kinds = rules.kinds.iter().map(|(name, kind)| (text(name), kind.name().to_owned())).collect();
-    (words, sentinels, rules.finds, kinds)
-}
-
-impl Encoder {
-    #[allow(clippy::too_many_arguments)] // As many as `restore` has.
-    fn take_over(
-        &mut self,
-        py: Python,
-        entries: &[Option<Entry>],
-        ignored: u64,
-        [moments, levels]: [Numbers; 2],
-        [tallies, once, uses]: [Counts; 3],
-        evicted: u64,
-    ) -> PyResult<()> {
-        let mut vocabulary = Vocabulary::new(self.inner.vocabulary().bounds());
-        let mut foreigners = Foreigners::new(py);
-        let (owners, uses) = uses_of(&uses, entries.len() + 1)
-            .ok_or_else(|| PyValueError::new_err("the uses do not fit the vocabulary"))?;
-        vocabulary.restore_attributes(tallies.shape()[0]).map_err(PyValueError::new_err)?;
-        for (entry, owner) in entries.iter().zip(owners) {
-            let (Some((name, category)), Some(owner)) = (entry, owner) else {
-                let is_free = entry.is_none() && owner.is_none();
-                ensure(is_free, "names and uses contradict each other").map_err(PyValueError::new_err)?;
-                vocabulary.restore_free().map_err(PyValueError::new_err)?;
-                continue;
-            };
-            foreigners.begin();
-            let category = category.as_ref().map(bytes_of).transpose()?;
-            let key = foreigners.key(name)?;
-            vocabulary.restore(owner, key.name(), category.as_deref()).map_err(PyValueError::new_err)?;
-            foreigners.keep(py, &vocabulary)?;
-        }
-        vocabulary.ignored = ignored;
-        let tallies: Option<Vec<Tally>> =
-            tallies.as_array().rows().into_iter().map(|row| tally_of(&row.to_vec())).collect();
-        let fits = moments.shape()[1] == WIDTH && levels.shape()[1] == 3;
-        let Some(tallies) = tallies.filter(|_| fits) else {
-            return Err(PyValueError::new_err("the running statistics do not fit the vocabulary"));
-        };
-        let rows: Vec<f64> = moments.as_array().iter().copied().collect();
-        let once = once_of(&once).map_err(PyValueError::new_err)?;
-        let levels = levels.as_array();
-        let levels: Vec<_> =
-            levels.rows().into_iter().map(|row| (row[0] as usize, row[1], row[2] as u64)).collect();
-        let restored =
-            self.inner.restore(vocabulary, &rows, &levels, encoder::Counts { tallies, once, uses, evicted });
-        restored.map_err(PyValueError::new_err)?;
-        self.foreigners = foreigners;
-        Ok(())
-    }
-}
-
-/// A count out of a file.
-fn counted(count: &Bound<'_, PyAny>, why: &'static str) -> PyResult<u64> {
-    let count = count.cast_exact::<PyInt>().map_err(|_| PyValueError::new_err(why))?;
-    count.extract().map_err(|_| PyValueError::new_err(why))
-}
-
-/// From the rows of `uses`, so many: the attribute of each coordinate but the constant, None of a free one, and
-/// the uses of all; None if they are no such rows.
-fn uses_of(rows: &Counts, count: usize) -> Option<(Vec<Option<u32>>, Vec<Use>)> {
-    if rows.shape() != [count, 3] {
-        return None;
-    }
-    let (mut owners, mut uses) = (Vec::new(), Vec::new());
-    for row in rows.as_array().rows() {
-        let [last, count] = [row[1], row[2]].map(|number| u64::try_from(number).ok());
-        owners.push(if row[0] == -1 { None } else { Some(u32::try_from(row[0]).ok()?) });
-        uses.push(Use { last: last?, count: count? });
-    }
-    (owners.remove(0) == Some(0)).then_some((owners, uses))
-}
-
-/// From a row of counts; None if it is no such row.
-fn tally_of(row: &[i64]) -> Option<Tally> {
-    let row: [i64; Tally::WIDTH] = row.try_into().ok()?;
-    row.iter().all(|&count| count >= 0).then(|| Tally::from_row(row.map(|count| count as u64)))
-}
-
-/// From rows of places and fingerprints.
-fn once_of(rows: &Counts) -> Result<Once, Refused> {
-    let pair = |row: Vec<i64>| {
-        <[u32; 2]>::try_from(row.into_iter().filter_map(|n| u32::try_from(n).ok()).collect::<Vec<_>>()).ok()
-    };
-    let rows: Option<Vec<[u32; 2]>> =
-        rows.as_array().rows().into_iter().map(|row| pair(row.to_vec())).collect();
-    Once::from_rows(&rows.ok_or("categories that came once are not counted")?)
-}
-
 fn same_length(one: usize, other: usize) -> PyResult<()> {
     if one == other { Ok(()) } else { Err(PyValueError::new_err(format!("{one} and {other}, not as many"))) }
-}
-
-/// What names can be that were saved.
-fn is_name(name: &Bound<'_, PyAny>) -> bool {
-    name.is_none()
-        || name.is_instance_of::<PyString>()
-        || name.is_instance_of::<PyInt>()
-        || name.is_instance_of::<PyFloat>()
-        || name.is_instance_of::<PyBool>()
 }

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod dict_reader;
 mod encoded;
 mod encoder;
+mod encoder_state;
 mod explicit;
 mod factorisation;
 mod fields;

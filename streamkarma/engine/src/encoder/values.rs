@@ -1,0 +1,121 @@
+//! What a reader says of an event: names, and what they hold.
+
+use super::{Encoder, Item, New, NewName, Unclean};
+use crate::kinds::EPOCH;
+use crate::names::Name;
+use crate::spelled::spelled_number;
+
+impl Encoder {
+    /// The attribute of that name holds a number, or NaN for none.
+    pub fn number(&mut self, name: Name, value: f64) {
+        if value.is_nan() {
+            return self.missing(name);
+        }
+        let may_be_odd = value >= EPOCH || !self.rules.kinds.is_empty();
+        if !(may_be_odd && self.odd_number(name, value)) {
+            // There is one zero.
+            self.observe(name, None, value + 0.0);
+        }
+    }
+
+    /// The attribute of that name holds a text: nothing if it says so, a time or a number if it is one, words,
+    /// or else a category.
+    pub fn text(&mut self, name: Name, text: &[u8]) {
+        if self.rules.is_nothing(text) {
+            self.count(name, Unclean::Nothing);
+            return self.missing(name);
+        }
+        if let Some(kind) = self.rules.kind_of(name.text()) {
+            return self.text_as(kind, name, text);
+        }
+        if self.moment_in(name, text) {
+            return;
+        }
+        if self.is_wordy(name, text) {
+            return self.words(name, text);
+        }
+        match spelled_number(text) {
+            Some(value) => {
+                self.count(name, Unclean::Spelled);
+                self.number(name, value);
+            }
+            None => self.observe(name, Some(text), 1.0),
+        }
+    }
+
+    pub(super) fn count(&mut self, name: Name, what: Unclean) {
+        if let Some(attribute) = self.vocabulary.find(name) {
+            self.unclean.push((attribute, what));
+        }
+    }
+
+    /// The attribute of that name is missing: not worth saying but where a name may come twice.
+    pub fn missing(&mut self, name: Name) {
+        match self.vocabulary.find(name) {
+            Some(attribute) => self.mark(attribute),
+            None => self.remember(None, name, None, f64::NAN),
+        }
+    }
+
+    /// Where the numbers of that name sit.
+    pub fn place_of(&mut self, name: Name) -> Option<u32> {
+        let attribute = self.vocabulary.find(name)?;
+        self.vocabulary.coordinate(attribute, None)
+    }
+
+    /// A number at a coordinate that is known, of an attribute that was not there yet: no name is looked up.
+    pub fn number_at(&mut self, coordinate: u32, value: f64) {
+        let attribute = self.vocabulary.owner(coordinate as usize);
+        let value = value + 0.0;
+        self.items.push(Item { attribute, coordinate, is_number: true, value, scaled: value });
+    }
+
+    /// A name that was there twice.
+    pub fn repeated(&mut self) -> Option<Name<'_>> {
+        if let Some(attribute) = self.repeated {
+            return Some(self.vocabulary.name(attribute));
+        }
+        self.sort_new();
+        let twice = |pair: &[New]| match (&pair[0].name, &pair[1].name) {
+            (NewName::Text(one), NewName::Text(other)) => {
+                self.bytes[one.clone()] == self.bytes[other.clone()]
+            }
+            _ => false,
+        };
+        let at = self.new.windows(2).position(twice)?;
+        Some(self.name_of(&self.new[at].name))
+    }
+
+    /// Whether a name was there in this event.
+    pub fn has(&mut self, name: Name) -> bool {
+        match self.vocabulary.find(name) {
+            Some(attribute) => self.seen[attribute as usize] == self.event,
+            None => self.new.iter().any(|new| self.name_of(&new.name).text() == name.text()),
+        }
+    }
+
+    pub(super) fn observe(&mut self, name: Name, category: Option<&[u8]>, value: f64) {
+        let Some(attribute) = self.vocabulary.find(name) else {
+            return self.remember(None, name, category, value);
+        };
+        self.mark(attribute);
+        if let Some(category) = category {
+            self.note_category(attribute, category);
+        }
+        match self.vocabulary.coordinate(attribute, category) {
+            Some(coordinate) => {
+                let is_number = category.is_none();
+                self.items.push(Item { attribute, coordinate, is_number, value, scaled: value });
+            }
+            None => self.remember(Some(attribute), name, category, value),
+        }
+    }
+
+    pub(super) fn mark(&mut self, attribute: u32) {
+        let seen = &mut self.seen[attribute as usize];
+        if *seen == self.event {
+            self.repeated = Some(attribute);
+        }
+        *seen = self.event;
+    }
+}
