@@ -49,7 +49,7 @@ def block_of(records: list[Record]) -> tuple[Any, ...]:
         items[starts[-1] :] = sorted(items[starts[-1] :])
         starts.append(len(items))
     attributes, coordinates, values = zip(*items, strict=True)
-    return np.array(starts), np.int32(attributes), np.int32(coordinates), np.array(values)
+    return np.array(starts), np.int32(attributes), np.int32(coordinates), np.array(values), []
 
 
 def scores_of(model: ReferenceKARMA, records: list[Record], labels: Any, weights: Any) -> list[float]:
