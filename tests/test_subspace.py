@@ -140,7 +140,7 @@ def test_forgetting_follows_a_subspace_that_changes(form: str) -> None:
         train(model, seen_before, signs(before))
         train(model, seen_after, signs(after, 1))
         errors[forget] = error(completion_of(model), seen_after[-1000:], after[-1000:])
-    assert errors[300.0] < 0.75 * errors[0.0]
+    assert errors[300.0] < 0.8 * errors[0.0]
 
 
 @pytest.mark.parametrize("form", FORMS)

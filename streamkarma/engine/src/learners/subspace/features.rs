@@ -27,7 +27,7 @@ impl Subspace {
                 }
             }
             Form::Factor(ppca) => {
-                ppca.explain(&self.owners, self.noise, event);
+                ppca.explain(&self.owners, self.growth, event);
                 for (k, (value, &owner)) in row.iter_mut().zip(&self.owners).enumerate() {
                     // Attributes ascend.
                     if owner != NOBODY && event.attributes.binary_search(&owner).is_err() {
@@ -65,7 +65,7 @@ impl Subspace {
                 }
             }
             Form::Factor(ppca) => {
-                ppca.explain(&self.owners, self.noise, event);
+                ppca.explain(&self.owners, self.growth, event);
                 self.phi.clear();
                 self.phi.extend(&ppca.posterior.mean);
                 self.index.extend(0..rank);

@@ -70,6 +70,7 @@ impl Ppca {
             let row = k * rank..(k + 1) * rank;
             self.rows[row.clone()].copy_from_slice(&started[row]);
             (self.value_counts[k], self.sums[k], self.squares[k]) = (0.0, 0.0, 0.0);
+            self.noise[k] = 1.0;
         }
         attributes.iter().for_each(|&attribute| self.observed[attribute as usize] = 0.0);
         self.observed.truncate(known);

@@ -76,7 +76,7 @@ pub struct Subspace {
     due: f64,
     /// What an event of weight 1 adds to the counts; it grows so that what was before counts less.
     growth: f64,
-    /// Variance of the noise, in units of a coordinate's own.
+    /// Variance of the noise of pairs, in units of a coordinate's own.
     noise: f64,
     /// The attribute of each coordinate seen.
     owners: Vec<u32>,
@@ -130,7 +130,7 @@ impl Subspace {
     /// Infer the latent of an event, where there is one.
     fn explain(&mut self, event: &Event) {
         if let Form::Factor(ppca) = &mut self.form {
-            ppca.explain(&self.owners, self.noise, event);
+            ppca.explain(&self.owners, self.growth, event);
         }
     }
 
@@ -171,10 +171,7 @@ impl Subspace {
         let (weight, half_life) = (weight.min(HEAVIEST), self.settings.forget);
         match &mut self.form {
             Form::Pairs(pairs) => pairs.count(event, weight * self.growth),
-            Form::Factor(ppca) => {
-                let surprise = ppca.learn(event, self.noise, weight, self.growth);
-                self.noise = ppca.next_noise(self.noise, surprise, self.events.min(self.settings.memory()));
-            }
+            Form::Factor(ppca) => ppca.learn(event, weight, self.growth),
         }
         if half_life > 0.0 {
             self.growth *= pow(2.0, 1.0 / half_life);

@@ -165,7 +165,7 @@ impl PairwiseMoments {
 impl Ppca {
     /// How many numbers are kept.
     pub(super) fn numbers(&self) -> usize {
-        self.rows.len() + self.observed.len() + 3 * self.value_counts.len()
+        self.rows.len() + self.observed.len() + 4 * self.value_counts.len()
     }
 
     fn put_state(&self, attributes: usize, state: &mut State) {
@@ -175,6 +175,7 @@ impl Ppca {
         state.put_f64s("listed", self.value_counts.clone(), &[seen]);
         state.put_f64s("sums", self.sums.clone(), &[seen]);
         state.put_f64s("squares", self.squares.clone(), &[seen]);
+        state.put_f64s("noise", self.noise.clone(), &[seen]);
     }
 
     fn from_state(state: &State, rank: usize, attributes: usize, seen: usize) -> Result<Self, Refused> {
@@ -187,6 +188,8 @@ impl Ppca {
         ppca.value_counts = numbers(state, "listed", &[seen])?;
         ppca.sums = numbers(state, "sums", &[seen])?;
         ppca.squares = numbers(state, "squares", &[seen])?;
+        ppca.noise = numbers(state, "noise", &[seen])?;
+        ensure(ppca.noise.iter().all(|&noise| noise >= LEAST_NOISE), WHY)?;
         ensure(not_negative(&[&ppca.observed, &ppca.value_counts, &ppca.squares]), WHY)?;
         Ok(ppca)
     }
