@@ -13,7 +13,6 @@ from streamkarma.events.block import Block
 from tests.reference import Array, stream
 from tests.subspaces import (
     DUE,
-    EVENTS,
     FORMS,
     GROWTH,
     NOISE,
@@ -27,7 +26,7 @@ from tests.subspaces import (
 )
 
 #: A category explains nothing of the latent before it came so often.
-FEW = 30
+FEW = 10
 #: The noise of pairs of K coordinates after n events is at least the first + the second times K / n.
 LEAST_NOISE, OWN_NOISE = 1e-3, 3.0
 

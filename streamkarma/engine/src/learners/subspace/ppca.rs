@@ -43,7 +43,7 @@ use crate::math::dot;
 const START: f64 = 0.3;
 /// A category that came less often says nothing of the latent: what is known of it would be taken for as good
 /// as what is known of a number. As it is rare, its value is far out, and a guess would weigh much.
-const FEW: f64 = 30.0;
+const FEW: f64 = 10.0;
 /// Steps of the noise are so many times those of the row, for everything else hangs on it.
 const NOISE_STEPS: f64 = 2.0;
 /// No surprise counts for more.
