@@ -51,6 +51,16 @@ def test_an_identifier_takes_no_places_and_is_named_once() -> None:
     assert by.ignored == 0
 
 
+def test_an_identifier_that_all_events_have_is_left_out_and_another_counts_as_present() -> None:
+    for gaps, there in ((0, 0), (3, 1)):
+        by = ample(rates=1)
+        encoded(by, [{"id": f"u{n:x}"} if n % 10 >= gaps else {} for n in range(1000)])
+        assert len(items(by, {"id": "new"})) == there
+        # What comes back is known all the same.
+        assert len(items(by, {"id": f"u{9:x}"})) >= 1
+        assert by.tallies()[1, 0] == sum(n % 10 >= gaps for n in range(1000)) + 2
+
+
 @given(st.lists(st.integers(0, 60), max_size=200), st.lists(st.booleans(), min_size=200, max_size=200))
 def test_blocks_are_single_events_and_what_is_predicted_leaves_no_trace(
     values: list[int], learned: list[bool]

@@ -100,6 +100,8 @@ enum Unclean {
     Far,
     Clipped,
     Rare,
+    /// Of an identifier that is left out.
+    Present,
 }
 
 /// Something observed at a coordinate.

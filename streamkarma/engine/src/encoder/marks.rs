@@ -139,6 +139,7 @@ impl Encoder {
                 Unclean::Far => &mut tally.far,
                 Unclean::Clipped => &mut tally.clipped,
                 Unclean::Rare => &mut tally.rare,
+                Unclean::Present => &mut tally.values,
             } += 1;
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! The first [`FEW`] categories of an attribute have a coordinate from the first time on. From then on a
 //! category gets one when it comes again; until then it is the attribute's category [`RARE`]. What is new
-//! in nearly every event, such as an id, thus counts as present, and takes no places.
+//! in nearly every event, such as an id, thus counts as present, and takes no places. If nearly all events
+//! have it, not even that tells anything, and it is left out.
 //!
 //! Which categories came once is counted approximately, in a table of [`PLACES`] fingerprints: of two
 //! that meet in it the later one is remembered. A fingerprint is 32 bits long: one new category in four
@@ -17,6 +18,8 @@ pub const FEW: usize = 32;
 /// The category of those that have no place of their own yet.
 pub const RARE: &str = "(rare)";
 const PLACES: usize = 1 << 16;
+/// What all events but one of so many have, nearly all have.
+const NEARLY: u64 = 100;
 /// An attribute is an identifier if so many of its values were rare, and few were not.
 const MANY: u64 = 200;
 
@@ -104,6 +107,14 @@ impl Encoder {
             if learned {
                 self.count_rare(attribute);
             }
+            if self.is_always_new(attribute) {
+                self.new.swap_remove(at);
+                self.keys.retain(|(rated, _)| *rated != attribute);
+                if learned {
+                    self.unclean.push((attribute, Unclean::Present));
+                }
+                continue;
+            }
             match self.vocabulary.coordinate(attribute, Some(RARE.as_bytes())) {
                 Some(coordinate) => {
                     self.new.swap_remove(at);
@@ -116,6 +127,12 @@ impl Encoder {
                 }
             }
         }
+    }
+
+    /// Whether an attribute is an identifier that nearly every event has: that it is there tells nothing.
+    fn is_always_new(&self, attribute: u32) -> bool {
+        let tally = &self.tallies[attribute as usize];
+        tally.is_of_identifier() && tally.values >= self.tallies[0].values / NEARLY * (NEARLY - 1)
     }
 
     /// The attribute of a new category, if that is to be rare.
