@@ -50,12 +50,12 @@ class Reference:
         """The sixteenth with the most events since they were there, by the root of how often they were."""
 
         def order(at: int) -> tuple[float, int]:
-            last, count = self.uses[self.places[at]]  # type: ignore[index]
+            last, count = self.uses[self.places[at]]  # type: ignore[index]  # a place that is taken has a name
             return -(self.now - last) / math.sqrt(count), at
 
         others = [at for at, entry in enumerate(self.places) if at and entry and entry not in kept]
         for at in sorted(others, key=order)[: max(1, self.most // 16)]:
-            del self.uses[self.places[at]]  # type: ignore[arg-type]
+            del self.uses[self.places[at]]  # type: ignore[arg-type]  # a place that is taken has a name
             self.places[at] = None
             self.gone.append(at)
             self.evicted += 1

@@ -155,10 +155,10 @@ def test_hostile_texts_and_arrays_are_bounded() -> None:
     flood = " ".join(f"w{n:x}" for n in rng.integers(1 << 40, size=200_000))
     block = encoded(by, [{"said": flood, "tags": flood.split(), "x": "y" * 3_000_000}])
     assert len(block.values) <= 1 + 256 + 256 + 1
+    # A lone surrogate parts words like any other sign; all three are new.
     lone = named(by, {"said": "one \ud800 two three"})
-    assert {("said", "one"), ("said", "two"), ("said", "three")} <= lone.keys() | {("said", RARE)} | {
-        ("said", word) for word in ("one", "two", "three")
-    }
+    assert ("said", RARE) in lone
+    assert lone["said", RARE] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("record", [{"a": ["x"], "a.0": 1, "a.b": 1}, {"a": {"b": ["x"]}, "a.c": ["x"]}])
@@ -219,6 +219,6 @@ def test_words_tell() -> None:
         words = rng.choice([f"w{k}" for k in range(60)], 8)
         y = bool(sum(int(word[1:]) % 2 for word in words) > 4)
         x = {"said": " ".join(words)}
-        errors += n >= 1000 and max(model.predict_proba_one(x), key=model.predict_proba_one(x).get) != y  # type: ignore[arg-type]
+        errors += n >= 1000 and (model.predict_proba_one(x).get(True, 0.0) > 0.5) != y
         model.learn_one(x, y)
     assert errors / 500 < 0.15

@@ -55,8 +55,8 @@ impl Encoder {
         terms(text, |term, is_pair| {
             found.push(Term { text: self.keep(term.as_bytes()), is_pair, value: 1.0 });
         });
-        let name = self.bags[bag].name.clone();
-        self.bags[bag] = Bag { name, terms: found, is_text: true, is_prose: is_prose(text) };
+        let bag = &mut self.bags[bag];
+        (bag.terms, bag.is_text, bag.is_prose) = (found, true, is_prose(text));
     }
 
     /// Begin the tags of an attribute.

@@ -3,7 +3,7 @@
 //! Of a capital gain, which few people have, 7,298 and 15,024 say more than that they are large: they come
 //! back, and those who have them are alike. An attribute of which one value makes up three quarters or more and
 //! which has few others therefore has, beside its numeric coordinate, one for each of these. On the census
-//! of 1994 (adult, in the order of the file) the mixture's errors go from .1433 to .1300. As a rule for all
+//! of 1994 (adult, in the order of the file) the mixture's errors go from .1433 to .1302. As a rule for all
 //! numbers that come back it would cost where they tell nothing: of ages, of hours, of ratings.
 
 use super::kinds::spell;
@@ -60,7 +60,7 @@ impl Levels {
         }
     }
 
-    /// Whether there is a usual value no more.
+    /// Whether there were too many different values.
     pub fn is_measurement(&self) -> bool {
         self.is_measurement
     }
