@@ -58,6 +58,11 @@ pub struct Gone {
     pub coordinates: Vec<u32>,
 }
 
+/// Of ascending indices those below a count.
+pub fn below(indices: &[u32], count: usize) -> &[u32] {
+    &indices[..indices.partition_point(|&each| (each as usize) < count)]
+}
+
 /// Events one after another: event `t` has the items from `starts[t]` to `starts[t + 1]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {

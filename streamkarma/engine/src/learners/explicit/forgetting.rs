@@ -7,7 +7,7 @@
 
 use super::Explicit;
 use super::layout::{first_code, set_count};
-use crate::block::Gone;
+use crate::block::{Gone, below};
 
 /// At most one of so many places of a hashed table is cleared at once.
 pub(super) const CLEARED: usize = 16;
@@ -89,9 +89,4 @@ impl Explicit {
         let with_upper = upper.map(move |upper| first_code(upper, gamma) + i64::from(own));
         self.codes_up_to(own, order).chain(with_upper)
     }
-}
-
-/// Those that have weights, of ascending ones.
-fn below(gone: &[u32], count: usize) -> &[u32] {
-    &gone[..gone.partition_point(|&each| (each as usize) < count)]
 }

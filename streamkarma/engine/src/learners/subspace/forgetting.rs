@@ -4,7 +4,7 @@ use super::pairs::Pairs;
 use super::ppca::{Ppca, start};
 use super::state::attributes_of;
 use super::{Form, NOBODY, Subspace};
-use crate::block::Gone;
+use crate::block::{Gone, below};
 
 impl Subspace {
     /// Forget what was learned of these coordinates, and of attributes that have none left.
@@ -35,11 +35,6 @@ impl Subspace {
         owners.for_each(|&owner| known[owner as usize] = true);
         known
     }
-}
-
-/// Those that were learned, of ascending ones.
-fn below(gone: &[u32], count: usize) -> &[u32] {
-    &gone[..gone.partition_point(|&each| (each as usize) < count)]
 }
 
 impl Pairs {
