@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any, NamedTuple
+
+from streamkarma.parameter_kinds import Integer, Kind, Number, NumbersByName, Seconds, Texts, WordsByName
 
 LEARNER_NAMES = ("auto", "karma", "explicit", "subspace")
 TASKS = ("auto", "binary", "multiclass", "regression")
@@ -25,76 +26,6 @@ AUTO = "auto"
 
 #: The regularisation, and the λ of the theorem, when none is given.
 DEFAULT_RHO, DEFAULT_REGULARITY = 1e-3, 0.5
-
-
-@dataclass(frozen=True)
-class Integer:
-    """Integers from ``least`` to ``most``, both included."""
-
-    least: int = 1
-    most: int | None = None
-
-    def holds(self, value: object) -> bool:
-        """Whether ``value`` is one of them; NumPy's integers are, booleans are not."""
-        if not isinstance(value, Integral) or isinstance(value, bool):
-            return False
-        return self.least <= int(value) and (self.most is None or int(value) <= self.most)
-
-    def __str__(self) -> str:
-        return f"an integer from {self.least:,}" + ("" if self.most is None else f" to {self.most:,}")
-
-
-@dataclass(frozen=True)
-class Number:
-    """Numbers from ``least`` to ``most``, both included."""
-
-    least: float
-    most: float
-
-    def holds(self, value: object) -> bool:
-        """Whether ``value`` is one of them; booleans are not."""
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            return False
-        return self.least <= value <= self.most
-
-    def __str__(self) -> str:
-        return f"a number from {self.least:g} to {self.most:g}"
-
-
-@dataclass(frozen=True)
-class Seconds:
-    """Any time above zero."""
-
-
-@dataclass(frozen=True)
-class Texts:
-    """Any number of texts."""
-
-
-@dataclass(frozen=True)
-class NumbersByName:
-    """Numbers by name, for each name any number of them."""
-
-
-@dataclass(frozen=True)
-class WordsByName:
-    """One of several words by name."""
-
-    words: tuple[str, ...]
-
-
-#: A range, a time, the words to choose from, a switch, any text, or several of something.
-Kind = (
-    Integer
-    | Number
-    | Seconds
-    | Texts
-    | NumbersByName
-    | WordsByName
-    | tuple[str, ...]
-    | type[bool]
-    | type[str]
-)
 
 #: What an attribute can be told to be.
 KINDS = ("number", "boolean", "category", "text", "tags", "time", "identifier")

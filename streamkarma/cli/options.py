@@ -8,18 +8,8 @@ from typing import Any
 import click
 
 from streamkarma.errors import UsageError
-from streamkarma.parameters import (
-    AUTO,
-    LEARNING,
-    RUNNING,
-    Integer,
-    Number,
-    NumbersByName,
-    Parameter,
-    Seconds,
-    Texts,
-    WordsByName,
-)
+from streamkarma.parameter_kinds import Integer, Number, NumbersByName, Seconds, Texts, WordsByName
+from streamkarma.parameters import AUTO, LEARNING, RUNNING, Parameter
 
 Decorator = Callable[[Any], Any]
 

@@ -16,7 +16,8 @@ from streamkarma.core.loss import Loss
 from streamkarma.core.support import PRUNING, DoublingSupportVectors, Rule, SupportVectors
 from streamkarma.core.theory import DEFAULT_REGULARITY, Schedule
 from streamkarma.errors import UsageError
-from streamkarma.parameters import LEARNING, Integer, Number
+from streamkarma.parameter_kinds import Integer, Kind, Number
+from streamkarma.parameters import LEARNING
 
 #: Regularisation when none is given, and what says that the theorem is to choose.
 DEFAULT_RHO, AUTO = parameters.DEFAULT_RHO, parameters.AUTO
@@ -194,7 +195,7 @@ def _check(name: str, value: Any) -> Any:
     return _in_range(name, value, LEARNING[name].kind)
 
 
-def _in_range(name: str, value: Any, kind: parameters.Kind, or_else: str = "") -> Any:
+def _in_range(name: str, value: Any, kind: Kind, or_else: str = "") -> Any:
     assert isinstance(kind, Integer | Number)
     if not kind.holds(value):
         raise UsageError(f"{name} must be {or_else}{kind}, not {reprlib.repr(value)}")
