@@ -92,27 +92,37 @@ def test_a_model_resumes_with_what_came_once(tmp_path: Any) -> None:
     assert resumed.predict_proba_one({"k": "c7"}) == whole.predict_proba_one({"k": "c7"})
 
 
-def derived(by: Encoder, record: dict[str, Any]) -> dict[str, Any]:
-    """What a record observes, by name: the category, or for a number or a place on a circle its value."""
-    found = {}
-    for coordinate, value in items(by, record):
-        name, category = by.describe(coordinate)
-        found[name] = value if category in (None, "circle") else category
-    return found
+def told_by(by: Encoder, record: dict[str, Any]) -> dict[tuple[str, str | None], float]:
+    """What a record observes: values, by name and category."""
+    return {by.describe(coordinate): value for coordinate, value in items(by, record)}
 
 
 @given(
     st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1)), st.sampled_from(["", "Z", "+05:30", "-0800"])
 )
 def test_a_point_in_time_tells_of_its_own_clock_and_calendar(moment: datetime, zone: str) -> None:
-    found = derived(ample(), {"t": moment.isoformat(timespec="seconds") + zone})
+    found = told_by(ample(), {"t": moment.isoformat(timespec="seconds") + zone})
     seconds = (moment - datetime(moment.year, moment.month, moment.day)).seconds
-    assert found["t.hour"] == str(moment.hour)
-    assert found["t.weekday"] == moment.strftime("%a")
-    assert found["t.month"] == str(moment.month)
-    assert found["t.day_sin"] == pytest.approx(math.sin(2 * math.pi * seconds / 86_400), abs=1e-12)
     day = moment.timetuple().tm_yday - 1
-    assert found["t.year_cos"] == pytest.approx(math.cos(2 * math.pi * day / 366), abs=1e-12)
+    circles = {"day": 2 * math.pi * seconds / 86_400, "year": 2 * math.pi * day / 366}
+    parts = {f"hour {moment.hour}": 1.0, moment.strftime("weekday %a"): 1.0, f"month {moment.month}": 1.0}
+    for name, angle in circles.items():
+        parts |= {f"({name} sin)": math.sin(angle), f"({name} cos)": math.cos(angle)}
+    # Together they weigh as much as a category.
+    expected = {("t", part): value / math.sqrt(5) for part, value in parts.items()}
+    assert found == pytest.approx({**expected, ("t", None): 0.0}, abs=1e-12)
+
+
+def test_a_time_is_one_attribute_whatever_it_tells() -> None:
+    by, begin = ample(rates=1), datetime(2026, 1, 1)
+    encoded(by, [{"t": (begin + timedelta(hours=7 * n)).isoformat()} for n in range(2000)])
+    assert by.attributes == ["t"]
+    assert len(categories(by, "t") - {None}) == 24 + 7 + 12 + 4
+    assert by.kinds() == ["time"]
+    # One of them among other texts does not make it one.
+    encoded(by, [{"k": "2026-11-22"}, *({"k": f"k{n % 40}"} for n in range(80))])
+    assert by.attributes == ["t", "k", "k.rate"]
+    assert dict(zip(by.attributes, by.kinds(), strict=True))["k"] == "mixed"
 
 
 def test_the_time_since_the_event_before_heeds_zones() -> None:
@@ -120,7 +130,7 @@ def test_the_time_since_the_event_before_heeds_zones() -> None:
     times = [begin, begin + timedelta(seconds=60), begin + timedelta(hours=2, seconds=60)]
     zones = ["Z", "Z", "+02:00"]
     since = [
-        derived(by, {"t": t.isoformat() + zone})["t.since"] for t, zone in zip(times, zones, strict=True)
+        told_by(by, {"t": t.isoformat() + zone})["t", None] for t, zone in zip(times, zones, strict=True)
     ]
     assert since == pytest.approx([0.0, math.log1p(60), 0.0])
     # Only what is learned counts as the event before.
@@ -132,12 +142,12 @@ def test_the_time_since_the_event_before_heeds_zones() -> None:
     "text", ["2026-13-01", "22.11.2026", "2026-11", "12:30", "2026-11-22T25:00", "2026-11-22x"]
 )
 def test_other_texts_are_categories(text: str) -> None:
-    assert derived(ample(), {"t": text}) == {"t": text}
+    assert told_by(ample(), {"t": text}) == {("t", text): 1.0}
 
 
-def test_a_record_may_have_a_name_that_would_be_derived() -> None:
+def test_a_record_may_have_a_time_and_a_name_like_one_of_its_parts() -> None:
     for record in ({"t": "2026-11-22", "t.month": 7}, {"t.month": 7, "t": "2026-11-22"}):
-        assert derived(ample(), record)["t.month"] == 7.0
+        assert told_by(ample(), record).keys() > {("t", "month 11"), ("t.month", None)}
 
 
 def test_attributes_are_what_they_are_told_to_be() -> None:
@@ -146,7 +156,7 @@ def test_attributes_are_what_they_are_told_to_be() -> None:
     by = ample(rules=([], {}, True, kinds))
     record = {"user": 7, "note": "ok", "tags": "a, b;c", "at": 1.7e9, "key": 12, "yes": "Y", "n": "02"}
     found = {by.describe(coordinate) for coordinate, _ in items(by, record)}
-    clock = {("at.hour", "22"), ("at.weekday", "Tue"), ("at.month", "11")}
+    clock = {("at", "hour 22"), ("at", "weekday Tue"), ("at", "month 11")}
     assert found >= {("user", "7"), ("note", "ok"), ("tags", "a"), ("tags", "b"), ("tags", "c")} | clock
     assert found >= {("key", RARE), ("yes", None)}
     # "02" spells no number: it is missing, and counted.
@@ -165,9 +175,9 @@ def test_other_kinds_are_refused(kinds: Any, match: str) -> None:
 
 def test_seconds_since_1970_are_times_where_the_name_says_so() -> None:
     for name, value in (("ts", 1.7e9), ("created_at", 1.7e12), ("order.time", 1_700_000_000)):
-        assert f"{name}.hour" in derived(ample(), {name: value})
+        assert (name, "hour 22") in told_by(ample(), {name: value})
     for name, value in (("ts", 17.0), ("price", 1.7e9), ("ts", 1e15)):
-        assert derived(ample(), {name: value}) == {name: value}
+        assert told_by(ample(), {name: value}) == {(name, None): value}
 
 
 def test_who_uses_them_is_told_once_of_times() -> None:
@@ -188,16 +198,16 @@ def test_a_table_is_read_like_dicts() -> None:
     dicts = [{name: x for name, x in zip(["ts", "x"], row, strict=True) if x == x} for row in rows.tolist()]
     assert encoded(other, dicts).coordinates.tolist() == events.block[2].tolist()
     assert by.entries() == other.entries()
-    assert ("ts.hour", "22") in by.entries()
+    assert ("ts", "hour 22") in by.entries()
 
 
 def test_dates_and_times_of_python_are_times() -> None:
     when = datetime(2026, 11, 22, 7, 30)
-    expected = derived(ample(), {"t": "2026-11-22T07:30:00"})
-    assert derived(ample(), {"t": when}) == expected
-    assert derived(ample(), {"t": np.datetime64(when)}) == expected
-    assert derived(ample(), {"t": when.date()}) == derived(ample(), {"t": "2026-11-22"})
-    assert derived(ample(), {"t": np.datetime64("NaT")}) == {}
+    expected = told_by(ample(), {"t": "2026-11-22T07:30:00"})
+    assert told_by(ample(), {"t": when}) == expected
+    assert told_by(ample(), {"t": np.datetime64(when)}) == expected
+    assert told_by(ample(), {"t": when.date()}) == told_by(ample(), {"t": "2026-11-22"})
+    assert told_by(ample(), {"t": np.datetime64("NaT")}) == {}
 
 
 def exceptions(values: list[float], **options: Any) -> Encoder:

@@ -35,7 +35,6 @@ use crate::cleaning::{Rules, Sentinels, Tally};
 use crate::encoded::Encoded;
 use crate::names::Foreign;
 use crate::scale::{LARGEST, Scale, within};
-use crate::times::Moment;
 use crate::vocabulary::{Bounds, NOBODY, PASSING, Vocabulary};
 
 /// Vocabulary, running scales, and the event that is being read.
@@ -79,11 +78,9 @@ pub struct Encoder {
     repeated: Option<u32>,
     /// What was no plain value, by attribute.
     unclean: Vec<(u32, Unclean)>,
-    /// Points in time, by name.
-    times: Vec<(Box<[u8]>, Moment)>,
     /// Keys of categories whose attribute has rates.
     keys: Vec<(u32, u64)>,
-    /// Words and tags.
+    /// Words, tags and what points in time tell.
     bags: Vec<Bag>,
     /// Whether an attribute may have several items.
     has_several: bool,
@@ -159,7 +156,6 @@ impl Encoder {
             seen: vec![0],
             repeated: None,
             unclean: Vec::new(),
-            times: Vec::new(),
             keys: Vec::new(),
             bags: Vec::new(),
             has_several: false,
@@ -201,7 +197,6 @@ impl Encoder {
         self.bytes.clear();
         self.foreign.clear();
         self.unclean.clear();
-        self.times.clear();
         self.keys.clear();
         self.bags.clear();
         self.has_several = false;
@@ -211,9 +206,6 @@ impl Encoder {
 
     /// Encode the event. What is new gets a place if the event is learned; else it leaves no trace.
     pub fn finish(&mut self, learned: bool, out: &mut Encoded) {
-        if !self.times.is_empty() {
-            self.derive_times();
-        }
         if self.has_sentinels {
             self.take_sentinels_out();
         }
@@ -244,7 +236,6 @@ impl Encoder {
         self.sort();
         if learned {
             self.tally();
-            self.remember_times();
         }
         if !self.gone.coordinates.is_empty() {
             self.hand_over_gone(out);

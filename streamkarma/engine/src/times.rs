@@ -18,15 +18,6 @@ pub struct Moment {
     pub seconds: f64,
 }
 
-/// One thing to know of a moment.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Part {
-    /// A category.
-    Category(String),
-    /// Where it is on a circle.
-    Circle(f64),
-}
-
 /// The moment that a text is in ISO 8601: a date, or a date, a time of day and, maybe, a zone.
 ///
 /// ```
@@ -90,22 +81,22 @@ impl Moment {
         Some(Self { local, has_time: true, seconds })
     }
 
-    /// What is to know, by name, in the order of the names: where in the day, the week and the year it is.
-    pub fn parts(&self) -> Vec<(&'static str, Part)> {
+    /// What it tells, each with a value: where in the day, the week and the year it is.
+    pub fn parts(&self) -> Vec<(String, f64)> {
         let share = |part: u32, whole: f64| 2.0 * std::f64::consts::PI * f64::from(part) / whole;
         let year = share(self.local.ordinal0(), 366.0);
         let mut parts = vec![
-            ("month", Part::Category(self.local.month().to_string())),
-            ("weekday", Part::Category(self.local.weekday().to_string())),
-            ("year_cos", Part::Circle(cos(year))),
-            ("year_sin", Part::Circle(sin(year))),
+            (format!("month {}", self.local.month()), 1.0),
+            (format!("weekday {}", self.local.weekday()), 1.0),
+            ("(year cos)".to_owned(), cos(year)),
+            ("(year sin)".to_owned(), sin(year)),
         ];
         if self.has_time {
             let day = share(self.local.num_seconds_from_midnight(), 86_400.0);
             parts.extend([
-                ("day_cos", Part::Circle(cos(day))),
-                ("day_sin", Part::Circle(sin(day))),
-                ("hour", Part::Category(self.local.hour().to_string())),
+                (format!("hour {}", self.local.hour()), 1.0),
+                ("(day cos)".to_owned(), cos(day)),
+                ("(day sin)".to_owned(), sin(day)),
             ]);
         }
         parts

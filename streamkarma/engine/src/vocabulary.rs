@@ -276,8 +276,9 @@ impl Vocabulary {
     }
 
     /// Say that an attribute is taken for points in time.
-    pub fn tell_of_time(&mut self, name: &[u8]) {
-        self.news.tell_of_time(Name::Text(name));
+    pub fn tell_of_time(&mut self, attribute: u32) {
+        let name = self.attributes[attribute as usize].name.name();
+        self.news.tell_of_time(name);
     }
 
     /// Say that an attribute is taken for a text.

@@ -1,7 +1,6 @@
 //! Values of attributes that were told what they are.
 
 use super::rates::RATE;
-use super::time::CIRCLE;
 use super::{Encoder, RARE, Unclean};
 use crate::kinds::{EPOCH, Kind, is_plainly_time, told_moment, truth};
 use crate::names::Name;
@@ -69,23 +68,17 @@ impl Encoder {
         let has_numbers = self.vocabulary.coordinate(attribute, None).is_some();
         let is_name = |category: &[u8]| category != RARE.as_bytes() && spelled_number(category).is_none();
         let has = |category: &str| self.vocabulary.coordinate(attribute, Some(category.as_bytes())).is_some();
-        let is_derived = has(CIRCLE) || has(RATE);
         let kind = match told {
             Some(kind) => kind,
+            None if self.is_of_times(attribute) => Kind::Time,
             None if 2 * tally.prose > tally.values => Kind::Text,
             None if tally.tags > 0 => Kind::Tags,
             None if has_numbers && self.vocabulary.categories(attribute).any(is_name) => return "mixed",
-            None if has_numbers || is_derived => Kind::Number,
+            None if has_numbers || has(RATE) => Kind::Number,
             None if tally.is_of_identifier() => Kind::Identifier,
             None => Kind::Category,
         };
         kind.name()
-    }
-
-    fn time(&mut self, name: Name, moment: Moment) {
-        // What is derived from it comes last: the event may have names like those.
-        self.missing(name);
-        self.times.push((name.text().into(), moment));
     }
 
     fn split(&mut self, name: Name, text: &[u8]) {

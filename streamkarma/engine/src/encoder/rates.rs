@@ -130,7 +130,8 @@ impl Encoder {
     /// Let an attribute have rates if it has many categories by now.
     pub(super) fn enter_rates(&mut self, attribute: u32) {
         let is_rated = !self.rated[attribute as usize].coordinates.is_empty();
-        if self.rates == 0 || is_rated || self.vocabulary.category_count(attribute) <= FEW {
+        let has_many = self.vocabulary.category_count(attribute) > FEW && !self.is_of_times(attribute);
+        if self.rates == 0 || is_rated || !has_many {
             return;
         }
         let name = rate_name(self.vocabulary.name(attribute));

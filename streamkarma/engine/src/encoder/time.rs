@@ -1,68 +1,52 @@
 //! What points in time tell.
 //!
-//! A text that is a point in time becomes attributes of its own: `NAME.hour`, `NAME.weekday` and
-//! `NAME.month`, which are categories; where in the day and the year it is, as sine and cosine; and
-//! `NAME.since`, the logarithm of the seconds since the event before. All but the last are by the clock of
-//! the zone that the text names.
+//! They are an attribute of several coordinates, as texts are: hour, weekday and month, as categories; where
+//! in the day and the year it is, as sine and cosine; and, as a number, the logarithm of the seconds since the
+//! event before. All but the last are by the clock of the zone that the text names.
+//!
+//! As eight attributes instead of one they cost more where they tell nothing: on lowrank with an id, a
+//! timestamp and a user beside it (60,000 events, seeds 200 to 203) the mixture erred .0106 instead of .0099.
 
-use super::Encoder;
+use super::{Encoder, Item};
 use crate::math::log1p;
 use crate::names::Name;
-use crate::times::{Moment, Part};
-
-/// The category of places on a circle.
-pub(super) const CIRCLE: &str = "circle";
-const SINCE: &[u8] = b".since";
+use crate::times::Moment;
 
 impl Encoder {
-    /// Have what the times of the event tell observed, unless the event has something of that name.
-    pub(super) fn derive_times(&mut self) {
-        let times = std::mem::take(&mut self.times);
-        for (name, moment) in &times {
-            for (what, part) in moment.parts() {
-                let name = [name, &b"."[..], what.as_bytes()].concat();
-                if self.has(Name::Text(&name)) {
-                    continue;
-                }
-                // A place on a circle has a scale of its own: it stands where categories do, as it is.
-                let (category, value) = match &part {
-                    Part::Category(category) => (category.as_str(), 1.0),
-                    Part::Circle(place) => (CIRCLE, *place),
-                };
-                self.observe(Name::Text(&name), Some(category.as_bytes()), value + 0.0);
-            }
-            self.derive_since(name, *moment);
+    /// The attribute of that name holds a point in time.
+    pub(super) fn time(&mut self, name: Name, moment: Moment) {
+        self.parts(name, moment);
+        let known = self.vocabulary.find(name);
+        let number = known.and_then(|attribute| self.vocabulary.coordinate(attribute, None));
+        if let Some((attribute, coordinate)) = known.zip(number) {
+            let value = self.since(attribute, moment);
+            self.items.push(Item { attribute, coordinate, is_number: true, value, scaled: value });
         }
-        self.times = times;
     }
 
-    fn derive_since(&mut self, name: &[u8], moment: Moment) {
-        let name = [name, SINCE].concat();
-        if self.has(Name::Text(&name)) {
-            return;
-        }
-        let latest = self.vocabulary.find(Name::Text(&name)).map_or(0, |attribute| self.latest(attribute));
-        let before = if latest == 0 { milliseconds(moment) } else { latest };
-        let seconds = milliseconds(moment).saturating_sub(before) as f64 / 1e3;
-        self.observe(Name::Text(&name), None, log1p(seconds));
+    /// The logarithm of the seconds since the time before of an attribute.
+    pub(super) fn since(&self, attribute: u32, moment: Moment) -> f64 {
+        let (latest, now) = (self.tallies[attribute as usize].latest, milliseconds(moment));
+        let before = if latest == 0 { now } else { latest };
+        log1p(now.saturating_sub(before) as f64 / 1e3)
     }
 
-    fn latest(&self, attribute: u32) -> u64 {
-        self.tallies[attribute as usize].latest
+    /// Remember the time of an event that is learned, for the next one.
+    pub(super) fn remember_time(&mut self, attribute: u32, moment: Moment) {
+        let latest = &mut self.tallies[attribute as usize].latest;
+        let (is_first, now) = (*latest == 0, milliseconds(moment));
+        *latest = now.max(*latest);
+        let is_told = self.rules.kind_of(self.vocabulary.name(attribute).text()).is_some();
+        if is_first && now > 0 && !is_told {
+            self.vocabulary.tell_of_time(attribute);
+        }
     }
 
-    /// Remember the times of an event that is learned, for the `since` of the next one.
-    pub(super) fn remember_times(&mut self) {
-        for (name, moment) in &self.times {
-            if let Some(attribute) = self.vocabulary.find(Name::Text(&[name, SINCE].concat())) {
-                let latest = &mut self.tallies[attribute as usize].latest;
-                let (is_first, now) = (*latest == 0, milliseconds(*moment));
-                *latest = now.max(*latest);
-                if is_first && now > 0 && self.rules.kind_of(name).is_none() {
-                    self.vocabulary.tell_of_time(name);
-                }
-            }
-        }
+    /// Whether at least half of an attribute's values were points in time.
+    pub(super) fn is_of_times(&self, attribute: u32) -> bool {
+        let place = self.vocabulary.coordinate(attribute, Some(CIRCLE.as_bytes()));
+        let times = place.map_or(0, |coordinate| self.uses[coordinate as usize].count);
+        times > 0 && 2 * times >= self.tallies[attribute as usize].values
     }
 }
 
@@ -70,3 +54,6 @@ impl Encoder {
 fn milliseconds(moment: Moment) -> u64 {
     (1e3 * moment.seconds.max(0.0)) as u64
 }
+
+/// One of the coordinates that all points in time have.
+const CIRCLE: &str = "(year cos)";
