@@ -56,10 +56,23 @@ class Encoder:
 
     rates: int
 
-    def read_dicts(self, records: list[Any], learned: list[bool], into: Encoded) -> None:
-        """Encode all records or, if one is no event, none."""
+    def read_dicts(
+        self,
+        records: list[Any],
+        learned: list[bool],
+        into: Encoded,
+        asked: bool = False,
+        whole: bool = False,
+    ) -> None:
+        """Encode all records or, if one is no event, none.
 
-    def read_table(self, names: list[Any], table: _Floats, learned: list[bool], into: Encoded) -> None:
+        If they are ``asked`` about, those that are not learned may come again to be learned; if they are
+        ``whole``, what their entities said before is in them already.
+        """
+
+    def read_table(
+        self, names: list[Any], table: _Floats, learned: list[bool], into: Encoded, asked: bool = False
+    ) -> None:
         """Encode all rows of a table, shape (T, names), NaN for what is missing."""
 
     def step(
@@ -117,7 +130,30 @@ class Encoder:
         """What the attributes are, the constant apart, in the order of their indices."""
 
     def uses(self) -> NDArray[np.int64]:
-        """By coordinate: its attribute, -1 if it is free; the event it was in last; in how many it was."""
+        """By coordinate, shape (coordinates, 4).
+
+        The columns: its attribute, -1 if it is free; the event it was in last; in how many it was; how often
+        its place was given up before.
+        """
+
+    def follow(self, given: tuple[str, bool, str | None, str, float, int]) -> None:
+        """Remember what entities say: name, whether it is an attribute too, time, carry, longest, most."""
+
+    def show_entity(self, is_attribute: bool) -> None:
+        """Let the name of the entity be an attribute as well, or not."""
+
+    @property
+    def entity_counts(self) -> tuple[int, int, int] | None:
+        """How many entities are remembered, the bytes they take, and how many were forgotten."""
+
+    def carried(self) -> dict[str, Any]:
+        """What was carried into the event that was read last, by name."""
+
+    def entities(self) -> dict[str, NDArray[Any]]:
+        """What entities said, as arrays by name; none if none are followed."""
+
+    def restore_entities(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take over such arrays, which are removed."""
 
     def mean_and_deviation(self, coordinate: int) -> tuple[float, float]: ...
     def restore(

@@ -20,9 +20,13 @@ from streamkarma.parameter_kinds import Integer, Kind, Number, NumbersByName, Se
 LEARNER_NAMES = ("auto", "karma", "explicit", "subspace")
 TASKS = ("auto", "binary", "multiclass", "regression")
 UNLABELLED = ("learn", "ignore")
+CARRY = ("fill", "last", "off")
 
 #: Given instead of a number, it lets the theorem choose.
 AUTO = "auto"
+
+#: In place of the name of an attribute: the time is that of this machine's clock.
+NOW = "now"
 
 #: The regularisation, and the λ of the theorem, when none is given.
 DEFAULT_RHO, DEFAULT_REGULARITY = 1e-3, 0.5
@@ -241,6 +245,48 @@ _LEARNING = (
     ),
 )
 
+_FOLLOWING = (
+    _of_all(
+        "entity",
+        str,
+        None,
+        "Attribute that says whose event it is: a device, a patient, a customer. What it said last of an "
+        "attribute stands in where that is missing.",
+        metavar="NAME",
+    ),
+    _of_all(
+        "time",
+        str,
+        None,
+        "Attribute that says when the event happened, in seconds since 1970 or ISO 8601: for --entity and "
+        "--pending-seconds; of the latter now is this machine's clock.",
+        default_text="events are counted",
+        metavar="NAME",
+    ),
+    _of_all(
+        "carry",
+        CARRY,
+        "fill",
+        "With --entity: let last values stand in where they are missing, stand beside each attribute as "
+        "NAME.last and NAME.age, or be remembered only.",
+    ),
+    _of_all(
+        "carry_for",
+        Number(0, LONGEST),
+        None,
+        "With --entity: values older than this, in seconds by --time or else in events, are missing.",
+        default_text="any age",
+        metavar="S",
+    ),
+    _of_all(
+        "max_entities",
+        Integer(1, 1 << 30),
+        100_000,
+        "With --entity: most of them; beyond that those unseen for the longest time are forgotten.",
+        metavar="N",
+    ),
+)
+
 _RUNNING = (
     Parameter("target", str, "Attribute that is the label.", "y", metavar="NAME", stored=True),
     Parameter("task", TASKS, "What the label is.", "auto", stored=True),
@@ -280,7 +326,7 @@ _RUNNING = (
 )
 
 #: The parameters of learners and those of runs, by name, in the order of the help texts.
-LEARNING = {each.name: each for each in _LEARNING}
+LEARNING = {each.name: each for each in (*_LEARNING, *_FOLLOWING)}
 RUNNING = {each.name: each for each in _RUNNING}
 
 

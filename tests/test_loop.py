@@ -78,7 +78,7 @@ def fed(lines: list[bytes], cuts: list[int], printed: bool = True, way: str = ""
         loop.loop._reading = None
     elif way == "beside":
         loop.loop._reading = Reading(
-            task_model, FIELDS.roles or {}, learn=True, unlabelled=True, strict=False, read_ahead=True
+            task_model, FIELDS.roles() or {}, learn=True, unlabelled=True, strict=False, read_ahead=True
         )
     ends = sorted({0, len(lines), *(cut % (len(lines) + 1) for cut in cuts)})
     pieces = [records_of(lines[begin:end], begin + 1) for begin, end in pairwise(ends)]

@@ -9,7 +9,7 @@ import click
 
 from streamkarma.errors import UsageError
 from streamkarma.parameter_kinds import Integer, Number, NumbersByName, Seconds, Texts, WordsByName
-from streamkarma.parameters import AUTO, LEARNING, RUNNING, Parameter
+from streamkarma.parameters import AUTO, LEARNING, NOW, RUNNING, Parameter
 
 Decorator = Callable[[Any], Any]
 
@@ -244,5 +244,8 @@ def compared(said: dict[str, Any]) -> dict[str, Any]:
             options[name] = list(value)
         elif value is not None and value != ():
             options[name] = None if declared.or_none and value == 0 else value
+    if "entity" not in options or options.get("time") == NOW:
+        # It is not the learner's then.
+        options.pop("time", None)
     shared = ("task", "positive", "unlabelled", "learner", "regret_memory", "regret_seconds")
     return {"options": options, **{name: said[name] for name in shared}}

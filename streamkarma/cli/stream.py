@@ -34,12 +34,6 @@ _NAMES = {
 )
 @shared.output
 @shared.workers
-@click.option(
-    "--time",
-    metavar="NAME",
-    help="Attribute that says when the event happened, in seconds since 1970 or ISO 8601: for "
-    "--pending-seconds. now is this machine's clock.",
-)
 @click.option("--fresh", is_flag=True, help="Begin a new model, even if there is one at --model.")
 def learn(**said: Any) -> None:
     """Predict each event, then learn from its label.

@@ -93,6 +93,23 @@ class KARMAClassifier(SupportVectorParameters, SupportVectorModel, BaseClassifie
     kinds
         What attributes are, by name, where their values do not tell: ``number``, ``boolean``, ``category``,
         ``text``, ``tags``, ``time`` (numbers are seconds or milliseconds since 1970) or ``identifier``.
+    entity
+        The name that says whose event it is: a device, a patient, a customer. Its value, a number or a string,
+        is an attribute, too. Of each entity the last value of every number and category is remembered, see
+        ``carry``. ``learn_one`` remembers, and so does ``predict_one``; the same event learned next counts
+        once. None for no entities.
+    time
+        The name that says when an event happened, in seconds since 1970, ISO 8601 or as a ``datetime``; it is
+        no attribute then. None: events are counted.
+    carry
+        What becomes of remembered values: with ``fill`` they stand in where an attribute is missing, with
+        ``last`` they stand beside each attribute as ``NAME.last``, and log(1 + age) as ``NAME.age``; with
+        ``off`` they are remembered only.
+    carry_for
+        Remembered values count up to this age, in seconds, or in events without ``time``; None for any.
+    max_entities
+        Most entities, 1 to 2**30; those unseen for the longest time are forgotten. With more than 32 values
+        each in the mean fewer fit.
     max_classes
         Most classes, 1 to 1,048,576; a label beyond is refused with a ValueError.
 

@@ -13,7 +13,7 @@ from streamkarma._engine import Encoded, Encoder
 from streamkarma.core.learner import Learner
 from streamkarma.estimators.frames import values_of
 from streamkarma.estimators.pipeline import Pipeline, check_weight
-from streamkarma.estimators.settings import check_bounds, check_rules
+from streamkarma.estimators.settings import check_bounds, check_following, check_rules
 from streamkarma.events.block import Block
 from streamkarma.events.frames import records_of, table_of
 from streamkarma.events.values import Record, is_missing
@@ -34,12 +34,21 @@ class KARMABase:
     sentinel: Mapping[str, float | Sequence[float]] | None
     sentinels: bool
     kinds: Mapping[str, str] | None
+    entity: str | None
+    time: str | None
+    carry: str
+    carry_for: float | None
+    max_entities: int
     _pipeline: Pipeline
 
     def _start(self, learner: Learner, rates: int, regression: bool) -> None:
         bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
         rules = check_rules(self.na, self.sentinel, self.sentinels, self.kinds)
-        self._pipeline = Pipeline(learner, bool(self.scale), *bounds, self.forget, rules, rates, regression)
+        followed = self.entity, self.time, self.carry, self.carry_for, self.max_entities
+        following = check_following(*followed)
+        self._pipeline = Pipeline(
+            learner, bool(self.scale), *bounds, self.forget, rules, rates, regression, following
+        )
 
     @abstractmethod
     def run(self, events: Encoded, labels: Sequence[Any], weights: Weights) -> Any:

@@ -72,7 +72,7 @@ class ExplicitKARMAClassifier(ExplicitParameters, BaseClassifier):
     table_bits
         log2 of the most weights, 8 to 30; 22 are 64 MB. Features beyond that many are hashed, and those
         that meet share a weight: memory stays as it is.
-    na, sentinel, sentinels, kinds
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
         As in ``KARMAClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
         As in ``KARMAClassifier``; nothing but the table grows with the number of attributes.
@@ -124,7 +124,8 @@ class ExplicitKARMARegressor(ExplicitParameters, BaseRegressor):
     gamma, update, r, eta, rho, loss, normalize, table_bits
         As in ``ExplicitKARMAClassifier``. AROW is recursive least squares with a diagonal covariance
         here; it and AdaGrad have the squared loss.
-    scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
+    time, carry, carry_for, max_entities
         As in ``KARMARegressor``.
 
     Raises

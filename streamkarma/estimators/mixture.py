@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,13 @@ from streamkarma.errors import UsageError
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.external_experts import EncodedRecords, ExternalExperts
 from streamkarma.estimators.regression import BaseRegressor
-from streamkarma.estimators.settings import DEFAULT_RHO, averaging_window, check_count, check_forget
+from streamkarma.estimators.settings import (
+    DEFAULT_RHO,
+    ValueParameters,
+    averaging_window,
+    check_count,
+    check_forget,
+)
 from streamkarma.events.frames import records_of
 from streamkarma.events.values import Record
 
@@ -89,7 +96,8 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
 
 
 @renamed(others="extra_experts")
-class KARMAMixtureClassifier(BaseClassifier):
+@dataclass(eq=False, repr=False)
+class KARMAMixtureClassifier(ValueParameters, BaseClassifier):
     """Online classifier for incomplete events that mixes all learners of this package.
 
     Each expert learns by itself. Its scores are calibrated to probabilities online, and these are
@@ -110,7 +118,8 @@ class KARMAMixtureClassifier(BaseClassifier):
     forget
         Half-life in events, 1 to 1e15, of what was learned, for streams that drift. None to keep
         everything; the mixture follows a change of the best expert in any case.
-    scale, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds
+    scale, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds,
+    entity, time, carry, carry_for, max_entities
         As in ``KARMAClassifier``.
 
     Attributes
@@ -137,37 +146,20 @@ class KARMAMixtureClassifier(BaseClassifier):
     Accuracy: 89.83%
     """
 
-    def __init__(
-        self,
-        budget: int = 128,
-        extra_experts: list[base.Classifier] | None = None,
-        scale: bool = True,
-        forget: float | None = None,
-        max_attributes: int = 16384,
-        max_coordinates: int = 16384,
-        max_name_bytes: int = 1024,
-        max_classes: int = 1000,
-        *,
-        na: Sequence[str] | None = None,
-        sentinel: Mapping[str, float | Sequence[float]] | None = None,
-        sentinels: bool = True,
-        kinds: Mapping[str, str] | None = None,
-    ) -> None:
-        self.budget = budget
-        self.extra_experts = extra_experts
-        self.scale = scale
-        self.forget = forget
-        self.max_attributes = max_attributes
-        self.max_coordinates = max_coordinates
-        self.max_name_bytes = max_name_bytes
-        self.max_classes = max_classes
-        self.na = na
-        self.sentinel = sentinel
-        self.sentinels = sentinels
-        self.kinds = kinds
-        self.loss = "logistic"
-        self._external = ExternalExperts(extra_experts or [])
-        self._begin(_mixture(budget, forget, regression=False, external=len(extra_experts or [])))
+    budget: int = 128
+    extra_experts: list[base.Classifier] | None = None
+    scale: bool = True
+    forget: float | None = None
+    max_attributes: int = 16384
+    max_coordinates: int = 16384
+    max_name_bytes: int = 1024
+    max_classes: int = 1000
+    loss = "logistic"
+
+    def __post_init__(self) -> None:
+        extra = self.extra_experts or []
+        self._external = ExternalExperts(extra)
+        self._begin(_mixture(self.budget, self.forget, regression=False, external=len(extra)))
 
     @property
     def weights(self) -> dict[str, float]:
@@ -178,7 +170,7 @@ class KARMAMixtureClassifier(BaseClassifier):
         if not self.extra_experts:
             return super().read(records, learned)
         events = EncodedRecords()
-        self.vocabulary.read_dicts(list(records), list(learned), events)
+        self.vocabulary.read_dicts(list(records), list(learned), events, asked=True)
         events.records = list(records)
         return events
 
@@ -207,7 +199,8 @@ class KARMAMixtureClassifier(BaseClassifier):
         return super().state()
 
 
-class KARMAMixtureRegressor(BaseRegressor):
+@dataclass(eq=False, repr=False)
+class KARMAMixtureRegressor(ValueParameters, BaseRegressor):
     """Online regression for incomplete events that mixes all learners of this package.
 
     As ``KARMAMixtureClassifier``; each expert's prediction is corrected by an online straight line
@@ -218,7 +211,8 @@ class KARMAMixtureRegressor(BaseRegressor):
     ----------
     budget, forget
         As in ``KARMAMixtureClassifier``.
-    scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds
+    scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity, time,
+    carry, carry_for, max_entities
         As in ``KARMARegressor``.
 
     Attributes
@@ -239,32 +233,16 @@ class KARMAMixtureRegressor(BaseRegressor):
     MAE: 0.332043
     """
 
-    def __init__(
-        self,
-        budget: int = 128,
-        scale: bool = True,
-        forget: float | None = None,
-        max_attributes: int = 16384,
-        max_coordinates: int = 16384,
-        max_name_bytes: int = 1024,
-        *,
-        na: Sequence[str] | None = None,
-        sentinel: Mapping[str, float | Sequence[float]] | None = None,
-        sentinels: bool = True,
-        kinds: Mapping[str, str] | None = None,
-    ) -> None:
-        self.budget = budget
-        self.scale = scale
-        self.forget = forget
-        self.max_attributes = max_attributes
-        self.max_coordinates = max_coordinates
-        self.max_name_bytes = max_name_bytes
-        self.na = na
-        self.sentinel = sentinel
-        self.sentinels = sentinels
-        self.kinds = kinds
-        self.loss = "squared"
-        self._begin(_mixture(budget, forget, regression=True))
+    budget: int = 128
+    scale: bool = True
+    forget: float | None = None
+    max_attributes: int = 16384
+    max_coordinates: int = 16384
+    max_name_bytes: int = 1024
+    loss = "squared"
+
+    def __post_init__(self) -> None:
+        self._begin(_mixture(self.budget, self.forget, regression=True))
 
     @property
     def weights(self) -> dict[str, float]:

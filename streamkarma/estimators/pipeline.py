@@ -13,13 +13,16 @@ from streamkarma.core.label_delay import LabelDelay
 from streamkarma.core.learner import Arrays, Floats, Learner, Rates
 from streamkarma.core.mixture import Calibrated, Mixture
 from streamkarma.errors import RecordError
-from streamkarma.estimators.settings import Rules, averaging_window
+from streamkarma.estimators.settings import Following, Rules, averaging_window
 from streamkarma.events.values import Record, fits, is_missing
 
 #: What the encoder keeps beside names, in the order in which it takes it back.
 _STATISTICS = ("moments", "levels", "tallies", "once", "uses")
 #: What the encoder counts of each attribute, in the order of its columns.
 TALLIES = ("values", "spelled", "nothing", "sentinels", "far", "clipped", "rare", "prose", "tags")
+
+#: What is counted of entities.
+ENTITY_COUNTS = ("entities", "entity_bytes", "entities_forgotten")
 
 #: Characters of a text in which the engine looks for words, or more of them.
 LONGEST_TEXT = 1 << 14
@@ -55,6 +58,8 @@ class Pipeline:
         Of how many classes labels say something of categories: 1 of two, or in a regression; 0 for none.
     regression
         Whether labels are targets.
+    following
+        Whose events are whose; None if no entities are followed.
     """
 
     def __init__(
@@ -68,6 +73,7 @@ class Pipeline:
         rules: Rules | None = None,
         rates: int = 0,
         regression: bool = False,
+        following: Following | None = None,
     ) -> None:
         self.longest = averaging_window(forget)
         self.longest_name = max_name_bytes
@@ -78,6 +84,8 @@ class Pipeline:
         self.label_delay = LabelDelay() if isinstance(learner, (Mixture, Calibrated)) else None
         bounds = max_attributes, max_coordinates, max_name_bytes
         self.encoder = Encoder(*bounds, scale, self.longest, rules, rates)
+        if following is not None:
+            self.encoder.follow(following)
         #: The events passed to the learner last.
         self.encoded: Encoded
         self._delays = np.zeros(0)
@@ -94,13 +102,13 @@ class Pipeline:
             If one of them is invalid; then none is encoded.
         """
         events = Encoded()
-        self.encoder.read_dicts(list(records), list(learned), events)
+        self.encoder.read_dicts(list(records), list(learned), events, asked=True)
         return events
 
     def read_table(self, names: list[Any], table: Floats, learned: Sequence[bool]) -> Encoded:
         """Encode the rows of a table like ``read``; NaN is missing."""
         events = Encoded()
-        self.encoder.read_table(names, table, list(learned), events)
+        self.encoder.read_table(names, table, list(learned), events, asked=True)
         return events
 
     def one(self, record: Record, label: float, weight: float) -> list[float]:
@@ -183,8 +191,14 @@ class Pipeline:
             "attributes": attributes,
             "coordinates": coordinates,
             "evicted": self.encoder.evicted,
+            **self._entities(),
             **self.learner.summary(),
         }
+
+    def _entities(self) -> dict[str, int]:
+        """How many entities are remembered, if any are followed."""
+        counts = self.encoder.entity_counts
+        return {} if counts is None else dict(zip(ENTITY_COUNTS, counts, strict=True))
 
     def values(self) -> dict[str, dict[str, int]]:
         """What became of the values of each attribute, see ``KARMABase.values``."""
@@ -200,7 +214,7 @@ class Pipeline:
         header = {"entries": encoder.entries(), "ignored": encoder.ignored, "evicted": encoder.evicted}
         delays = self.label_delay.arrays() if self.label_delay is not None else {}
         statistics = {name: getattr(encoder, name)() for name in _STATISTICS}
-        return header, {**statistics, **delays, **self.learner.arrays()}
+        return header, {**statistics, **encoder.entities(), **delays, **self.learner.arrays()}
 
     def take_over(self, other: Pipeline) -> None:
         """Take the names and statistics of another pipeline, and restart the learner after as many steps."""
@@ -222,6 +236,7 @@ class Pipeline:
         moments, levels, tallies, once, uses = (arrays.pop(name) for name in _STATISTICS)
         ignored, evicted = header["ignored"], header["evicted"]
         self.encoder.restore(entries, ignored, moments, levels, tallies, once, uses, evicted)
+        self.encoder.restore_entities(arrays)
         if self.label_delay is not None:
             self.label_delay.restore(arrays)
         self.learner.restore(arrays, self.encoder.attribute_count, self.encoder.coordinate_count)

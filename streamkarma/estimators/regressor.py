@@ -37,7 +37,8 @@ class KARMARegressor(SupportVectorParameters, SupportVectorModel, BaseRegressor)
         on its slope: its steps are never longer than 1 / (2 k(x, x)), with any ``rho``.
     scale
         Standardise numbers and the target.
-    max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds
+    max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity, time, carry,
+    carry_for, max_entities
         As in ``KARMAClassifier``.
 
     Attributes

@@ -31,6 +31,11 @@ class ValueParameters:
     sentinel: Mapping[str, float | Sequence[float]] | None = None
     sentinels: bool = True
     kinds: Mapping[str, str] | None = None
+    entity: str | None = None
+    time: str | None = None
+    carry: str = "fill"
+    carry_for: float | None = None
+    max_entities: int = 100_000
 
 
 @dataclass(eq=False, repr=False)
@@ -178,6 +183,40 @@ def check_rules(words: Any, sentinels: Any, find: Any, kinds: Any) -> Rules:
             raise UsageError(f"{name!r} has {len(numbers)} sentinels; {MOST_SENTINELS} is the most")
         by_name[name] = numbers
     return list(words), by_name, find, _check_kinds(kinds)
+
+
+#: The name of the entity, whether it is an attribute too, the name of the time, what is carried and for how
+#: long, and how many entities there may be, as the encoder takes it.
+Following = tuple[str, bool, str | None, str, float, int]
+
+
+def check_following(
+    entity: Any, time: Any, carry: Any, carry_for: Any, max_entities: Any
+) -> Following | None:
+    """Return whose events are whose as the encoder takes it; None if no entities are followed.
+
+    Raises
+    ------
+    UsageError
+        If one of them is out of its range, or needs an entity.
+
+    Examples
+    --------
+    >>> check_following("device", "ts", "fill", 3600.0, 1000)
+    ('device', True, 'ts', 'fill', 3600.0, 1000)
+    """
+    if not isinstance(entity, str | None) or not isinstance(time, str | None):
+        raise UsageError(f"entity and time must be names or None, not {reprlib.repr((entity, time))}")
+    if carry not in parameters.CARRY:
+        raise UsageError(f"carry must be one of {', '.join(parameters.CARRY)}, not {reprlib.repr(carry)}")
+    if entity is None:
+        if time is not None or carry_for is not None:
+            raise UsageError("time and carry_for need an entity")
+        return None
+    if entity == time:
+        raise UsageError(f"{entity!r} cannot be both the entity and the time")
+    longest = math.inf if carry_for is None else float(_check("carry_for", carry_for))
+    return entity, True, time, carry, longest, int(_check("max_entities", max_entities))
 
 
 def _check_kinds(kinds: Any) -> dict[str, str]:

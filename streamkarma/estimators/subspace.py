@@ -68,7 +68,7 @@ class SubspaceClassifier(SubspaceParameters, BaseClassifier):
         hundreds of attributes that are all of one low rank, and seldom observed.
     rank
         Dimensions of that factor model, 1 to 256.
-    na, sentinel, sentinels, kinds
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
         As in ``KARMAClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
         As in ``KARMAClassifier``.
@@ -117,7 +117,8 @@ class SubspaceRegressor(SubspaceParameters, BaseRegressor):
     indicators, r, shrink, max_pairwise_coordinates, rank
         As in ``SubspaceClassifier``; the update is recursive least squares with a diagonal
         covariance.
-    scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
+    time, carry, carry_for, max_entities
         As in ``KARMARegressor``.
 
     Raises

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, NamedTuple
@@ -13,11 +13,8 @@ from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.flatten import flatten
 from streamkarma.events.roles import ID, IGNORED, TARGET, WEIGHT
 from streamkarma.events.values import LONGEST_NAME, as_number, fits, is_missing, is_unicode
-from streamkarma.parameters import RUNNING
+from streamkarma.parameters import NOW, RUNNING
 from streamkarma.runtime.plan import Plan
-
-#: In place of the name of an attribute: the time is that of this machine's clock.
-NOW = "now"
 
 #: Most numbers of a complete vector.
 _MOST_NUMBERS = 16384
@@ -79,11 +76,13 @@ class Fields(NamedTuple):
         """The attribute that holds the time, or None."""
         return None if self.time == NOW else self.time
 
-    @property
-    def roles(self) -> dict[str, int] | None:
-        """The roles of these names for the engine's reader; None if it cannot handle them."""
+    def roles(self, followed: Container[str | None] = ()) -> dict[str, int] | None:
+        """The roles of these names for the engine's reader; None if it cannot handle them.
+
+        Names that are ``followed`` are left to the encoder.
+        """
         given = [(self.target, TARGET), (self.id, ID), (self.weight, WEIGHT)]
-        given += [(name, IGNORED) for name in {*self.ignore, self.timed}]
+        given += [(name, IGNORED) for name in {*self.ignore, self.timed} if name not in followed]
         # A name that is not valid Unicode occurs in no line of JSON.
         pairs = [(name, role) for name, role in given if name is not None and is_unicode(name)]
         roles = dict(pairs)
@@ -107,8 +106,10 @@ class Fields(NamedTuple):
         names = (self.target, self.id, self.weight, self.timed, *self.ignore)
         return [name for name in names if name is not None]
 
-    def extract(self, record: dict[str, Any]) -> RecordFields:
+    def extract(self, record: dict[str, Any], followed: Container[str | None] = ()) -> RecordFields:
         """Remove from a record, and return, what is not an attribute, except for the target.
+
+        Names that are ``followed`` stay: they are left to the encoder.
 
         Raises
         ------
@@ -117,9 +118,10 @@ class Fields(NamedTuple):
         """
         identity = record.pop(self.id, None) if self.id else None
         weight = record.pop(self.weight, None) if self.weight else None
-        time = record.pop(self.timed, None) if self.timed else None
-        for name in self.ignore:
-            record.pop(name, None)
+        time = record.get(self.timed) if self.timed else None
+        for name in (*self.ignore, self.timed):
+            if name is not None and name not in followed:
+                record.pop(name, None)
         vector = _vector(record.pop(self.full, None)) if self.full else None
         return RecordFields(identity, 1.0 if weight is None else check_weight(weight), vector, time)
 

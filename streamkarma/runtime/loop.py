@@ -17,12 +17,14 @@ from streamkarma.connectors.base import DeadLetter
 from streamkarma.connectors.records import Records, format_position
 from streamkarma.connectors.rows import Column, Rows, plain
 from streamkarma.errors import RecordError
+from streamkarma.estimators.learners import Model
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import Label, labelled
 from streamkarma.events.values import is_missing
+from streamkarma.parameters import NOW
 from streamkarma.runtime.evaluator import Evaluation, Evaluator
 from streamkarma.runtime.event_buffer import EventBatch, EventBuffer
-from streamkarma.runtime.fields import NOW, Fields, RecordFields, seconds_of
+from streamkarma.runtime.fields import Fields, RecordFields, seconds_of
 from streamkarma.runtime.output import Counters, Output, Totals
 from streamkarma.runtime.pending import Pending, PendingEvent, PriorPrediction
 from streamkarma.runtime.prediction_rows import prediction_columns, rows_at
@@ -91,7 +93,8 @@ class Loop:
         self._output = output
         self._fail = fail
         self._next = first
-        roles = None if pending is not None else fields.roles
+        self._followed = _followed(task_model.model, fields)
+        roles = None if pending is not None else fields.roles(self._followed)
         #: None where names or labels that come later are more than the engine can tell.
         self._reading = (
             None if roles is None else Reading(task_model, roles, learn, self._observes, fail, read_ahead)
@@ -192,7 +195,7 @@ class Loop:
         if self._records.metadata is not None:
             self._add_metadata(record, at)
         given = record.pop(self._fields.target, None)
-        taken = self._fields.extract(record)
+        taken = self._fields.extract(record, self._followed)
         if self.pending is not None and taken.id is not None:
             self._take_later(record, given, taken, at)
             return
@@ -373,6 +376,15 @@ class Loop:
             self.failure = reason
         if self._output.dead_letters is not None:
             self._output.dead_letters(DeadLetter(at, position, error, value))
+
+
+def _followed(model: Model, fields: Fields) -> set[str]:
+    """The names that say whose an event is, and when it happened, if entities are followed."""
+    if model.entity is None:
+        return set()
+    # The entity may be left out as an attribute, and still says whose the event is.
+    model.vocabulary.show_entity(model.entity not in fields.ignore)
+    return {model.entity} if model.time is None else {model.entity, model.time}
 
 
 def _shown(column: Any, batch: EventBatch) -> Any:

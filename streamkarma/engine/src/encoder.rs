@@ -8,6 +8,7 @@
 //! ascending order of attributes, so that the order of an event's keys never shows.
 
 mod bags;
+mod carry;
 mod kinds;
 mod levels;
 mod marks;
@@ -19,6 +20,7 @@ mod state;
 mod time;
 mod values;
 
+pub use carry::{Carried, Following};
 pub use levels::Levels;
 pub use rare::{Once, RARE};
 pub use room::Use;
@@ -63,6 +65,8 @@ pub struct Encoder {
     uses: Vec<Use>,
     /// How many coordinates were given up so far.
     evicted: u64,
+    /// What entities said before, if they are followed.
+    following: Option<Box<Following>>,
     // The event that is being read: what has a coordinate, and what is new.
     items: Vec<Item>,
     sorted: Vec<Item>,
@@ -161,6 +165,7 @@ impl Encoder {
             has_several: false,
             uses: vec![Use::default()],
             evicted: 0,
+            following: None,
             gone: Gone::default(),
         }
     }
@@ -200,12 +205,18 @@ impl Encoder {
         self.keys.clear();
         self.bags.clear();
         self.has_several = false;
+        if let Some(following) = &mut self.following {
+            following.begin();
+        }
         self.event += 1;
         self.repeated = None;
     }
 
     /// Encode the event. What is new gets a place if the event is learned; else it leaves no trace.
     pub fn finish(&mut self, learned: bool, out: &mut Encoded) {
+        if self.following.is_some() {
+            self.carry();
+        }
         if self.has_sentinels {
             self.take_sentinels_out();
         }
@@ -231,6 +242,9 @@ impl Encoder {
                 self.pass(&new)
             }
             self.new = new;
+        }
+        if self.following.is_some() {
+            self.remember_own(learned);
         }
         self.derive_rates();
         self.sort();

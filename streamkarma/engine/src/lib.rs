@@ -13,6 +13,7 @@ pub mod encoded;
 pub mod encoder;
 #[cfg(test)]
 mod encoder_tests;
+pub mod entities;
 pub mod events;
 pub mod fields;
 pub mod json;

@@ -53,6 +53,13 @@ enum What {
     Part,
 }
 
+impl Bag {
+    /// Whose it is.
+    pub(super) fn name(&self) -> &NewName {
+        &self.name
+    }
+}
+
 impl Encoder {
     /// Whether a text is to be taken word by word: at least half of the attribute's values so far, this one
     /// among them, are prose.

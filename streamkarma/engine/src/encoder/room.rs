@@ -23,6 +23,8 @@ pub struct Use {
     pub last: u64,
     /// How many events had it.
     pub count: u64,
+    /// How often the place was given up before, by others.
+    pub generation: u32,
 }
 
 /// Of what an event has all that there is.
@@ -111,7 +113,7 @@ impl Encoder {
         let mut joint = vec![Use::default(); self.vocabulary.attribute_count()];
         for (each, &owner) in self.uses.iter().zip(&owners).filter(|(_, owner)| **owner != NOBODY) {
             let sum = &mut joint[owner as usize];
-            *sum = Use { last: sum.last.max(each.last), count: sum.count.saturating_add(each.count) };
+            *sum = Use { last: sum.last.max(each.last), count: sum.count.saturating_add(each.count), ..*sum };
         }
         let uses = joint.iter().zip(0..).skip(1).filter(|(each, _)| each.last < now);
         let candidates: Vec<(f64, u32)> = uses
@@ -135,7 +137,8 @@ impl Encoder {
         let levels = std::mem::take(&mut self.levels[k]);
         self.watched -= usize::from(self.vocabulary.is_number(k) && !levels.is_measurement());
         self.vocabulary.give_up(coordinate);
-        (self.uses[k], self.scales[k]) = (Use::default(), Scale::default());
+        let generation = self.uses[k].generation.saturating_add(1);
+        (self.uses[k], self.scales[k]) = (Use { generation, ..Use::default() }, Scale::default());
         self.sentinels[k] = Sentinels::default();
         self.gone.coordinates.push(coordinate);
         self.evicted += 1;

@@ -11,6 +11,9 @@ impl Encoder {
         if value.is_nan() {
             return self.missing(name);
         }
+        if self.following.as_mut().is_some_and(|following| following.take_number(name.text(), value)) {
+            return;
+        }
         let may_be_odd = value >= EPOCH || !self.rules.kinds.is_empty();
         if !(may_be_odd && self.odd_number(name, value)) {
             // There is one zero.
@@ -24,6 +27,9 @@ impl Encoder {
         if self.rules.is_nothing(text) {
             self.count(name, Unclean::Nothing);
             return self.missing(name);
+        }
+        if self.following.as_mut().is_some_and(|following| following.take_text(name.text(), text)) {
+            return;
         }
         if let Some(kind) = self.rules.kind_of(name.text()) {
             return self.text_as(kind, name, text);

@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::{PyDict, PyList, PyString};
 
 use super::dict_reader;
 use super::encoded::Encoded;
 use super::encoder_state::{Entry, GivenRules, Pickled, Reduced, counted, given_rules, is_name, rules_of};
+use super::following::{self, GivenFollowing, following_of, given_following};
 use super::label_delay::LabelDelay;
 use super::learner::Learner;
 use super::names::{Foreigners, bytes_of, text_of};
 use super::table_reader;
 use crate::cleaning::Tally;
 use crate::encoded;
-use crate::encoder::{self, WIDTH};
+use crate::encoder::{self, Following, WIDTH};
 use crate::learner::Lesson;
 use crate::vocabulary::{Bounds, MOST_NAME_BYTES, NOBODY};
 
@@ -59,13 +60,20 @@ impl Encoder {
     }
 
     /// Encode records, all of them or, if one is no event, none: RecordError then.
+    ///
+    /// If they are `asked` about, those that are not learned may come again to be learned; if they are `whole`,
+    /// what their entities said before is in them already.
+    #[pyo3(signature = (records, learned, into, asked=false, whole=false))]
     fn read_dicts<'py>(
         &mut self,
         py: Python<'py>,
         records: &Bound<'py, PyList>,
         learned: Vec<bool>,
         mut into: PyRefMut<'py, Encoded>,
+        asked: bool,
+        whole: bool,
     ) -> PyResult<()> {
+        self.inner.set_asking(asked, whole);
         same_length(records.len(), learned.len())?;
         if records.len() > 1 {
             records.iter().try_for_each(|record| self.check(&record))?;
@@ -78,19 +86,59 @@ impl Encoder {
         Ok(())
     }
 
+    /// Remember what entities say, and carry it into their next events.
+    fn follow(&mut self, given: GivenFollowing) -> PyResult<()> {
+        let longest_name = self.inner.vocabulary().bounds().name_bytes;
+        self.inner.set_following(Some(following_of(given, longest_name)?));
+        Ok(())
+    }
+
+    /// Let the name of the entity be an attribute as well, or not.
+    fn show_entity(&mut self, is_attribute: bool) {
+        if let Some(following) = self.inner.following_mut() {
+            following.rules.is_attribute = is_attribute;
+        }
+    }
+
+    /// How many entities are remembered, the bytes they take, and how many left; None if none are followed.
+    #[getter]
+    fn entity_counts(&self) -> Option<(usize, usize, u64)> {
+        let entities = &self.inner.following()?.entities;
+        Some((entities.len(), entities.bytes(), entities.evicted))
+    }
+
+    /// What was carried into the event that was read last, by name.
+    fn carried<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        following::dict_of(py, self.inner.carried())
+    }
+
+    /// What entities said, as arrays by name; none if none are followed.
+    fn entities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        following::arrays_of(py, self.inner.following())
+    }
+
+    /// Take over such arrays, which are removed; ValueError if they contradict each other.
+    fn restore_entities(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
+        let (attributes, coordinates) = (self.attribute_count(), self.coordinate_count());
+        following::restore(self.inner.following_mut(), arrays, attributes, coordinates)
+    }
+
     /// RecordError if a record is no event; it leaves no trace.
     fn check(&mut self, record: &Bound<'_, PyAny>) -> PyResult<()> {
         dict_reader::read(&mut self.inner, &mut self.foreigners, record)
     }
 
     /// Encode the rows of a table, all of them or, if a value is infinite, none: RecordError then.
+    #[pyo3(signature = (names, table, learned, into, asked=false))]
     fn read_table<'py>(
         &mut self,
         names: &Bound<'py, PyList>,
         table: PyReadonlyArray2<'py, f64>,
         learned: Vec<bool>,
         mut into: PyRefMut<'py, Encoded>,
+        asked: bool,
     ) -> PyResult<()> {
+        self.inner.set_asking(asked, false);
         let view = table.as_array();
         same_length(view.nrows(), learned.len())?;
         same_length(view.ncols(), names.len())?;
@@ -109,6 +157,7 @@ impl Encoder {
         mut learner: PyRefMut<'_, Learner>,
         waiting: Option<PyRefMut<'_, LabelDelay>>,
     ) -> PyResult<Vec<f64>> {
+        self.inner.set_asking(true, false);
         self.check(record)?;
         let learned = !label.is_nan() && weight > 0.0;
         self.event.clear();
@@ -268,14 +317,15 @@ impl Encoder {
         used.map(|attribute| self.inner.kind(attribute)).collect()
     }
 
-    /// Of each coordinate its attribute, -1 if it is free, when it was there last, and how often: shape
-    /// (coordinates, 3).
+    /// Of each coordinate its attribute, -1 if it is free, when it was there last, how often, and how often its
+    /// place was given up before: shape (coordinates, 4).
     fn uses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         let vocabulary = self.inner.vocabulary();
         let owner = |k| i64::from(vocabulary.owner(k) as i32);
         let rows = self.inner.uses().iter().enumerate();
-        let rows = rows.flat_map(|(k, each)| [owner(k), each.last as i64, each.count as i64]);
-        rows.collect::<Vec<_>>().into_pyarray(py).reshape([self.coordinate_count(), 3])
+        let rows = rows
+            .flat_map(|(k, each)| [owner(k), each.last as i64, each.count as i64, each.generation.into()]);
+        rows.collect::<Vec<_>>().into_pyarray(py).reshape([self.coordinate_count(), 4])
     }
 
     /// Mean and standard deviation of a coordinate.
@@ -324,13 +374,22 @@ impl Encoder {
         let arguments = (attributes, coordinates, name_bytes, scale, longest, rules, rates, all_bytes);
         let statistics =
             ((this.moments(py)?, this.levels(py)?), (this.tallies(py)?, this.once(py)?, this.uses(py)?));
-        let state = (this.entries(py)?, this.ignored(), statistics, this.evicted());
+        let followed = |following: &Following| -> PyResult<_> {
+            Ok((given_following(&following.rules), this.entities(py)?))
+        };
+        let followed = this.inner.following().map(followed).transpose()?;
+        let state = (this.entries(py)?, this.ignored(), statistics, this.evicted(), followed);
         Ok((slf.get_type().into_any(), arguments, state))
     }
 
     fn __setstate__(&mut self, py: Python, state: Pickled<'_>) -> PyResult<()> {
-        let (entries, ignored, ((moments, levels), (tallies, once, uses)), evicted) = state;
-        self.take_over(py, &entries, ignored, [moments, levels], [tallies, once, uses], evicted)
+        let (entries, ignored, ((moments, levels), (tallies, once, uses)), evicted, followed) = state;
+        self.take_over(py, &entries, ignored, [moments, levels], [tallies, once, uses], evicted)?;
+        if let Some((given, entities)) = followed {
+            self.follow(given)?;
+            self.restore_entities(&entities)?;
+        }
+        Ok(())
     }
 
     fn __copy__(&self, py: Python) -> PyResult<Self> {

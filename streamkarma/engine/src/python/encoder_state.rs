@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use numpy::{PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 
 use super::encoder::Encoder;
+use super::following::GivenFollowing;
 use super::names::{Foreigners, bytes_of};
 use crate::cleaning::{Rules, Tally};
 use crate::encoder::{self, Once, Use, WIDTH};
@@ -22,7 +23,7 @@ pub type Entry<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyString>>);
 pub type Reduced<'py> = (
     Bound<'py, PyAny>,
     (usize, usize, usize, bool, f64, GivenRules, usize, usize),
-    (Vec<Option<Entry<'py>>>, u64, Statistics<'py>, u64),
+    (Vec<Option<Entry<'py>>>, u64, Statistics<'py>, u64, Option<(GivenFollowing, Bound<'py, PyDict>)>),
 );
 
 /// Moments and levels; tallies, what came once, and uses.
@@ -37,6 +38,7 @@ pub type Pickled<'py> = (
     u64,
     ((Numbers<'py>, Numbers<'py>), (Counts<'py>, Counts<'py>, Counts<'py>)),
     u64,
+    Option<(GivenFollowing, Bound<'py, PyDict>)>,
 );
 
 /// Rows of numbers.
@@ -128,14 +130,15 @@ pub fn counted(count: &Bound<'_, PyAny>, why: &'static str) -> PyResult<u64> {
 /// From the rows of `uses`, so many: the attribute of each coordinate but the constant, None of a free one, and
 /// the uses of all; None if they are no such rows.
 fn uses_of(rows: &Counts, count: usize) -> Option<(Vec<Option<u32>>, Vec<Use>)> {
-    if rows.shape() != [count, 3] {
+    if rows.shape() != [count, 4] {
         return None;
     }
     let (mut owners, mut uses) = (Vec::new(), Vec::new());
     for row in rows.as_array().rows() {
         let [last, count] = [row[1], row[2]].map(|number| u64::try_from(number).ok());
+        let generation = u32::try_from(row[3]).ok()?;
         owners.push(if row[0] == -1 { None } else { Some(u32::try_from(row[0]).ok()?) });
-        uses.push(Use { last: last?, count: count? });
+        uses.push(Use { last: last?, count: count?, generation });
     }
     (owners.remove(0) == Some(0)).then_some((owners, uses))
 }

@@ -62,6 +62,7 @@ impl LineReader {
         most: usize,
         given: Option<bool>,
     ) -> PyResult<Lines> {
+        encoder.inner.set_asking(false, false);
         let (reading, bytes, inner) = (&self.reading, text.as_bytes(), &mut encoder.inner);
         let given = given.map(Labels::Given);
         let labels = given.as_ref().unwrap_or(&self.labels);

@@ -9,6 +9,7 @@ mod encoder_state;
 mod explicit;
 mod factorisation;
 mod fields;
+mod following;
 mod label_delay;
 mod learner;
 mod line_reader;

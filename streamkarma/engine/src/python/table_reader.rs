@@ -26,6 +26,7 @@ pub fn read(
     let objects: Vec<Bound<PyAny>> = names.iter().collect();
     let keys: Vec<Key> = objects.iter().map(|name| foreigners.key(name)).collect::<PyResult<_>>()?;
     let mut known: Vec<Option<u32>> = vec![None; keys.len()];
+    let followed: Vec<bool> = keys.iter().map(|key| encoder.is_followed(key.name().text())).collect();
     let unlike: HashSet<_> = keys.iter().map(|key| (key.name().text(), key.name().kind())).collect();
     if unlike.len() < keys.len() {
         return Err(PyValueError::new_err("a column's name occurs twice"));
@@ -43,11 +44,11 @@ pub fn read(
         }
         encoder.begin();
         let mut is_new = false;
-        for ((value, key), place) in row.iter().zip(&keys).zip(&mut known) {
+        for (((value, key), place), followed) in row.iter().zip(&keys).zip(&mut known).zip(&followed) {
             if value.is_nan() {
                 continue;
             }
-            if place.is_none() {
+            if place.is_none() && !followed {
                 *place = encoder.place_of(key.name());
             }
             match place {

@@ -1,0 +1,328 @@
+//! What an entity said before, in the events that come after.
+//!
+//! With `fill` an event looks as if it said again what its entity said last of each attribute that it lacks,
+//! for the running scales too. With `last` each attribute has the value that its entity said before it beside
+//! it, whether it is there or not, as an attribute of its own, and how old that is.
+//!
+//! Numbers and categories are remembered; texts, tags and points in time belong to their message. A category
+//! that has no place of its own yet is remembered as the rare one.
+
+use super::kinds::spell;
+use super::{Encoder, Item, New, NewName, RARE};
+use crate::entities::{Carry, Entities, Remembered, Rules};
+use crate::kinds::told_moment;
+use crate::math::log1p;
+use crate::names::Name;
+use crate::state::{Refused, State, ensure};
+
+/// Whose the event is that is being read, and what all entities said before.
+#[derive(Clone, Debug)]
+pub struct Following {
+    /// Whose events are whose, and what becomes of it.
+    pub rules: Rules,
+    /// In bytes; one with a longer name is none.
+    longest_name: usize,
+    /// What they said.
+    pub entities: Entities,
+    /// Events so far, and the latest time of any.
+    clock: u64,
+    latest: f64,
+    /// Whether what comes is not remembered, nor has it anything carried.
+    pauses: bool,
+    /// Whether events that are not learned may come again to be learned.
+    asks: bool,
+    // Of the event in hand: its entity, its time, what it says itself, and, of that, what has no place yet.
+    entity: Option<Vec<u8>>,
+    time: Option<f64>,
+    own: Vec<Remembered>,
+    new: Vec<New>,
+    /// What was carried, with its age.
+    carried: Vec<(Remembered, f64)>,
+}
+
+impl Following {
+    /// Nothing so far, and names of entities up to so many bytes.
+    pub fn new(rules: Rules, longest_name: usize) -> Self {
+        let entities = Entities::new(rules.most);
+        Self {
+            rules,
+            longest_name,
+            entities,
+            clock: 0,
+            latest: 0.0,
+            pauses: false,
+            asks: false,
+            entity: None,
+            time: None,
+            own: Vec::new(),
+            new: Vec::new(),
+            carried: Vec::new(),
+        }
+    }
+
+    /// What entities said, and the clock.
+    pub fn state(&self) -> State {
+        let mut state = self.entities.state();
+        let clock = vec![self.clock as f64, self.latest, self.entities.evicted as f64];
+        state.put_f64s("entity_clock", clock, &[3]);
+        state
+    }
+
+    /// Take over a state, of a model with so many attributes and coordinates.
+    ///
+    /// # Errors
+    ///
+    /// If its parts make no sense. What is known is then as it was.
+    pub fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
+        let wrong = "the clock of the entities makes no sense";
+        let (&[clock, latest, evicted], _) = state.f64s("entity_clock")? else {
+            return Err(wrong.to_owned());
+        };
+        let is_count = |number: f64| (0.0..MOST_EVENTS).contains(&number) && number.fract() == 0.0;
+        ensure(is_count(clock) && is_count(evicted) && latest.is_finite(), wrong)?;
+        self.entities.restore(state, attributes, coordinates)?;
+        (self.clock, self.latest, self.entities.evicted) = (clock as u64, latest, evicted as u64);
+        Ok(())
+    }
+
+    /// Begin an event.
+    pub(super) fn begin(&mut self) {
+        (self.entity, self.time) = (None, None);
+        self.own.clear();
+        self.new.clear();
+        self.carried.clear();
+    }
+
+    /// When the event in hand happened.
+    fn now(&self) -> f64 {
+        match self.rules.time {
+            Some(_) => self.time.unwrap_or(self.latest),
+            None => (self.clock + 1) as f64,
+        }
+    }
+
+    fn advance(&mut self, now: f64) {
+        self.clock += 1;
+        self.latest = self.latest.max(now);
+    }
+
+    /// Take note of a text if it says whose the event is, or when it happened; whether it is no attribute.
+    pub(super) fn take_text(&mut self, name: &[u8], text: &[u8]) -> bool {
+        if *name == *self.rules.entity {
+            // One byte more than there may be says that it is too long.
+            self.entity = Some(text[..text.len().min(self.longest_name + 1)].to_vec());
+            return !self.rules.is_attribute;
+        }
+        let is_time = self.rules.time.as_deref() == Some(name);
+        if is_time {
+            self.time = told_moment(text).map(|moment| moment.seconds);
+        }
+        is_time
+    }
+
+    /// The same of a number.
+    pub(super) fn take_number(&mut self, name: &[u8], value: f64) -> bool {
+        if *name == *self.rules.entity {
+            self.entity = Some(spell(value).into_bytes());
+            return !self.rules.is_attribute;
+        }
+        let is_time = self.rules.time.as_deref() == Some(name);
+        if is_time {
+            self.time = Some(value);
+        }
+        is_time
+    }
+}
+
+impl Encoder {
+    /// Follow entities from now on, or none.
+    pub fn set_following(&mut self, following: Option<Following>) {
+        self.following = following.map(Box::new);
+    }
+
+    /// Whether events to come that are not learned may come again to be learned, and whether events are whole:
+    /// with what their entities said before.
+    pub fn set_asking(&mut self, asks: bool, is_whole: bool) {
+        if let Some(following) = &mut self.following {
+            (following.asks, following.pauses) = (asks, is_whole);
+        }
+    }
+
+    /// Whether a name says whose an event is, or when it happened.
+    pub fn is_followed(&self, name: &[u8]) -> bool {
+        self.following.as_ref().is_some_and(|following| {
+            let Rules { entity, time, .. } = &following.rules;
+            **entity == *name || time.as_deref() == Some(name)
+        })
+    }
+
+    /// What entities said before, if they are followed.
+    pub fn following(&self) -> Option<&Following> {
+        self.following.as_deref()
+    }
+
+    /// The same, to change it.
+    pub fn following_mut(&mut self) -> Option<&mut Following> {
+        self.following.as_deref_mut()
+    }
+
+    /// What was carried into the event that was encoded last: names, categories and values.
+    pub fn carried(&self) -> Vec<Carried> {
+        let Some(following) = &self.following else { return Vec::new() };
+        let each = following.carried.iter();
+        each.flat_map(|(each, age)| self.as_attributes(following.rules.carry, each, *age)).collect()
+    }
+
+    /// As attributes of an event.
+    fn as_attributes(&self, carry: Carry, each: &Remembered, age: f64) -> Vec<Carried> {
+        let (name, category) = self.vocabulary.describe(each.coordinate as usize);
+        let (name, category) = (name.text().to_vec(), category.map(<[u8]>::to_vec));
+        match carry {
+            Carry::Off => vec![],
+            Carry::Fill => vec![(name, category, each.value)],
+            Carry::Last => {
+                let age = ([&name, AGE].concat(), None, log1p(age));
+                vec![([&name, LAST].concat(), category, each.value), age]
+            }
+        }
+    }
+
+    /// Have what the entity of the event said before observed.
+    pub(super) fn carry(&mut self) {
+        let Some(mut following) = self.following.take() else { return };
+        if let Some(name) = following.entity.take_if(|name| name.len() > following.longest_name)
+            && !following.rules.is_attribute
+        {
+            self.vocabulary.ignore(Name::Text(&following.rules.entity), Some(&name));
+        }
+        if !following.pauses
+            && let Some(name) = following.entity.take()
+        {
+            self.find_own(&mut following);
+            following.entities.settle(&name, &following.own);
+            self.find_carried(&mut following, &name);
+            following.entity = Some(name);
+            for (each, age) in &following.carried {
+                match following.rules.carry {
+                    Carry::Off => {}
+                    Carry::Fill => self.fill(each),
+                    Carry::Last => self.put_beside(each, *age),
+                }
+            }
+        }
+        self.following = Some(following);
+    }
+
+    /// What the event says itself.
+    fn find_own(&self, following: &mut Following) {
+        let now = following.now();
+        let entity = self.vocabulary.find(Name::Text(&following.rules.entity));
+        let is_value = |item: &&Item| Some(item.attribute) != entity && !self.is_in_bag(item.attribute);
+        let items = self.items.iter().filter(is_value);
+        following
+            .own
+            .extend(items.map(|item| self.remembered(item.attribute, item.coordinate, item.value, now)));
+        following.own.sort_unstable_by_key(|each| each.attribute);
+        let is_named = |new: &&New| self.name_of(&new.name).text() != &*following.rules.entity;
+        following.new.extend(self.new.iter().filter(|new| !new.value.is_nan()).filter(is_named).cloned());
+    }
+
+    /// What its entity said before, as far as it counts.
+    fn find_carried(&self, following: &mut Following, name: &[u8]) {
+        let now = following.now();
+        let Following { rules, entities, own, new, carried, .. } = following;
+        let is_new =
+            |attribute| new.iter().any(|new| matches!(new.name, NewName::Known(a) if a == attribute));
+        let is_there = |attribute: u32| {
+            own.binary_search_by_key(&attribute, |each| each.attribute).is_ok()
+                || is_new(attribute)
+                || self.is_in_bag(attribute)
+        };
+        for each in entities.values_of(name) {
+            let age = (now - each.time).max(0.0);
+            let is_current = each.generation == self.uses[each.coordinate as usize].generation;
+            let counts = rules.carry == Carry::Last || !is_there(each.attribute);
+            if is_current && age <= rules.longest && counts {
+                carried.push((*each, age));
+            }
+        }
+    }
+
+    /// Whether the event has words, tags or a time of an attribute.
+    fn is_in_bag(&self, attribute: u32) -> bool {
+        self.bags.iter().any(|bag| self.vocabulary.find(self.name_of(bag.name())) == Some(attribute))
+    }
+
+    fn remembered(&self, attribute: u32, coordinate: u32, value: f64, time: f64) -> Remembered {
+        Remembered {
+            attribute,
+            coordinate,
+            generation: self.uses[coordinate as usize].generation,
+            value,
+            time,
+        }
+    }
+
+    /// Have an attribute observed as it was last.
+    fn fill(&mut self, each: &Remembered) {
+        let &Remembered { attribute, coordinate, value, .. } = each;
+        self.seen[attribute as usize] = self.event;
+        let category = self.vocabulary.describe(coordinate as usize).1.map(<[u8]>::to_vec);
+        let is_number = category.is_none();
+        if let Some(category) = category.filter(|category| category != RARE.as_bytes()) {
+            self.note_category(attribute, &category);
+        }
+        self.items.push(Item { attribute, coordinate, is_number, value, scaled: value });
+    }
+
+    /// Have the last value of an attribute, and how old it is, observed as attributes of their own, unless the
+    /// event has some of these names.
+    fn put_beside(&mut self, each: &Remembered, age: f64) {
+        for (name, category, value) in self.as_attributes(Carry::Last, each, age) {
+            if !self.has(Name::Text(&name)) {
+                self.observe(Name::Text(&name), category.as_deref(), value);
+            }
+        }
+    }
+
+    /// Remember what the event said itself, now that all of it has a place that is to have one.
+    pub(super) fn remember_own(&mut self, learned: bool) {
+        let Some(mut following) = self.following.take() else { return };
+        let now = following.now();
+        if !following.pauses
+            && let Some(name) = following.entity.take()
+        {
+            for new in std::mem::take(&mut following.new) {
+                if let Some((attribute, coordinate)) = self.place_of_new(&new) {
+                    following.own.push(self.remembered(attribute, coordinate, new.value, now));
+                }
+            }
+            following.own.sort_unstable_by_key(|each| each.attribute);
+            let asked = following.asks && !learned;
+            following.entities.remember(&name, &following.own, now, asked);
+        }
+        if !following.pauses && (learned || !following.asks) {
+            following.advance(now);
+        }
+        self.following = Some(following);
+    }
+
+    /// Where something new has come to sit.
+    fn place_of_new(&self, new: &New) -> Option<(u32, u32)> {
+        let attribute = self.vocabulary.find(self.name_of(&new.name))?;
+        let category = new.category.clone().map(|range| &self.bytes[range]);
+        let rare = || category.and_then(|_| self.vocabulary.coordinate(attribute, Some(RARE.as_bytes())));
+        let coordinate = self.vocabulary.coordinate(attribute, category).or_else(rare)?;
+        Some((attribute, coordinate))
+    }
+}
+
+/// Name, category if it is one, and value.
+pub type Carried = (Vec<u8>, Option<Vec<u8>>, f64);
+
+/// Counts are below this: a number in a file holds no more.
+const MOST_EVENTS: f64 = 9_007_199_254_740_992.0;
+
+/// What the names of an attribute's last value, and of its age, end in.
+const LAST: &[u8] = b".last";
+const AGE: &[u8] = b".age";

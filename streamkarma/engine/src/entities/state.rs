@@ -1,0 +1,103 @@
+//! Entities as arrays.
+
+use super::store::{Entities, Entity};
+use super::{MEAN_VALUES, Remembered};
+use crate::state::{Refused, State, ensure};
+
+const WRONG: &str = "the entities contradict each other";
+
+impl Entities {
+    /// All of them, those first that were not seen for the longest time.
+    pub fn state(&self) -> State {
+        let mut state = State::default();
+        let (mut names, mut sizes, mut seen) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut places, mut values) = (Vec::new(), Vec::new());
+        for entity in self.oldest_first() {
+            let asked = entity.asked.as_deref();
+            names.extend_from_slice(&entity.name);
+            sizes.extend([
+                entity.name.len() as i64,
+                entity.count as i64,
+                entity.values.len() as i64,
+                asked.map_or(-1, |asked| asked.len() as i64),
+            ]);
+            seen.push(entity.seen);
+            for each in entity.values.iter().chain(asked.unwrap_or_default()) {
+                places.extend([each.attribute, each.coordinate, each.generation].map(|index| index as i32));
+                values.extend([each.value, each.time]);
+            }
+        }
+        let (count, all) = (seen.len(), values.len() / 2);
+        let names: Vec<i32> = names.into_iter().map(i32::from).collect();
+        let bytes = names.len();
+        state.put_i32s("entity_names", names, &[bytes]);
+        state.put_i64s("entity_sizes", sizes, &[count, SIZES]);
+        state.put_f64s("entity_seen", seen, &[count]);
+        state.put_i32s("entity_places", places, &[all, PLACES]);
+        state.put_f64s("entity_values", values, &[all, 2]);
+        state
+    }
+
+    /// Take over a state, of a model with so many attributes and coordinates.
+    ///
+    /// # Errors
+    ///
+    /// If its parts make no sense, or are more than there may be. What is known is then as it was.
+    pub fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
+        let (names, _) = state.i32s("entity_names")?;
+        let (sizes, sizes_shape) = state.i64s("entity_sizes")?;
+        let (seen, _) = state.f64s("entity_seen")?;
+        let (places, places_shape) = state.i32s("entity_places")?;
+        let (values, values_shape) = state.f64s("entity_values")?;
+        let all = values.len() / 2;
+        ensure(sizes_shape == [seen.len(), SIZES] && seen.len() <= self.most(), WRONG)?;
+        ensure(places_shape == [all, PLACES] && values_shape == [all, 2], WRONG)?;
+        ensure(all <= self.most().saturating_mul(2 * MEAN_VALUES).max(2 * attributes), WRONG)?;
+        let names: Option<Vec<u8>> = names.iter().map(|&byte| u8::try_from(byte).ok()).collect();
+        let (names, rows) = (names.ok_or(WRONG)?, sizes.as_chunks::<SIZES>().0);
+        let mut left = (names.as_slice(), places.as_chunks::<PLACES>().0, values.as_chunks::<2>().0);
+        let mut restored = self.emptied();
+        for (&[length, count, own, asked], &seen) in rows.iter().zip(seen) {
+            let mut take = |many: i64| -> Result<Vec<Remembered>, Refused> {
+                let many = usize::try_from(many).map_err(|_| WRONG)?;
+                let (place, others) = left.1.split_at_checked(many).ok_or(WRONG)?;
+                let (value, rest) = left.2.split_at_checked(many).ok_or(WRONG)?;
+                (left.1, left.2) = (others, rest);
+                let each = place.iter().zip(value);
+                each.map(|(place, value)| remembered(place, value, attributes, coordinates)).collect()
+            };
+            let values = take(own)?;
+            let asked = if asked < 0 { None } else { Some(take(asked)?.into_boxed_slice()) };
+            let length = usize::try_from(length).map_err(|_| WRONG)?;
+            let (name, others) = left.0.split_at_checked(length).ok_or(WRONG)?;
+            left.0 = others;
+            ensure(seen.is_finite() && count >= 0 && !restored.knows(name), WRONG)?;
+            let mut entity = Entity::new(name);
+            (entity.values, entity.asked, entity.count, entity.seen) = (values, asked, count as u64, seen);
+            let is_sorted = |values: &[Remembered]| values.is_sorted_by(|a, b| a.attribute < b.attribute);
+            ensure(is_sorted(&entity.values) && entity.asked.as_deref().is_none_or(is_sorted), WRONG)?;
+            restored.push(entity);
+        }
+        ensure(left.0.is_empty() && left.1.is_empty(), WRONG)?;
+        *self = restored;
+        Ok(())
+    }
+}
+
+/// Of each entity: bytes of its name, events, values, and values of what was asked about last; -1 for none.
+const SIZES: usize = 4;
+/// Of each value: attribute, coordinate, generation.
+const PLACES: usize = 3;
+
+fn remembered(
+    &[attribute, coordinate, generation]: &[i32; PLACES],
+    &[value, time]: &[f64; 2],
+    attributes: usize,
+    coordinates: usize,
+) -> Result<Remembered, Refused> {
+    let known = (1..attributes as i64).contains(&attribute.into());
+    let placed = (1..coordinates as i64).contains(&coordinate.into());
+    ensure(known && placed && generation >= 0 && value.is_finite() && time.is_finite(), WRONG)?;
+    let [attribute, coordinate, generation] = [attribute, coordinate, generation].map(|index| index as u32);
+    Ok(Remembered { attribute, coordinate, generation, value, time })
+}

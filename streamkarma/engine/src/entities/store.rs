@@ -1,0 +1,256 @@
+//! Entities by name, and in the order in which they were seen.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
+use super::MEAN_VALUES;
+
+/// No entity.
+const NONE: u32 = u32::MAX;
+
+/// The last value of an attribute.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Remembered {
+    /// Whose it is.
+    pub attribute: u32,
+    /// Where it sits.
+    pub coordinate: u32,
+    /// How often the coordinate had been given up by then: one that came back is another's.
+    pub generation: u32,
+    /// The value as it came.
+    pub value: f64,
+    /// When it came.
+    pub time: f64,
+}
+
+/// What is known of an entity.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Entity {
+    pub(super) name: Box<[u8]>,
+    /// Attributes ascending.
+    pub(super) values: Vec<Remembered>,
+    /// How many events it had, and when the last one was.
+    pub(super) count: u64,
+    pub(super) seen: f64,
+    /// The event that was asked about last, if nothing came after it.
+    pub(super) asked: Option<Box<[Remembered]>>,
+    /// The next ones in the order in which they were seen last.
+    newer: u32,
+    older: u32,
+}
+
+/// A bounded store of entities.
+#[derive(Clone, Debug)]
+pub struct Entities {
+    most: usize,
+    // Names are from strangers, so the hash has a key of its own; hashes stand beside the places, so that
+    // nothing else is touched when the table grows.
+    hasher: RandomState,
+    places: HashTable<(u64, u32)>,
+    entities: Vec<Entity>,
+    newest: u32,
+    oldest: u32,
+    /// Values of all of them.
+    values: usize,
+    /// How many left.
+    pub evicted: u64,
+}
+
+impl Entities {
+    /// None, and at most so many.
+    pub fn new(most: usize) -> Self {
+        Self {
+            most: most.clamp(1, NONE as usize),
+            hasher: RandomState::default(),
+            places: HashTable::new(),
+            entities: Vec::new(),
+            newest: NONE,
+            oldest: NONE,
+            values: 0,
+            evicted: 0,
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.entities.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entities.is_empty()
+    }
+
+    /// The memory they take, in bytes.
+    pub fn bytes(&self) -> usize {
+        let names: usize = self.entities.iter().map(|entity| entity.name.len()).sum();
+        let own = size_of::<Entity>() + size_of::<(u64, u32)>();
+        names + self.entities.len() * own + self.values * size_of::<Remembered>()
+    }
+
+    /// What an entity said, attributes ascending; nothing of one that is not known.
+    pub fn values_of(&self, name: &[u8]) -> &[Remembered] {
+        self.find(name).map_or(&[], |at| &self.entities[at as usize].values)
+    }
+
+    /// Remember an event of an entity: `own` values, attributes ascending, at the time `now`.
+    ///
+    /// If it is `asked` about only, the same event may come again to be learned: it is set apart until then.
+    pub fn remember(&mut self, name: &[u8], own: &[Remembered], now: f64, asked: bool) {
+        let at = self.find(name).unwrap_or_else(|| self.enter(name));
+        self.make_newest(at);
+        let entity = &mut self.entities[at as usize];
+        entity.seen = now;
+        if asked {
+            entity.asked = Some(own.into());
+        } else {
+            entity.count += 1;
+            self.values += entity.take_in(own);
+        }
+        // It stays itself, however many values it has.
+        while self.values > self.most.saturating_mul(MEAN_VALUES) && self.entities.len() > 1 {
+            self.drop_oldest();
+        }
+    }
+
+    /// Settle what was asked about an entity last, now that an event with these `own` values is there: one with
+    /// the same is that event once more, and counts once.
+    pub fn settle(&mut self, name: &[u8], own: &[Remembered]) {
+        let Some(at) = self.find(name) else { return };
+        let entity = &mut self.entities[at as usize];
+        let Some(before) = entity.asked.take() else { return };
+        if !is_same(&before, own) {
+            entity.count += 1;
+            self.values += entity.take_in(&before);
+        }
+    }
+
+    /// The same without any.
+    pub(super) fn emptied(&self) -> Self {
+        Self { evicted: self.evicted, ..Self::new(self.most) }
+    }
+
+    /// Most of them.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Whether there is one of that name.
+    pub fn knows(&self, name: &[u8]) -> bool {
+        self.find(name).is_some()
+    }
+
+    fn find(&self, name: &[u8]) -> Option<u32> {
+        let hash = self.hasher.hash_one(name);
+        let is_it = |&(_, at): &(u64, u32)| *self.entities[at as usize].name == *name;
+        self.places.find(hash, is_it).map(|&(_, at)| at)
+    }
+
+    /// A place for one that is new, the newest.
+    fn enter(&mut self, name: &[u8]) -> u32 {
+        if self.entities.len() == self.most {
+            self.drop_oldest();
+        }
+        self.push(Entity::new(name))
+    }
+
+    /// Add one that is new, the newest.
+    pub(super) fn push(&mut self, entity: Entity) -> u32 {
+        let (at, hash) = (self.entities.len() as u32, self.hasher.hash_one(&*entity.name));
+        self.places.insert_unique(hash, (hash, at), |&(hash, _)| hash);
+        self.values += entity.values.len();
+        self.entities.push(entity);
+        self.link_newest(at);
+        at
+    }
+
+    /// All, those first that were not seen for the longest time.
+    pub(super) fn oldest_first(&self) -> impl Iterator<Item = &Entity> {
+        let next = |at: &u32| Some(self.entities[*at as usize].newer).filter(|&at| at != NONE);
+        let first = Some(self.oldest).filter(|&at| at != NONE);
+        std::iter::successors(first, next).map(|at| &self.entities[at as usize])
+    }
+
+    fn make_newest(&mut self, at: u32) {
+        if self.newest != at {
+            self.unlink(at);
+            self.link_newest(at);
+        }
+    }
+
+    fn link_newest(&mut self, at: u32) {
+        let before = std::mem::replace(&mut self.newest, at);
+        *self.newer_of(before) = at;
+        let entity = &mut self.entities[at as usize];
+        (entity.newer, entity.older) = (NONE, before);
+    }
+
+    fn unlink(&mut self, at: u32) {
+        let Entity { newer, older, .. } = self.entities[at as usize];
+        *self.older_of(newer) = older;
+        *self.newer_of(older) = newer;
+    }
+
+    /// Where it stands what is older than a place; than none, the newest.
+    fn older_of(&mut self, at: u32) -> &mut u32 {
+        self.entities.get_mut(at as usize).map_or(&mut self.newest, |entity| &mut entity.older)
+    }
+
+    /// Where it stands what is newer than a place; than none, the oldest.
+    fn newer_of(&mut self, at: u32) -> &mut u32 {
+        self.entities.get_mut(at as usize).map_or(&mut self.oldest, |entity| &mut entity.newer)
+    }
+
+    fn drop_oldest(&mut self) {
+        let at = self.oldest;
+        self.unlink(at);
+        self.forget_place(at);
+        let gone = self.entities.swap_remove(at as usize);
+        self.values -= gone.values.len();
+        self.evicted += 1;
+        // The last one has its place now.
+        let last = self.entities.len() as u32;
+        if let Some(moved) = self.entities.get(at as usize) {
+            let (hash, newer, older) = (self.hasher.hash_one(&*moved.name), moved.newer, moved.older);
+            if let Some(place) = self.places.find_mut(hash, |&(_, place)| place == last) {
+                place.1 = at;
+            }
+            *self.older_of(newer) = at;
+            *self.newer_of(older) = at;
+        }
+    }
+
+    fn forget_place(&mut self, at: u32) {
+        let hash = self.hasher.hash_one(&*self.entities[at as usize].name);
+        if let Ok(place) = self.places.find_entry(hash, |&(_, place)| place == at) {
+            place.remove();
+        }
+    }
+}
+
+impl Entity {
+    pub(super) fn new(name: &[u8]) -> Self {
+        let (values, asked) = (Vec::new(), None);
+        Self { name: name.into(), values, count: 0, seen: 0.0, asked, newer: NONE, older: NONE }
+    }
+
+    /// Let these be the last values of their attributes; returns how many more values there are.
+    fn take_in(&mut self, own: &[Remembered]) -> usize {
+        let before = self.values.len();
+        for each in own {
+            match self.values.binary_search_by_key(&each.attribute, |value| value.attribute) {
+                Ok(at) => self.values[at] = *each,
+                Err(at) => self.values.insert(at, *each),
+            }
+        }
+        self.values.len() - before
+    }
+}
+
+/// Whether two events of an entity have the same values, whenever they came.
+fn is_same(one: &[Remembered], other: &[Remembered]) -> bool {
+    let key = |each: &Remembered| (each.coordinate, each.value.to_bits());
+    one.len() == other.len() && one.iter().map(key).eq(other.iter().map(key))
+}

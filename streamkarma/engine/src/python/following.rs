@@ -1,0 +1,71 @@
+//! Entities, as Python sees them.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use super::names::text_of;
+use super::state::{from_python, to_python};
+use crate::encoder::{Carried, Following};
+use crate::entities::{Carry, Rules};
+
+/// The arrays of a state.
+const NAMES: [&str; 6] =
+    ["entity_names", "entity_sizes", "entity_seen", "entity_places", "entity_values", "entity_clock"];
+
+/// The name of the entity, whether it is an attribute, the name of the time, what is carried, for how long, and
+/// how many entities there may be.
+pub type GivenFollowing = (String, bool, Option<String>, String, f64, usize);
+
+/// As the engine has it; ValueError for a way of carrying that there is not.
+pub fn following_of(given: GivenFollowing, longest_name: usize) -> PyResult<Following> {
+    let (entity, is_attribute, time, carry, longest, most) = given;
+    let carry = Carry::named(&carry)
+        .ok_or_else(|| PyValueError::new_err(format!("nothing is carried by {carry:?}")))?;
+    let bytes = |text: String| text.into_bytes().into_boxed_slice();
+    let (entity, time) = (bytes(entity), time.map(bytes));
+    Ok(Following::new(Rules { entity, is_attribute, time, carry, longest, most }, longest_name))
+}
+
+/// As Python has it.
+pub fn given_following(rules: &Rules) -> GivenFollowing {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let Rules { entity, is_attribute, time, carry, longest, most } = rules;
+    (text(entity), *is_attribute, time.as_deref().map(text), carry.name().to_owned(), *longest, *most)
+}
+
+/// What was carried into an event, by name.
+pub fn dict_of<'py>(py: Python<'py>, carried: Vec<Carried>) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, category, value) in carried {
+        let name: Bound<PyString> = text_of(py, &name)?;
+        match category {
+            Some(category) => dict.set_item(name, text_of(py, &category)?)?,
+            None => dict.set_item(name, value)?,
+        }
+    }
+    Ok(dict)
+}
+
+/// What entities said, as arrays by name.
+pub fn arrays_of<'py>(py: Python<'py>, following: Option<&Following>) -> PyResult<Bound<'py, PyDict>> {
+    to_python(py, following.map(Following::state).unwrap_or_default())
+}
+
+/// Take what entities said out of `arrays`, for a model of so many attributes and coordinates.
+pub fn restore(
+    following: Option<&mut Following>,
+    arrays: &Bound<'_, PyDict>,
+    attributes: usize,
+    coordinates: usize,
+) -> PyResult<()> {
+    let Some(following) = following else { return Ok(()) };
+    let own = PyDict::new(arrays.py());
+    for name in NAMES {
+        if let Some(array) = arrays.get_item(name)? {
+            own.set_item(name, array)?;
+            arrays.del_item(name)?;
+        }
+    }
+    following.restore(&from_python(&own)?, attributes, coordinates).map_err(PyValueError::new_err)
+}

@@ -1,0 +1,311 @@
+"""What entities said before: against ten lines of Python that carry values before the engine does."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkarma import (
+    ExplicitKARMAClassifier,
+    KARMAClassifier,
+    KARMAMixtureClassifier,
+    SubspaceClassifier,
+    load,
+    save,
+)
+from streamkarma._engine import Encoded, Encoder, LineReader
+from streamkarma.errors import UsageError
+from streamkarma.events.block import Block
+from tests.encoding import encoded, encoder, restored
+
+Records = list[dict[str, Any]]
+
+
+def carried(
+    records: Iterable[dict[str, Any]], carry: str, time: str | None = None, longest: float = math.inf
+) -> Iterator[dict[str, Any]]:
+    """The reference: records as they look with what their device said before."""
+    memory: dict[Any, dict[str, tuple[Any, float]]] = {}
+    for n, record in enumerate(records, 1):
+        own = {name: value for name, value in record.items() if value is not None and name != time}
+        now, last = record[time] if time else n, memory.setdefault(str(record.get("device")), {})
+        ages = {name: max(0.0, now - then) for name, (_, then) in last.items()}
+        said = {name: value for name, (value, _) in last.items() if ages[name] <= longest}
+        if "device" in own:
+            last.update((name, (value, now)) for name, value in own.items() if name != "device")
+        if carry == "last":
+            beside = {f"{name}.last": value for name, value in said.items()}
+            yield own | beside | {f"{name}.age": math.log1p(ages[name]) for name in said}
+        else:
+            yield (said if "device" in own and carry == "fill" else {}) | own
+
+
+def ample(given: tuple[Any, ...] | None = None, **options: Any) -> Encoder:
+    by = encoder(10_000, 10_000, 1 << 20, scale=True, **options)
+    if given is not None:
+        by.follow(given)
+    return by
+
+
+def following(
+    carry: str = "fill", time: str | None = None, longest: float = math.inf, most: int = 1000
+) -> tuple[Any, ...]:
+    return "device", True, time, carry, longest, most
+
+
+def same(one: Block, other: Block) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one[:4], other[:4], strict=True))
+
+
+values = st.one_of(st.none(), st.integers(-3, 3), st.floats(-5, 5), st.sampled_from(["a", "b", "c"]))
+events = st.fixed_dictionaries(
+    {"at": st.integers(0, 50)},
+    optional={
+        "device": st.one_of(st.none(), st.sampled_from(["d1", "d2", "7", 7, 8])),
+        **{name: values for name in "pqrs"},
+    },
+)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(events, max_size=25),
+    st.sampled_from(["fill", "last", "off"]),
+    st.sampled_from([None, "at"]),
+    st.sampled_from([math.inf, 4.0]),
+)
+def test_events_are_as_if_carried_before(
+    records: Records, carry: str, time: str | None, longest: float
+) -> None:
+    if time is None:
+        records = [{name: value for name, value in each.items() if name != "at"} for each in records]
+    by, plain = ample(following(carry, time, longest)), ample()
+    expected = encoded(plain, list(carried(records, carry, time, longest)))
+    assert same(encoded(by, records), expected)
+    assert by.entries() == plain.entries()
+
+
+@settings(max_examples=30)
+@given(st.lists(events, max_size=20), st.integers(0, 20), st.sampled_from(["fill", "last"]))
+def test_blocks_lines_and_a_resumed_encoder_are_the_same(records: Records, at: int, carry: str) -> None:
+    rules = following(carry, "at")
+    whole = encoded(ample(rules), records)
+    singly, halves = ample(rules), ample(rules)
+    single = [encoded(singly, [record]).values.tolist() for record in records]
+    assert [value for values in single for value in values] == whole.values.tolist()
+    first = encoded(halves, records[:at])
+    resumed = restored(halves, ample(rules))
+    resumed.restore_entities(halves.entities())
+    for again in (resumed, copy.deepcopy(halves), pickle.loads(pickle.dumps(halves))):
+        rest = encoded(again, records[at:])
+        assert first.values.tolist() + rest.values.tolist() == whole.values.tolist()
+    lines = "".join(json.dumps(record) + "\n" for record in records).encode()
+    read = LineReader({}, True, True, False).read(ample(rules), lines, 0, 100)
+    assert same(Block(*read.events.block), whole)
+
+
+def test_a_table_is_read_like_dicts() -> None:
+    table = np.array([[7, 1.0, np.nan], [8, np.nan, 2.0], [7, np.nan, 3.0], [7, 4.0, np.nan]])
+    names = ["device", "a", "b"]
+    records = [{n: x for n, x in zip(names, row, strict=True) if x == x} for row in table.tolist()]
+    events, by = Encoded(), ample(following())
+    by.read_table(names, table, [True] * 4, events)
+    assert same(Block(*events.block), encoded(ample(following()), records))
+    assert by.carried() == {"b": 3.0}
+
+
+def test_those_unseen_for_the_longest_time_are_forgotten() -> None:
+    by = ample(following(most=2))
+    encoded(by, [{"device": name, "x": n} for n, name in enumerate("abac")])
+    assert by.entity_counts is not None
+    assert by.entity_counts[0] == 2
+    assert by.entity_counts[2] == 1
+    said = {name: (encoded(by, [{"device": name}], learned=False), by.carried())[1] for name in "acb"}
+    assert said == {"a": {"x": 2.0}, "c": {"x": 3.0}, "b": {}}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_store_that_is_full_is_what_a_dict_in_order_of_use_would_be(seed: int) -> None:
+    rng, by = np.random.default_rng(seed), ample(following(most=8))
+    reference: dict[str, float] = {}
+    for n in range(500):
+        name = f"d{rng.integers(14)}"
+        encoded(by, [{"device": name}], learned=False)
+        expected = {} if name not in reference else {"x": reference[name]}
+        assert by.carried() == expected
+        encoded(by, [{"device": name, "x": n}])
+        reference.pop(name, None)
+        reference[name] = float(n)
+        while len(reference) > 8:
+            del reference[next(iter(reference))]
+
+
+def test_many_values_of_some_leave_room_for_fewer_entities() -> None:
+    by = ample(following(most=4))
+    wide = {f"x{n}": n for n in range(50)}
+    encoded(by, [{"device": f"d{n}", **wide} for n in range(4)])
+    assert by.entity_counts is not None
+    assert by.entity_counts[0] == 2  # 4 x 32 values in all
+
+
+def test_what_made_room_for_others_is_not_carried() -> None:
+    by = encoder(4, 6, 1024)
+    by.follow(following())
+    encoded(by, [{"device": "d", "x": 1.0, "k": "old"}])
+    encoded(by, [{"k": f"new {n}"} for n in range(20)])
+    encoded(by, [{"device": "d", "z": 1.0}])
+    assert "old" not in by.carried().values()
+    places = {tuple(entry) for entry in by.entries() if entry is not None}
+    assert all((name, None) in places or (name, value) in places for name, value in by.carried().items())
+
+
+def test_names_that_are_too_long_are_no_entities_and_are_counted() -> None:
+    by = encoder(100, 100, 10)
+    by.follow(("device", False, None, "fill", math.inf, 100))
+    encoded(by, [{"device": "d" * 11, "x": 1.0}, {"device": "d" * 11}, {"device": "d" * 1_000_000}])
+    assert by.carried() == {}
+    assert by.ignored == 3
+    assert by.entity_counts is not None
+    assert by.entity_counts[0] == 0
+    assert by.attributes == ["x"]
+
+
+def stream(count: int, seed: int = 0) -> tuple[Records, list[bool]]:
+    """Devices whose state moves slowly, and which say one number of three at a time."""
+    rng = np.random.default_rng(seed)
+    state = rng.normal(size=(10, 3))
+    records, labels = [], []
+    for _ in range(count):
+        d = int(rng.integers(10))
+        state[d] += rng.normal(scale=0.1, size=3)
+        records.append({"device": f"d{d}", "xyz"[(k := int(rng.integers(3)))]: float(state[d, k])})
+        labels.append(bool(state[d].sum() > 0))
+    return records, labels
+
+
+MODELS = (KARMAClassifier, ExplicitKARMAClassifier, SubspaceClassifier, KARMAMixtureClassifier)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("carry", ["fill", "last"])
+def test_an_event_that_is_predicted_and_then_learned_counts_once(model: Any, carry: str) -> None:
+    one, other = (model(entity="device", carry=carry) for _ in range(2))
+    for x, y in zip(*stream(60), strict=True):
+        before = one.predict_proba_one(x)
+        assert one.predict_proba_one(x) == before
+        one.learn_one(x, y)
+        other.learn_one(x, y)
+    assert one.predict_proba_one({"device": "d1"}) == other.predict_proba_one({"device": "d1"})
+    (_, ours), (_, theirs) = one.state(), other.state()
+    # What the mixture remembers of events it predicted apart, and what the last prediction left.
+    kept = [name for name in ours if not name.startswith("asked")]
+    assert all(np.array_equal(ours[name], theirs[name]) for name in kept)
+
+
+def test_what_is_only_predicted_is_remembered_and_teaches_nothing() -> None:
+    model = ExplicitKARMAClassifier(entity="device")
+    for x, y in zip(*stream(60), strict=True):
+        model.learn_one(x, y)
+    before, twin = model.summary()["bytes"], copy.deepcopy(model)
+    model.predict_one({"device": "d3", "x": 5.0})
+    model.predict_one({"device": "d3", "y": -1.0})
+    given = model.predict_proba_one({"device": "d3"})
+    assert given == twin.predict_proba_one({"device": "d3", "x": 5.0, "y": -1.0, "z": last(twin, "d3", "z")})
+    assert model.summary()["bytes"] == before
+
+
+def last(model: Any, device: str, name: str) -> float:
+    model.predict_one({"device": device})
+    return float(model.vocabulary.carried()[name])
+
+
+def test_a_model_that_is_saved_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
+    records, labels = stream(100)
+    model = KARMAMixtureClassifier(entity="device", max_entities=7)
+    for x, y in zip(records[:50], labels[:50], strict=True):
+        model.learn_one(x, y)
+    save(model, tmp_path / "m")
+    again = load(tmp_path / "m")
+    for each in (model, again):
+        for x, y in zip(records[50:], labels[50:], strict=True):
+            each.learn_one(x, y)
+    save(model, tmp_path / "one")
+    save(again, tmp_path / "other")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+    assert again.summary()["entities"] == 7
+
+
+def test_carrying_pays() -> None:
+    records, labels = stream(3000)
+
+    def errors(model: Any) -> int:
+        wrong = 0
+        for x, y in zip(records, labels, strict=True):
+            wrong += model.predict_one(x) != y
+            model.learn_one(x, y)
+        return wrong
+
+    assert errors(ExplicitKARMAClassifier(entity="device")) < 0.7 * errors(ExplicitKARMAClassifier())
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"entity": 7}, "must be names or None"),
+        ({"time": "t"}, "need an entity"),
+        ({"carry_for": 3.0}, "need an entity"),
+        ({"entity": "d", "time": "d"}, "cannot be both"),
+        ({"entity": "d", "carry": "all"}, "carry must be one of"),
+        ({"entity": "d", "carry_for": -1.0}, "carry_for must be"),
+        ({"entity": "d", "max_entities": 0}, "max_entities must be"),
+    ],
+)
+def test_options_out_of_their_range_are_refused(options: dict[str, Any], match: str) -> None:
+    with pytest.raises(UsageError, match=match):
+        ExplicitKARMAClassifier(**options)
+
+
+def test_states_no_run_could_have_left_are_refused() -> None:
+    by = ample(following())
+    encoded(by, [{"device": "d", "x": 1.0, "y": 2.0}, {"device": "e", "x": 1.0}])
+    right = by.entities()
+
+    def altered(name: str, change: Any) -> dict[str, Any]:
+        return {**right, name: change(right[name].copy())}
+
+    def put(at: Any, value: Any) -> Any:
+        def change(array: Any) -> Any:
+            array[at] = value
+            return array
+
+        return change
+
+    wrong = [
+        altered("entity_sizes", put((0, 2), 3)),
+        altered("entity_sizes", put((0, 0), 9)),
+        altered("entity_sizes", put((0, 1), -1)),
+        altered("entity_places", put((0, 0), 99)),
+        altered("entity_places", put((0, 1), 0)),
+        altered("entity_places", put((1, 0), 0)),
+        altered("entity_values", put((0, 0), math.nan)),
+        altered("entity_seen", put(0, math.inf)),
+        altered("entity_names", put(0, 300)),
+        altered("entity_names", put(0, ord("e"))),
+        altered("entity_clock", put(0, -1.0)),
+        {name: array for name, array in right.items() if name != "entity_seen"},
+    ]
+    for each in wrong:
+        with pytest.raises(ValueError, match="entit|right kind"):
+            by.restore_entities(each)
+    by.restore_entities(dict(right))
+    assert all(np.array_equal(array, right[name]) for name, array in by.entities().items())
