@@ -272,7 +272,7 @@ _FOLLOWING = (
     ),
     _of_all(
         "carry_for",
-        Number(0, LONGEST),
+        Number(STRENGTH.least, LONGEST),
         None,
         "With --entity: values older than this, in seconds by --time or else in events, are missing.",
         default_text="any age",

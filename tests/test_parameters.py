@@ -71,6 +71,7 @@ BESIDE: dict[tuple[str, str], dict[str, Any]] = {
     ("karma", "regularity"): {"rho": "auto", "gamma": "auto"},
     ("explicit", "rho"): {"update": "sgd"},
     ("explicit", "eta"): {"update": "sgd"},
+    **{(learner, "carry_for"): {"entity": "device"} for learner in LEARNER_NAMES},
 }
 
 

@@ -209,14 +209,15 @@ def check_following(
         raise UsageError(f"entity and time must be names or None, not {reprlib.repr((entity, time))}")
     if carry not in parameters.CARRY:
         raise UsageError(f"carry must be one of {', '.join(parameters.CARRY)}, not {reprlib.repr(carry)}")
+    most = int(_check("max_entities", max_entities))
+    longest = math.inf if carry_for is None else float(_check("carry_for", carry_for))
     if entity is None:
         if time is not None or carry_for is not None:
             raise UsageError("time and carry_for need an entity")
         return None
     if entity == time:
         raise UsageError(f"{entity!r} cannot be both the entity and the time")
-    longest = math.inf if carry_for is None else float(_check("carry_for", carry_for))
-    return entity, True, time, carry, longest, int(_check("max_entities", max_entities))
+    return entity, True, time, carry, longest, most
 
 
 def _check_kinds(kinds: Any) -> dict[str, str]:
