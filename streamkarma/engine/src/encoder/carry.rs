@@ -31,8 +31,9 @@ pub struct Following {
     pauses: bool,
     /// Whether events that are not learned may come again to be learned.
     asks: bool,
-    // Of the event in hand: its entity, its time, what it says itself, and, of that, what has no place yet.
+    // Of the event in hand: its entity, where that is if it is known, its time, what it says itself, and, of that, what has no place yet.
     entity: Option<Vec<u8>>,
+    place: Option<u32>,
     time: Option<f64>,
     own: Vec<Remembered>,
     new: Vec<New>,
@@ -53,6 +54,7 @@ impl Following {
             pauses: false,
             asks: false,
             entity: None,
+            place: None,
             time: None,
             own: Vec::new(),
             new: Vec::new(),
@@ -199,8 +201,11 @@ impl Encoder {
             && let Some(name) = following.entity.take()
         {
             self.find_own(&mut following);
-            following.entities.settle(&name, &following.own);
-            self.find_carried(&mut following, &name);
+            following.place = following.entities.find(&name);
+            if let Some(at) = following.place {
+                following.entities.settle(at, &following.own);
+                self.find_carried(&mut following, at);
+            }
             following.entity = Some(name);
             for (each, age) in &following.carried {
                 match following.rules.carry {
@@ -228,7 +233,7 @@ impl Encoder {
     }
 
     /// What its entity said before, as far as it counts.
-    fn find_carried(&self, following: &mut Following, name: &[u8]) {
+    fn find_carried(&self, following: &mut Following, at: u32) {
         let now = following.now();
         let Following { rules, entities, own, new, carried, .. } = following;
         let is_new =
@@ -238,7 +243,7 @@ impl Encoder {
                 || is_new(attribute)
                 || self.is_in_bag(attribute)
         };
-        for each in entities.values_of(name) {
+        for each in entities.values_at(at) {
             let age = (now - each.time).max(0.0);
             let is_current = each.generation == self.uses[each.coordinate as usize].generation;
             let counts = rules.carry == Carry::Last || !is_there(each.attribute);
@@ -299,7 +304,7 @@ impl Encoder {
             }
             following.own.sort_unstable_by_key(|each| each.attribute);
             let asked = following.asks && !learned;
-            following.entities.remember(&name, &following.own, now, asked);
+            following.entities.remember(following.place, &name, &following.own, now, asked);
         }
         if !following.pauses && (learned || !following.asks) {
             following.advance(now);

@@ -9,6 +9,8 @@ use super::MEAN_VALUES;
 
 /// No entity.
 const NONE: u32 = u32::MAX;
+/// How many tables of places there are.
+const TABLES: usize = 32;
 
 /// The last value of an attribute.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -45,10 +47,11 @@ pub(super) struct Entity {
 #[derive(Clone, Debug)]
 pub struct Entities {
     most: usize,
-    // Names are from strangers, so the hash has a key of its own; hashes stand beside the places, so that
-    // nothing else is touched when the table grows.
+    // Names are from strangers, so the hash has a key of its own. Hashes stand beside the places, so that
+    // nothing else is touched when a table grows; and there are several tables, each of which grows on its own,
+    // since with a million entities one would take longer than an event should wait.
     hasher: RandomState,
-    places: HashTable<(u64, u32)>,
+    tables: [HashTable<(u64, u32)>; TABLES],
     entities: Vec<Entity>,
     newest: u32,
     oldest: u32,
@@ -64,7 +67,7 @@ impl Entities {
         Self {
             most: most.clamp(1, NONE as usize),
             hasher: RandomState::default(),
-            places: HashTable::new(),
+            tables: std::array::from_fn(|_| HashTable::new()),
             entities: Vec::new(),
             newest: NONE,
             oldest: NONE,
@@ -90,16 +93,24 @@ impl Entities {
         names + self.entities.len() * own + self.values * size_of::<Remembered>()
     }
 
-    /// What an entity said, attributes ascending; nothing of one that is not known.
-    pub fn values_of(&self, name: &[u8]) -> &[Remembered] {
-        self.find(name).map_or(&[], |at| &self.entities[at as usize].values)
+    /// Where the entity of that name is, until another is remembered.
+    pub fn find(&self, name: &[u8]) -> Option<u32> {
+        let hash = self.hasher.hash_one(name);
+        let is_it = |&(_, at): &(u64, u32)| *self.entities[at as usize].name == *name;
+        self.tables[table_of(hash)].find(hash, is_it).map(|&(_, at)| at)
     }
 
-    /// Remember an event of an entity: `own` values, attributes ascending, at the time `now`.
+    /// What the entity at a place said, attributes ascending.
+    pub fn values_at(&self, at: u32) -> &[Remembered] {
+        &self.entities[at as usize].values
+    }
+
+    /// Remember an event of an entity, which is at a place if it is known: `own` values, attributes ascending,
+    /// at the time `now`.
     ///
     /// If it is `asked` about only, the same event may come again to be learned: it is set apart until then.
-    pub fn remember(&mut self, name: &[u8], own: &[Remembered], now: f64, asked: bool) {
-        let at = self.find(name).unwrap_or_else(|| self.enter(name));
+    pub fn remember(&mut self, at: Option<u32>, name: &[u8], own: &[Remembered], now: f64, asked: bool) {
+        let at = at.unwrap_or_else(|| self.enter(name));
         self.make_newest(at);
         let entity = &mut self.entities[at as usize];
         entity.seen = now;
@@ -117,8 +128,7 @@ impl Entities {
 
     /// Settle what was asked about an entity last, now that an event with these `own` values is there: one with
     /// the same is that event once more, and counts once.
-    pub fn settle(&mut self, name: &[u8], own: &[Remembered]) {
-        let Some(at) = self.find(name) else { return };
+    pub fn settle(&mut self, at: u32, own: &[Remembered]) {
         let entity = &mut self.entities[at as usize];
         let Some(before) = entity.asked.take() else { return };
         if !is_same(&before, own) {
@@ -142,12 +152,6 @@ impl Entities {
         self.find(name).is_some()
     }
 
-    fn find(&self, name: &[u8]) -> Option<u32> {
-        let hash = self.hasher.hash_one(name);
-        let is_it = |&(_, at): &(u64, u32)| *self.entities[at as usize].name == *name;
-        self.places.find(hash, is_it).map(|&(_, at)| at)
-    }
-
     /// A place for one that is new, the newest.
     fn enter(&mut self, name: &[u8]) -> u32 {
         if self.entities.len() == self.most {
@@ -159,7 +163,7 @@ impl Entities {
     /// Add one that is new, the newest.
     pub(super) fn push(&mut self, entity: Entity) -> u32 {
         let (at, hash) = (self.entities.len() as u32, self.hasher.hash_one(&*entity.name));
-        self.places.insert_unique(hash, (hash, at), |&(hash, _)| hash);
+        self.tables[table_of(hash)].insert_unique(hash, (hash, at), |&(hash, _)| hash);
         self.values += entity.values.len();
         self.entities.push(entity);
         self.link_newest(at);
@@ -214,7 +218,7 @@ impl Entities {
         let last = self.entities.len() as u32;
         if let Some(moved) = self.entities.get(at as usize) {
             let (hash, newer, older) = (self.hasher.hash_one(&*moved.name), moved.newer, moved.older);
-            if let Some(place) = self.places.find_mut(hash, |&(_, place)| place == last) {
+            if let Some(place) = self.tables[table_of(hash)].find_mut(hash, |&(_, place)| place == last) {
                 place.1 = at;
             }
             *self.older_of(newer) = at;
@@ -224,7 +228,7 @@ impl Entities {
 
     fn forget_place(&mut self, at: u32) {
         let hash = self.hasher.hash_one(&*self.entities[at as usize].name);
-        if let Ok(place) = self.places.find_entry(hash, |&(_, place)| place == at) {
+        if let Ok(place) = self.tables[table_of(hash)].find_entry(hash, |&(_, place)| place == at) {
             place.remove();
         }
     }
@@ -247,6 +251,11 @@ impl Entity {
         }
         self.values.len() - before
     }
+}
+
+/// By bits of a hash that the table itself makes little use of.
+fn table_of(hash: u64) -> usize {
+    (hash >> 40) as usize % TABLES
 }
 
 /// Whether two events of an entity have the same values, whenever they came.
