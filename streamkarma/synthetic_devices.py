@@ -7,7 +7,8 @@ share ``GLIDE`` towards where the walk is by now. So what a device said before i
 the less the older it is.
 
 The label follows a sum f of the *complete* state with known weights, so that what a learner loses by not
-seeing it all is known. f has a variance of about 1.
+seeing it all is known. f has a variance of about 1, to which the products of two sensors contribute the
+share ``PRODUCTS`` and the sensors on their own the rest.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ RELAXATION = 6 * 3_600
 GLIDE = 0.1
 #: A message carries at least one sensor, and at most so many.
 REPORTED = 3
+#: The share of the products of two sensors in the variance of f.
+PRODUCTS = 0.1
 #: The log-odds of the label are SHARPNESS * f.
 SHARPNESS = 10.0
 #: No label is more certain than this.
@@ -116,7 +119,7 @@ def device_records(plan: DeviceSpec, events: int, full: bool = False) -> Iterato
     --------
     >>> for record in device_records(DeviceSpec(seed=1), events=3):
     ...     print(record)
-    {'device': 'd70', 'ts': '2026-01-05T00:00:02Z', 's6': 9.488, 'y': 1}
+    {'device': 'd70', 'ts': '2026-01-05T00:00:02Z', 's6': 9.488, 'y': 0}
     {'device': 'd108', 'ts': '2026-01-05T00:00:05Z', 's6': 4.447, 'y': 0}
     {'device': 'd48', 'ts': '2026-01-05T00:00:30Z', 's1': -45.796, 's5': -35.906, 'y': 1}
     """
@@ -216,7 +219,9 @@ class _Source:
         self._devices = _Devices(plan, self._parts, devices)
         self._means = np.round(units.normal(0.0, 50.0, plan.sensors), 1)
         self._deviations = np.round(np.exp(units.normal(1.0, 1.0, plan.sensors)), 2)
-        self._weights = self._turning.standard_normal(plan.sensors)
+        self._linear = self._turning.standard_normal(plan.sensors)
+        #: Of each pair of sensors, above the diagonal.
+        self._pairs = self._turning.standard_normal((plan.sensors, plan.sensors))
 
     def columns(self, full: bool) -> dict[str, list[Any]]:
         """The next CHUNK messages by name, None where a value is missing."""
@@ -224,7 +229,7 @@ class _Source:
         seconds = self._seconds + np.cumsum(self._times.geometric(1.0 / PAUSE, CHUNK))
         self._seconds = int(seconds[-1])
         states = self._devices.states(places, seconds, reported)
-        label, expected = self._label(states @ self._weights / np.linalg.norm(self._weights @ self._parts))
+        label, expected = self._label(self._output(states))
         names = [f"s{i}" for i in range(self._plan.sensors)]
         values = np.round(self._means + self._deviations * states, 3).tolist()
         times = np.datetime_as_string(START + seconds, unit="s").tolist()
@@ -253,8 +258,23 @@ class _Source:
     def _turn(self) -> None:
         """Let the weights drift."""
         kept = math.exp(-self._plan.drift * CHUNK / PERIOD)
-        step = self._turning.standard_normal(self._plan.sensors)
-        self._weights = kept * self._weights + math.sqrt(1.0 - kept * kept) * step
+        step = math.sqrt(1.0 - kept * kept)
+        for weights in (self._linear, self._pairs):
+            weights *= kept
+            weights += step * self._turning.standard_normal(weights.shape)
+
+    def _output(self, states: Floats) -> Floats:
+        """F, the sum of the parts."""
+        linear = states @ self._linear / np.linalg.norm(self._linear @ self._parts)
+        weights = np.triu(self._pairs, 1)
+        weights = weights + weights.T
+        if not weights.any():
+            return np.asarray(linear)  # a single sensor, and no pair
+        # The mean and the variance of a quadratic form of normal variables.
+        spread = weights @ self._parts @ self._parts.T
+        products = ((states @ weights) * states).sum(axis=1) - np.trace(spread)
+        products /= np.sqrt(2.0 * np.trace(spread @ spread))
+        return np.asarray(np.sqrt(1.0 - PRODUCTS) * linear + np.sqrt(PRODUCTS) * products)
 
     def _label(self, output: Floats) -> tuple[list[Any], list[float]]:
         """The labels, and what is expected of each: its probability to be 1, or its mean."""

@@ -109,18 +109,30 @@ def test_labels_have_the_probability_that_is_told(seed: int) -> None:
 
 def test_the_weights_are_those_of_the_complete_state_and_turn_when_asked() -> None:
     def weights(rows: Rows) -> Any:
-        states = np.array([[*row["full"].values(), 1.0] for row in rows])
-        means = [row["oracle"]["mean"] for row in rows]
-        found, rest, *_ = np.linalg.lstsq(states, means)
-        return found[:-1], rest[0] / len(rows)
+        states = [(row["full"]["s0"], row["full"]["s1"]) for row in rows]
+        found = np.linalg.lstsq(np.array([(1.0, a, b, a * b) for a, b in states]), means(rows))
+        return found[0], found[1][0] / len(rows)
 
-    still = made(4000, full=True, task="regression", drift=0.0)
+    def means(rows: Rows) -> list[float]:
+        return [row["oracle"]["mean"] for row in rows]
+
+    still = made(4000, full=True, task="regression", drift=0.0, sensors=2)
     before, rest = weights(still[:2000])
     assert rest < 1e-5
-    np.testing.assert_allclose(before, weights(still[2000:])[0], atol=1e-3)
-    turned = made(4000, full=True, task="regression", drift=5.0)
-    assert not np.allclose(weights(turned[:500])[0], weights(turned[-500:])[0], atol=0.01)
-    assert np.std([row["y"] for row in still]) == pytest.approx(1.0, rel=0.15)
+    np.testing.assert_allclose(before, weights(still[2000:])[0], rtol=0.02)
+    assert np.std(means(still)) == pytest.approx(1.0, rel=0.15)
+    turned = made(4000, full=True, task="regression", drift=5.0, sensors=2)
+    assert not np.allclose(weights(turned[:500])[0], weights(turned[-500:])[0], rtol=0.2)
+
+
+def test_products_of_two_sensors_contribute_their_share() -> None:
+    found = []
+    for seed in range(4):
+        rows = made(10_000, full=True, task="regression", drift=0.0, seed=seed)
+        states = np.array([[1.0, *row["full"].values()] for row in rows])
+        means = np.array([row["oracle"]["mean"] for row in rows])
+        found.append(np.linalg.lstsq(states, means)[1][0] / ((means - means.mean()) ** 2).sum())
+    assert np.mean(found) == pytest.approx(synthetic_devices.PRODUCTS, rel=0.3)
 
 
 def test_devices_come_and_go() -> None:
