@@ -141,8 +141,9 @@ def main(seeds: str, data: Path | None, events: int | None, only: Sequence[str],
             if way == "complete" and not stream.complete:
                 continue
             chances = river(stream, way) if way in RIVER else auto(stream, way, labels, options)
-            figures = " | ".join(f"{figure:.4f}" for figure in measures(stream, chances))
-            print(f"| {stream.name} | {way} | {len(stream.labels):,} | {figures} |", flush=True)
+            figures = [f"{figure:.4f}" for figure in measures(stream, chances)]
+            row = [stream.name, way, f"{len(stream.labels):,}", *figures, *["-"] * (4 - len(figures))]
+            print(f"| {' | '.join(row)} |", flush=True)
 
 
 if __name__ == "__main__":
