@@ -74,11 +74,11 @@ RIVER: dict[str, Callable[[], Any]] = {
     "lr-adam-0.01": lambda: logistic(optim.Adam(0.01)),
     "lr-adagrad-0.1": lambda: logistic(optim.AdaGrad(0.1)),
     "lr-named": lambda: logistic(optim.SGD(0.03)),
-    "alma": lambda: linear_model.ALMAClassifier(),
-    "pa": lambda: linear_model.PAClassifier(C=0.01),
-    "hoeffding-adaptive": lambda: tree.HoeffdingAdaptiveTreeClassifier(seed=0),
-    "arf": lambda: forest.ARFClassifier(seed=0),
-    "knn": lambda: neighbors.KNNClassifier(n_neighbors=11),
+    "alma": linear_model.ALMAClassifier,
+    "pa": partial(linear_model.PAClassifier, C=0.01),
+    "hoeffding-adaptive": partial(tree.HoeffdingAdaptiveTreeClassifier, seed=0),
+    "arf": partial(forest.ARFClassifier, seed=0),
+    "knn": partial(neighbors.KNNClassifier, n_neighbors=11),
 }
 #: Those that see the entity's name, one-hot.
 NAMED = ("lr-named",)

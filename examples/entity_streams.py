@@ -71,11 +71,12 @@ def devices(seed: int, events: int | None) -> Stream:
 
 def weather(data: Path, events: int | None) -> Stream:
     """Rain tomorrow at the weather stations of Australia, day by day."""
-    records = []
+    records: list[Record] = []
+    labels: dict[int, bool] = {}
     for n, row in enumerate(islice(table(data / "weather_aus.csv.gz"), events)):
         rain = int(row.pop("target") == "Yes")
         records.append({"id": n, **row, "Date": f"{row['Date']}T00:00:00Z", "y": rain})
-    labels = {record["id"]: record["y"] == 1 for record in records}
+        labels[n] = rain == 1
     return Stream("weather_aus", "Location", "Date", records, labels, {})
 
 
