@@ -19,7 +19,7 @@ tags by price         6 %  each tag's own slope in the price, summed over the ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -139,48 +139,6 @@ def event_records(plan: EventSpec, events: int, full: bool = False) -> Iterator[
         rows = zip(*columns.values(), strict=True)
         for row in islice(rows, events - begin):
             yield {name: value for name, value in zip(columns, row, strict=True) if value is not None}
-
-
-class Oracle:
-    """Counts what one who knows the weights and the complete events would err.
-
-    Parameters
-    ----------
-    task
-        As in ``EventSpec``.
-
-    Examples
-    --------
-    >>> oracle = Oracle("binary")
-    >>> oracle.add([{"y": 1, "full": {"probability": 0.75}}, {"y": 1, "full": {"probability": 0.25}}])
-    >>> str(oracle)
-    'oracle: error rate 0.5000, log loss 0.8370 on 2 events'
-    """
-
-    def __init__(self, task: str) -> None:
-        self._regression = task == "regression"
-        self._events, self._errors, self._loss = 0, 0.0, 0.0
-
-    def add(self, records: Iterable[dict[str, Any]]) -> None:
-        """Count records made with ``full``."""
-        known = [(record["y"], *record["full"].values()) for record in records]
-        label, expected = np.array(known, dtype=float).reshape(-1, 2).T
-        self._events += len(label)
-        if self._regression:
-            self._errors += float(np.abs(label - expected).sum())
-            self._loss += float(((label - expected) ** 2).sum())
-        else:
-            self._errors += int(((expected > 0.5) != (label > 0.5)).sum())
-            self._loss -= float(np.log(np.where(label > 0.5, expected, 1.0 - expected)).sum())
-
-    def __str__(self) -> str:
-        events = max(self._events, 1)
-        error, loss = self._errors / events, self._loss / events
-        if self._regression:
-            said = f"mean absolute error {error:.4f}, RMSE {loss**0.5:.4f}"
-        else:
-            said = f"error rate {error:.4f}, log loss {loss:.4f}"
-        return f"oracle: {said} on {self._events:,} events"
 
 
 class _Event(NamedTuple):

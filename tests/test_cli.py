@@ -14,8 +14,10 @@ import pytest
 from streamkarma import KARMAClassifier, KARMARegressor, save
 from streamkarma.checkpoint import read
 from streamkarma.cli import cli
+from streamkarma.oracle import Oracle
 from streamkarma.synthetic import StreamSpec, records
-from streamkarma.synthetic_events import EventSpec, Oracle, event_records
+from streamkarma.synthetic_devices import DeviceSpec, device_records
+from streamkarma.synthetic_events import EventSpec, event_records
 from tests.conftest import Program
 
 EVENTS = list(records(StreamSpec(attributes=6, rank=3), 300))
@@ -215,6 +217,9 @@ def test_an_empty_input_is_no_error(streamkarma: Program, tmp_path: Path, text: 
         (["generate", "lowrank", "--users", "9"], "--users does not go with the kind lowrank"),
         (["generate", "events", "--allow-empty"], "--allow-empty does not go with the kind events"),
         (["generate", "events", "--task", "multiclass"], "tasks binary and regression"),
+        (["generate", "devices", "--junk", "3"], "--junk does not go with the kind devices"),
+        (["generate", "devices", "--gaps", "1"], "gaps must be at least 0 and below 1"),
+        (["generate", "events", "--gaps", "0"], "--gaps does not go with the kind events"),
         (["generate", "spiral"], "spiral"),
         (["wash"], "wash"),
     ],
@@ -447,7 +452,30 @@ def test_generate_events_says_what_an_oracle_would_err(
     full = streamkarma("generate", "events", *args.split(), "--events", "300", "--full")
     assert full.rows == list(event_records(plan, 300, full=True))
     assert full.stdout == streamkarma("generate", "events", *args.split(), "--events", "300", "--full").stdout
-    oracle = Oracle(plan.task)
+    oracle = Oracle(plan.task, "full")
+    oracle.add(full.rows)
+    assert full.stderr == f"{oracle}\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "plan"),
+    [
+        ("", DeviceSpec()),
+        (
+            "--devices 9 --sensors 4 --gaps 0.5 --turnover 3 --drift 2 --task regression --noise 1 --seed 4",
+            DeviceSpec(9, 4, 0.5, 3.0, 2.0, 1.0, "regression", 4),
+        ),
+    ],
+)
+def test_generate_devices_says_what_an_oracle_would_err(
+    streamkarma: Program, args: str, plan: DeviceSpec
+) -> None:
+    bare = streamkarma("generate", "devices", *args.split(), "--events", "300")
+    assert bare.rows == list(device_records(plan, 300))
+    assert bare.stderr == ""
+    full = streamkarma("generate", "devices", *args.split(), "--events", "300", "--full")
+    assert full.rows == list(device_records(plan, 300, full=True))
+    oracle = Oracle(plan.task, "oracle")
     oracle.add(full.rows)
     assert full.stderr == f"{oracle}\n"
 

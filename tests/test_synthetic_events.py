@@ -18,7 +18,6 @@ from streamkarma.synthetic_events import (
     TAGS,
     WORDS,
     EventSpec,
-    Oracle,
     event_records,
 )
 
@@ -190,18 +189,6 @@ def test_no_two_words_are_alike() -> None:
     made_up = [word(number) for number in range(30_000)]
     assert len(set(made_up)) == len(made_up)
     assert all(each.isalpha() and each.islower() for each in made_up)
-
-
-def test_an_oracle_of_a_regression() -> None:
-    oracle = Oracle("regression")
-    oracle.add([{"y": 1.0, "full": {"mean": 0.0}}])
-    oracle.add([{"y": 3.0, "full": {"mean": 5.0}}])
-    assert str(oracle) == "oracle: mean absolute error 1.5000, RMSE 1.5811 on 2 events"
-
-
-@pytest.mark.parametrize("task", ["binary", "regression"])
-def test_an_oracle_of_nothing(task: str) -> None:
-    assert str(Oracle(task)).endswith("on 0 events")
 
 
 @pytest.mark.parametrize(

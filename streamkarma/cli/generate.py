@@ -17,7 +17,7 @@ CHUNK = 256
 
 
 @click.command(cls=Command)
-@click.argument("kind", type=click.Choice(["lowrank", "blocks", "events"]))
+@click.argument("kind", type=click.Choice(["lowrank", "blocks", "events", "devices"]))
 @config_option
 @click.option("--events", type=click.IntRange(min=0), default=10_000, show_default=True, help="How many.")
 @click.option(
@@ -83,11 +83,34 @@ CHUNK = 256
     "--tags", type=click.IntRange(min=1), default=50, show_default=True, help="events only: how many."
 )
 @click.option(
+    "--devices", type=click.IntRange(min=1), default=300, show_default=True, help="devices only: how many."
+)
+@click.option(
+    "--sensors",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="devices only: how many each has, s0 to sN.",
+)
+@click.option(
+    "--gaps",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="devices only: share of its life that a device is silent.",
+)
+@click.option(
+    "--turnover",
+    type=float,
+    default=0.02,
+    show_default=True,
+    help="devices only: share of the devices replaced by new ones within 10,000 events.",
+)
+@click.option(
     "--drift",
     type=float,
-    default=0.0,
-    show_default=True,
-    help="events only: share of users, words and tags replaced by new ones within 10,000 events.",
+    help="events: share of users, words and tags replaced by new ones within 10,000 events. "
+    "devices: how far the weights turn within as many.  [default: 0; devices: 0.01]",
 )
 @click.option(
     "--junk",
@@ -100,7 +123,12 @@ CHUNK = 256
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same bytes."
 )
-@click.option("--full", is_flag=True, help='Write the complete vector, or what an oracle knows, as "full".')
+@click.option(
+    "--full",
+    is_flag=True,
+    help='Write the complete vector, or for events what an oracle knows, as "full". '
+    'devices: both; what an oracle knows is in "oracle".',
+)
 @click.pass_context
 def generate(ctx: click.Context, /, kind: str, events: int, full: bool, **options: Any) -> None:
     """Write a synthetic stream as JSON lines.
@@ -111,22 +139,35 @@ def generate(ctx: click.Context, /, kind: str, events: int, full: bool, **option
     y follows a linear function of the complete vector.
 
     events: user, text, tags, timestamp and four numbers with gaps, and a label y that follows
-    known weights. With --full, what an oracle would err is said at the end on standard error.
+    known weights.
+
+    devices: messages of devices, each with a timestamp and one to three of the device's slowly
+    moving sensors. The label y follows known weights of all of them, as they are by then.
+
+    With --full, what an oracle would err on events or devices is said at the end on standard error.
     """
     from itertools import islice
 
     from streamkarma.connectors.jsonlines.sink import JsonLinesSink
+    from streamkarma.oracle import Oracle
     from streamkarma.synthetic import StreamSpec, records
-    from streamkarma.synthetic_events import EventSpec, Oracle, event_records
+    from streamkarma.synthetic_devices import DeviceSpec, device_records
+    from streamkarma.synthetic_events import EventSpec, event_records
 
+    oracle = None
     if kind == "events":
-        plan = EventSpec(**_of_kind(ctx, kind, EventSpec._fields, options))
-        stream, oracle = event_records(plan, events, full), Oracle(plan.task) if full else None
+        events_plan = EventSpec(**_of_kind(ctx, kind, EventSpec._fields, options))
+        stream = event_records(events_plan, events, full)
+        oracle = Oracle(events_plan.task, "full") if full else None
+    elif kind == "devices":
+        devices_plan = DeviceSpec(**_of_kind(ctx, kind, DeviceSpec._fields, options))
+        stream = device_records(devices_plan, events, full)
+        oracle = Oracle(devices_plan.task, "oracle") if full else None
     else:
         if kind == "blocks":
             options["blocks"] = options["blocks"] or 3
         fields = [name for name in StreamSpec._fields if name != "blocks" or kind == "blocks"]
-        stream, oracle = records(StreamSpec(**_of_kind(ctx, kind, fields, options)), events, full), None
+        stream = records(StreamSpec(**_of_kind(ctx, kind, fields, options)), events, full)
     sink = JsonLinesSink("-")
     while some := list(islice(stream, CHUNK)):
         sink.write(some)
@@ -139,8 +180,8 @@ def generate(ctx: click.Context, /, kind: str, events: int, full: bool, **option
 def _of_kind(
     ctx: click.Context, kind: str, fields: Sequence[str], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The options of a kind; to give those of another is wrong usage."""
+    """The options of a kind that have a value; to give those of another is wrong usage."""
     for name in options:
         if name not in fields and ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
             raise UsageError(f"--{name.replace('_', '-')} does not go with the kind {kind}")
-    return {name: options[name] for name in fields}
+    return {name: options[name] for name in fields if options[name] is not None}

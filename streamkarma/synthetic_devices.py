@@ -1,0 +1,288 @@
+"""Synthetic messages of devices, each with only what has just changed.
+
+Behind the sensors of a device is a walk that reverts to the device's own level: an Ornstein-Uhlenbeck
+process in time, of which ``RANK`` dimensions are common to all sensors. A message carries a few sensors,
+as they are; the others stay nearly where they were when they were last reported, and move only by the
+share ``GLIDE`` towards where the walk is by now. So what a device said before is worth remembering, and
+the less the older it is.
+
+The label follows a sum f of the *complete* state with known weights, so that what a learner loses by not
+seeing it all is known. f has a variance of about 1, to which the products of two sensors contribute the
+share ``PRODUCTS`` and the sensors on their own the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.errors import UsageError
+from streamkarma.population import PERIOD, Floats, Places
+
+#: Shares of a sensor's variance: what its device's level adds, and what all sensors have in common.
+LEVEL, SHARED = 0.1, 0.3
+#: Dimensions that the sensors have in common.
+RANK = 3
+#: Seconds after which a walk remembers 1/e of where it was.
+RELAXATION = 6 * 3_600
+#: A sensor that is not reported has moved only so far, as a share, from its last report to the walk.
+GLIDE = 0.1
+#: A message carries at least one sensor, and at most so many.
+REPORTED = 3
+#: The share of the products of two sensors in the variance of f.
+PRODUCTS = 0.1
+#: The log-odds of the label are SHARPNESS * f.
+SHARPNESS = 10.0
+#: No label is more certain than this.
+LEAST_PROBABILITY = 1e-6
+#: When the first messages come, and how many seconds lie between two of them on average.
+START, PAUSE = np.datetime64("2026-01-05T00:00:00", "s"), 10
+#: Some devices report more often than others: the standard deviation of the logarithm of how often.
+UNEVENNESS = 0.5
+#: How many seconds a silence lasts on average.
+SILENCE = 12 * 3_600
+#: Messages made at once. The stream does not depend on how many of its messages are asked for.
+CHUNK = 256
+
+
+class DeviceSpec(NamedTuple):
+    """What devices to make messages of.
+
+    Attributes
+    ----------
+    devices
+        How many there are at any time, 1 or more.
+    sensors
+        How many each has, 1 or more.
+    gaps
+        The share of its life that a device is silent: at least 0, below 1.
+    turnover
+        The share of the devices that stops for ever within 10,000 messages, to be replaced by new ones.
+    drift
+        How fast the weights turn: within 10,000 messages their correlation with what they were falls by
+        the factor exp(-drift).
+    noise
+        Probability of a flipped label, between 0 and 1; in regression the standard deviation added to a
+        label of variance 1.
+    task
+        Kind of label: 0/1 with log-odds ``SHARPNESS * f``, or the number f.
+    seed
+        The same seed gives the same stream.
+    """
+
+    devices: int = 300
+    sensors: int = 10
+    gaps: float = 0.1
+    turnover: float = 0.02
+    drift: float = 0.01
+    noise: float = 0.0
+    task: Literal["binary", "multiclass", "regression"] = "binary"
+    seed: int = 0
+
+
+def check(plan: DeviceSpec) -> DeviceSpec:
+    """Return ``plan``, or raise UsageError if it cannot be made."""
+    for name in ("devices", "sensors"):
+        if getattr(plan, name) < 1:
+            raise UsageError(f"{name} must be 1 or more, not {getattr(plan, name)}")
+    if not 0.0 <= plan.gaps < 1.0:
+        raise UsageError(f"gaps must be at least 0 and below 1, not {plan.gaps}")
+    for name in ("turnover", "drift"):
+        if not 0.0 <= getattr(plan, name) < float("inf"):
+            raise UsageError(f"{name} must be 0 or more, not {getattr(plan, name)}")
+    if not 0.0 <= plan.noise < float("inf") or (plan.task != "regression" and plan.noise > 1.0):
+        raise UsageError(f"noise must be a probability (regression: 0 or more), not {plan.noise}")
+    if plan.task == "multiclass":
+        raise UsageError("the kind devices goes with the tasks binary and regression")
+    return plan
+
+
+def device_records(plan: DeviceSpec, events: int, full: bool = False) -> Iterator[dict[str, Any]]:
+    """The messages of a stream as JSON objects.
+
+    Parameters
+    ----------
+    plan
+        What to make.
+    events
+        How many messages; each stream is the beginning of the longer ones.
+    full
+        Add the complete state as ``full``, and what an oracle knows:
+        ``"oracle": {"probability": …}`` of the label 1, or in regression ``"oracle": {"mean": …}``.
+
+    Examples
+    --------
+    >>> for record in device_records(DeviceSpec(seed=1), events=3):
+    ...     print(record)
+    {'device': 'd70', 'ts': '2026-01-05T00:00:02Z', 's6': 9.488, 'y': 0}
+    {'device': 'd108', 'ts': '2026-01-05T00:00:05Z', 's6': 4.447, 'y': 0}
+    {'device': 'd48', 'ts': '2026-01-05T00:00:30Z', 's1': -45.796, 's5': -35.906, 'y': 1}
+    """
+    source = _Source(check(plan))
+    for begin in range(0, events, CHUNK):
+        columns = source.columns(full)
+        rows = zip(*columns.values(), strict=True)
+        for row in islice(rows, events - begin):
+            yield {name: value for name, value in zip(columns, row, strict=True) if value is not None}
+
+
+class _Devices:
+    """All devices of a moment: each place has one, and after it the next.
+
+    Parameters
+    ----------
+    plan
+        How many there are, how long they live, and how often they are silent.
+    parts
+        What each sensor makes of the independent numbers behind a state, each of mean 0 and variance 1.
+    rng
+        Where all draws come from.
+    """
+
+    def __init__(self, plan: DeviceSpec, parts: Floats, rng: np.random.Generator) -> None:
+        size, (sensors, width) = plan.devices, parts.shape
+        self._plan, self._parts, self._rng, self._born = plan, parts, rng, 0
+        self.names = np.empty(size, dtype=object)
+        self._often, self._silent = np.empty(size), np.empty(size, dtype=bool)
+        self._levels, self._walks = np.empty((2, size, width))
+        self._reported = np.empty((size, sensors))
+        self._seen = np.empty(size, dtype=np.int64)
+        self._replace(np.arange(size), 0)
+        self._silent[:] = rng.random(size) < plan.gaps
+
+    def draw(self, count: int) -> Places:
+        """Places of devices that are not silent, unless all are."""
+        often = np.where(self._silent, 0.0, self._often) if not self._silent.all() else self._often
+        up_to = np.cumsum(often)
+        chosen = np.searchsorted(up_to, self._rng.random(count) * up_to[-1], side="right")
+        return np.asarray(np.minimum(chosen, len(up_to) - 1))
+
+    def states(self, places: Places, seconds: Places, reported: NDArray[np.bool_]) -> Floats:
+        """The states of these devices at these times, one after the other."""
+        steps = self._rng.standard_normal((len(places), self._walks.shape[1]))
+        states = np.empty(reported.shape)
+        for i, (place, second) in enumerate(zip(places.tolist(), seconds.tolist(), strict=True)):
+            kept = math.exp((int(self._seen[place]) - second) / RELAXATION)
+            self._walks[place] = kept * self._walks[place] + math.sqrt(1.0 - kept * kept) * steps[i]
+            self._seen[place] = second
+            now, before = self._now(place), self._reported[place]
+            before[reported[i]] = now[reported[i]]
+            states[i] = before + GLIDE * (now - before)
+        return states
+
+    def age(self, events: int, second: int) -> None:
+        """Let so many messages go by: some devices fall silent or wake, some stop for ever."""
+        gaps, size = self._plan.gaps, len(self.names)
+        waking = -math.expm1(-events * PAUSE / SILENCE)
+        # Of those that are awake as many fall silent as wake.
+        chance = np.where(self._silent, waking, min(waking * gaps / (1.0 - gaps), 1.0))
+        self._silent ^= self._rng.random(size) < chance
+        leaving = min(self._rng.poisson(min(self._plan.turnover * events / PERIOD, 1.0) * size), size)
+        self._replace(self._rng.choice(size, leaving, replace=False), second)
+
+    def _now(self, places: Any) -> Floats:
+        """Where the walks of these devices are."""
+        hidden = math.sqrt(LEVEL) * self._levels[places] + math.sqrt(1.0 - LEVEL) * self._walks[places]
+        return np.asarray(hidden @ self._parts.T)
+
+    def _replace(self, places: Places, second: int) -> None:
+        """Put new devices in these places."""
+        count = len(places)
+        self.names[places] = [f"d{number}" for number in range(self._born, self._born + count)]
+        self._born += count
+        self._often[places] = np.exp(UNEVENNESS * self._rng.standard_normal(count))
+        self._silent[places] = False
+        for each in (self._levels, self._walks):
+            each[places] = self._rng.standard_normal((count, each.shape[1]))
+        self._reported[places] = self._now(places)
+        self._seen[places] = second
+
+
+class _Source:
+    """Makes messages, CHUNK at a time."""
+
+    def __init__(self, plan: DeviceSpec) -> None:
+        self._plan, self._seconds = plan, 0
+        # Each part has a generator of its own: what is asked for beside changes nothing in the rest.
+        devices, units, self._turning, self._times, self._reports, self._labels = np.random.default_rng(
+            plan.seed
+        ).spawn(6)
+        common = units.standard_normal((plan.sensors, RANK))
+        common /= np.linalg.norm(common, axis=1, keepdims=True)
+        own = np.eye(plan.sensors)
+        self._parts = np.hstack([math.sqrt(SHARED) * common, math.sqrt(1.0 - SHARED) * own])
+        self._devices = _Devices(plan, self._parts, devices)
+        self._means = np.round(units.normal(0.0, 50.0, plan.sensors), 1)
+        self._deviations = np.round(np.exp(units.normal(1.0, 1.0, plan.sensors)), 2)
+        self._linear = self._turning.standard_normal(plan.sensors)
+        #: Of each pair of sensors, above the diagonal.
+        self._pairs = self._turning.standard_normal((plan.sensors, plan.sensors))
+
+    def columns(self, full: bool) -> dict[str, list[Any]]:
+        """The next CHUNK messages by name, None where a value is missing."""
+        places, reported = self._devices.draw(CHUNK), self._draw_reported()
+        seconds = self._seconds + np.cumsum(self._times.geometric(1.0 / PAUSE, CHUNK))
+        self._seconds = int(seconds[-1])
+        states = self._devices.states(places, seconds, reported)
+        label, expected = self._label(self._output(states))
+        names = [f"s{i}" for i in range(self._plan.sensors)]
+        values = np.round(self._means + self._deviations * states, 3).tolist()
+        times = np.datetime_as_string(START + seconds, unit="s").tolist()
+        columns: dict[str, list[Any]] = {
+            "device": self._devices.names[places].tolist(),
+            "ts": [f"{time}Z" for time in times],
+        }
+        for i, name in enumerate(names):
+            columns[name] = [
+                row[i] if there else None for row, there in zip(values, reported[:, i].tolist(), strict=True)
+            ]
+        columns["y"] = label
+        if full:
+            kind = "mean" if self._plan.task == "regression" else "probability"
+            columns["full"] = [dict(zip(names, row, strict=True)) for row in values]
+            columns["oracle"] = [{kind: value} for value in expected]
+        self._devices.age(CHUNK, self._seconds)
+        self._turn()
+        return columns
+
+    def _draw_reported(self) -> NDArray[np.bool_]:
+        """Which sensors the messages carry."""
+        order = self._reports.random((CHUNK, self._plan.sensors)).argsort(axis=1).argsort(axis=1)
+        return np.asarray(order < self._reports.integers(1, REPORTED + 1, (CHUNK, 1)))
+
+    def _turn(self) -> None:
+        """Let the weights drift."""
+        kept = math.exp(-self._plan.drift * CHUNK / PERIOD)
+        step = math.sqrt(1.0 - kept * kept)
+        for weights in (self._linear, self._pairs):
+            weights *= kept
+            weights += step * self._turning.standard_normal(weights.shape)
+
+    def _output(self, states: Floats) -> Floats:
+        """F, the sum of the parts."""
+        linear = states @ self._linear / np.linalg.norm(self._linear @ self._parts)
+        weights = np.triu(self._pairs, 1)
+        weights = weights + weights.T
+        if not weights.any():
+            return np.asarray(linear)  # a single sensor, and no pair
+        # The mean and the variance of a quadratic form of normal variables.
+        spread = weights @ self._parts @ self._parts.T
+        products = ((states @ weights) * states).sum(axis=1) - np.trace(spread)
+        products /= np.sqrt(2.0 * np.trace(spread @ spread))
+        return np.asarray(np.sqrt(1.0 - PRODUCTS) * linear + np.sqrt(PRODUCTS) * products)
+
+    def _label(self, output: Floats) -> tuple[list[Any], list[float]]:
+        """The labels, and what is expected of each: its probability to be 1, or its mean."""
+        noise = self._plan.noise
+        if self._plan.task == "regression":
+            label = np.round(output + noise * self._labels.standard_normal(CHUNK), 6)
+            return label.tolist(), np.round(output, 6).tolist()
+        clean = 1.0 / (1.0 + np.exp(-SHARPNESS * output))
+        chance = np.round(clean + noise * (1.0 - 2.0 * clean), 6)
+        chance = np.clip(chance, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+        return (self._labels.random(CHUNK) < chance).astype(int).tolist(), chance.tolist()
