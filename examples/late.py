@@ -2,13 +2,13 @@
 
 Every event has an id and no label; its label follows in a record of its own, so many events later.
 
-    python examples/late.py                                   # generate lowrank, labels 100 to 5,000 events late
+    python examples/late.py                              # generate lowrank, labels up to 5,000 events late
     python examples/late.py --seed 101 --delay 1000 --learner subspace
     python examples/late.py --stays FOLDER/physionet2012_events.jsonl.gz --events 60000
     python examples/late.py --print --delay 1000 | streamkarma learn --id id --pending 1000
 
-Of lowrank, events from twice the delay on are counted. In the physionet stream, the label of a stay in hospital
-follows its last event, for each of its events; all of them are counted.
+Of lowrank, events from twice the delay on are counted. In the physionet stream, the labels of the events of
+a stay in hospital follow its last event; all are counted.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def in_hospital(path: Path, count: int) -> tuple[Iterable[Record], int]:
 
 
 def measured(stream: Iterable[Record], begin: int, learner: str) -> tuple[int, float, float]:
-    """How many events from one on had their label, and the error and log loss of what was predicted of them."""
+    """Events from one on that had their label, and the error and log loss of what was predicted of them."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stream.jsonl"
         path.write_text("".join(json.dumps(record) + "\n" for record in stream))
@@ -85,7 +85,9 @@ def measured(stream: Iterable[Record], begin: int, learner: str) -> tuple[int, f
 @click.option("--delay", "delays", type=click.Choice(DELAYS), multiple=True, help="Only these delays.")
 @click.option("--seed", "seeds", type=int, multiple=True, default=[100], help="Seeds of lowrank.")
 @click.option("--events", default=60_000, help="How many events.")
-@click.option("--learner", "learners", type=click.Choice(LEARNERS), multiple=True, help="Only these learners.")
+@click.option(
+    "--learner", "learners", type=click.Choice(LEARNERS), multiple=True, help="Only these learners."
+)
 @click.option("--stays", "path", type=click.Path(exists=True, path_type=Path), help="The physionet stream.")
 @click.option("--print", "printed", is_flag=True, help="Print the first stream instead.")
 def main(delays: Sequence[str], seeds: Sequence[int], events: int, learners: Sequence[str],

@@ -12,7 +12,7 @@ from streamkarma._engine import Encoded
 from streamkarma.core.learner import Arrays
 from streamkarma.events.block import Block
 
-#: What of an event is to be learned: all, as usual; on arrival, what needs no label; and with the label, the rest.
+#: What of an event is to be learned: all, as usual; when it comes what needs no label, and then the rest.
 WHOLE, ARRIVAL, LABEL = range(3)
 
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded
 from streamkarma.connectors.rows import ABSENT, Column
+from streamkarma.core.asked import ARRIVAL, LABEL, WHOLE, LateLabels
 from streamkarma.events.labels import Label
 from streamkarma.runtime.fields import RecordFields
-from streamkarma.core.asked import ARRIVAL, LABEL, WHOLE, LateLabels
 from streamkarma.runtime.pending import PendingEvent, PriorPrediction
 
 
@@ -54,7 +54,7 @@ class EventBatch(NamedTuple):
         return {t: event.prior for t, event in self.settled.items()}
 
     def late(self, first: int) -> LateLabels | None:
-        """Which events wait for their label, or have got it; None if none does. ``first`` is the first's number.
+        """Which events wait for their label, or have got it; None if none. ``first`` is the first's number.
 
         An event that is learned when it comes teaches the rest when its label does.
         """

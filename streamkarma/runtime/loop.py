@@ -230,6 +230,8 @@ class Loop:
         event = pending.event_of(key)
         if event is not None:
             label = self._label(event.record, given)
+            # The label may have had another learner begin, to which the event is new.
+            event = pending.event_of(key) or event
             self._add(event.record, given, label, taken._replace(weight=event.weight), at, event)
             pending.settle(key)
         elif labels_only or all(map(is_missing, record.values())):
@@ -349,12 +351,12 @@ class Loop:
     ) -> None:
         """Keep events, with their predictions, until their labels come."""
         rows = rows_at(columns, [event.at for event in batch.waiting.values()])
-        for (key, (t, record, time)), row in zip(batch.waiting.items(), rows, strict=True):
+        for (key, (t, record, came)), row in zip(batch.waiting.items(), rows, strict=True):
             prior = PriorPrediction(row, evaluation.scores[t].tolist(), int(evaluation.known[t]))
             event = PendingEvent(float(batch.weights[t]), prior, self._next + t, record or {})
             if record is None:
                 event = event._replace(encoded=batch.events.one(t), observed=True)
-            pending.keep(key, event, time)
+            pending.keep(key, event, came)
 
     def _refresh(self) -> None:
         self._accepted = self.task_model.accepted()

@@ -13,7 +13,6 @@ from streamkarma.estimators.learners import Model
 from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.labels import Label
 
-
 #: The events that wait as the learner saw them, in a model file.
 _ARRAYS = tuple(f"pending.{name}" for name in ("starts", "attributes", "coordinates", "values"))
 
@@ -68,8 +67,8 @@ class Pending:
     """A bounded store of events and labels, by the JSON of their ids.
 
     Both wait in order of arrival, and the oldest leave when a bound is exceeded: an event is then *expired*,
-    a label *unmatched*. If an id comes again, the earlier event expires and the newer one waits. An event that
-    expires teaches nothing more.
+    a label *unmatched*. If an id comes again, the earlier event expires and the newer one waits. An event
+    that expires teaches nothing more.
 
     Parameters
     ----------
@@ -222,7 +221,8 @@ class Pending:
         widths = {1, *range(3, classes + 1)} if isinstance(model, BaseClassifier) else {1, 2}
         encoder = model.vocabulary
         bounds = encoder.attribute_count, encoder.coordinate_count
-        encoded = Encoded.of_arrays(*(arrays[name] for name in _ARRAYS), bounds)
+        starts, attributes, coordinates, values = (arrays[name] for name in _ARRAYS)
+        encoded = Encoded.of_arrays(starts, attributes, coordinates, values, bounds)
         at = 0
         for key, time, weight, number, record, is_encoded, observed, row, scores, known in state["events"]:
             numbers = [math.nan if s is None else finite(s) for s in scores]

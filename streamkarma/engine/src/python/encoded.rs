@@ -122,7 +122,9 @@ impl Encoded {
         }
         let starts = starts.into_iter().map(|start| start as usize).collect();
         let raw = values.clone();
-        Ok(Self { inner: encoded::Encoded { starts, attributes, coordinates, values, raw, gone: Vec::new() } })
+        Ok(Self {
+            inner: encoded::Encoded { starts, attributes, coordinates, values, raw, gone: Vec::new() },
+        })
     }
 
     /// As a block of arrays, without what labels say of categories.
