@@ -10,6 +10,8 @@ from streamkarma.events.block import Block
 
 _Floats = NDArray[np.float64]
 _Marks = NDArray[np.bool_]
+_Tickets = NDArray[np.uint64]
+_Stages = NDArray[np.uint8]
 _Arrays = dict[str, NDArray[Any]]
 
 _Ints = NDArray[np.int64]
@@ -23,6 +25,32 @@ class Encoded:
     @property
     def sizes(self) -> _Ints:
         """Shape (T,): how many attributes each event has, the constant apart."""
+
+    def one(self, t: int) -> Encoded:
+        """Event ``t`` by itself, without what was given up since, to be learned later."""
+
+    def append(self, other: Encoded) -> None:
+        """Put other events behind these."""
+
+    @property
+    def last_gone(self) -> list[int]:
+        """The coordinates that were given up for the last event."""
+
+    def forget(self, coordinates: list[int]) -> None:
+        """Drop the items of these coordinates, in ascending order, from an event by itself."""
+
+    def arrays(self) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats]:
+        """Where events begin, their attributes, coordinates and values: what ``of_arrays`` takes."""
+
+    @staticmethod
+    def of_arrays(
+        starts: _Ints,
+        attributes: NDArray[np.int32],
+        coordinates: NDArray[np.int32],
+        values: _Floats,
+        bounds: tuple[int, int],
+    ) -> Encoded:
+        """Events of an encoder with so many attributes and coordinates; ValueError if they are none."""
 
     @property
     def block(
@@ -76,7 +104,7 @@ class Encoder:
         """Encode all rows of a table, shape (T, names), NaN for what is missing."""
 
     def step(
-        self, record: Any, label: float, weight: float, learner: Learner, waiting: LabelDelay | None
+        self, record: Any, label: float, weight: float, learner: Learner, asked: Asked | None
     ) -> list[float]:
         """Predict, then learn, one event with a learner; its scores from before.
 
@@ -234,9 +262,10 @@ class Learner:
         events: Block | Encoded,
         labels: _Floats,
         weights: _Floats,
-        delays: _Floats | None = None,
+        tickets: _Tickets | None = None,
         others: _Floats | None = None,
         part: tuple[int, int] | None = None,
+        stages: _Stages | None = None,
     ) -> tuple[_Floats, _Floats]: ...
     def widen(self, classes: int) -> None: ...
     def restart(self, steps: int) -> None: ...
@@ -273,12 +302,11 @@ class Subspace:
     def arrays(self) -> _Arrays: ...
     def restore(self, arrays: _Arrays, attributes: int, coordinates: int) -> None: ...
 
-class LabelDelay:
-    """Events that wait for their label; see ``core.label_delay.LabelDelay``."""
+class Asked:
+    """Events that wait for their label; see ``core.asked.Asked``."""
 
     def __init__(self) -> None: ...
-    def delays(self, events: Block | Encoded, learned: _Marks, asked: _Marks) -> _Floats: ...
-    def ask(self, key: int) -> None: ...
+    def tickets(self, events: Block | Encoded, learned: _Marks, asked: _Marks) -> _Tickets: ...
     def arrays(self) -> _Arrays: ...
     def restore(self, arrays: _Arrays) -> None: ...
 

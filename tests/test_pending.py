@@ -43,14 +43,22 @@ def without(record: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name not in names}
 
 
-def a_loop(pending: Pending | None, task: str = "auto", printed: bool = True) -> Kept:
-    task_model = TaskModel(task, {"budget": 20}, None, lambda _: None, "karma")
-    return kept(task_model, printed, Fields(id="id"), pending)
+def a_loop(
+    pending: Pending | None, task: str = "auto", printed: bool = True, unlabelled: bool = True, **options: Any
+) -> Kept:
+    task_model = TaskModel(task, {"budget": 20, **options}, None, lambda _: None, "karma")
+    return kept(task_model, printed, Fields(id="id"), pending, unlabelled)
 
 
 def state(loop: Kept) -> Any:
     header, arrays = loop.loop.task_model.model.state()
     return header, {name: array.tobytes() for name, array in arrays.items()}
+
+
+def split(loop: Kept) -> tuple[Any, Any]:
+    """What the encoder knows, and what the learner does."""
+    arrays = dict(state(loop)[1])
+    return {name: arrays.pop(name) for name in ("moments", "levels", "tallies", "once", "uses")}, arrays
 
 
 def late(given: list[dict[str, Any]], rng: random.Random) -> tuple[list[dict[str, Any]], list[int]]:
@@ -76,13 +84,23 @@ def late(given: list[dict[str, Any]], rng: random.Random) -> tuple[list[dict[str
 def test_late_labels_teach_as_in_their_order(task: str, seed: int, cuts: list[int]) -> None:
     events_ = made(LABELS[task], 40, seed)
     stream, order = late(events_, random.Random(seed))
-    loop = a_loop(Pending(1000), task)
+    loop, ignoring = a_loop(Pending(1000), task, scale=False), a_loop(Pending(1000), task, unlabelled=False)
+    named = {"a": 0.0, "b": 0.0, "c": 0.0}
+    loop.feed(lines([named]))
     ends = sorted({0, len(stream), *(cut % (len(stream) + 1) for cut in cuts)})
     for begin, end in pairwise(ends):
-        loop.feed(lines(stream[begin:end]), begin + 1)
+        loop.feed(lines(stream[begin:end]), begin + 2)
+        ignoring.feed(lines(stream[begin:end]), begin + 1)
+    # Who ignores events without a label learns them as if they came with it.
     direct = a_loop(None, task)
     direct.feed(lines([events_[i] for i in order]))
-    assert state(loop) == state(direct)
+    assert state(ignoring) == state(direct)
+    # Else names and scales are learned when events come, and the rest in the order of the labels.
+    arrived, labelled = (a_loop(None, task, scale=False) for _ in range(2))
+    arrived.feed(lines([named, *(without(event, "y") for event in events_)]))
+    labelled.feed(lines([named, *(events_[i] for i in order)]))
+    encoder, learner = split(loop)
+    assert (encoder, learner) == (split(arrived)[0], split(labelled)[1])
     # The loss is that of the prediction as it was made.
     first = {row["id"]: row for row in loop.rows if "target" not in row}
     for row in loop.rows:
@@ -96,7 +114,7 @@ def test_late_labels_teach_as_in_their_order(task: str, seed: int, cuts: list[in
             elif task == "binary" and "probability" in said:
                 p = said["probability"] if said["prediction"] == row["target"] else 1 - said["probability"]
                 assert row["loss"] == pytest.approx(-math.log(p))
-    assert [row["n"] for row in loop.rows] == list(range(1, len(stream) + 1))
+    assert [row["n"] for row in loop.rows] == list(range(1, len(stream) + 2))
     mean = loop.loop.evaluator.mean_loss
     losses = [row["loss"] for row in loop.rows if "loss" in row]
     assert mean == pytest.approx(sum(losses) / len(losses))
@@ -282,8 +300,8 @@ def test_labels_from_a_topic(cluster: Cluster) -> None:
     rng.shuffle(order)
     source, labels, output = cluster.topic("in"), cluster.topic("labels"), cluster.topic("out")
     arguments = [source, "--label-topic", labels, "--output-topic", output, "--id", "id", "--model", "m"]
-    # To a mixture it makes a difference that labels are late.
-    arguments += ["--learner", "karma"]
+    # To a mixture it makes a difference that labels are late, and to scales.
+    arguments += ["--learner", "karma", "--unlabelled", "ignore"]
     cluster.put(source, [without(event, "y") for event in given])
     cluster.attach(*arguments, "--until-end", "--pending", "700")
     assert cluster.kept("m")["pending"]["limit"] == 700

@@ -97,9 +97,10 @@ class Learner(ABC):
         events: Block | Encoded,
         labels: Floats,
         weights: Floats,
-        delays: Floats | None = None,
+        tickets: NDArray[np.uint64] | None = None,
         external: Floats | None = None,
         part: tuple[int, int] | None = None,
+        stages: NDArray[np.uint8] | None = None,
     ) -> tuple[Floats, Floats]:
         """Predict, then learn, each event.
 
@@ -112,14 +113,17 @@ class Learner(ABC):
             only what needs none: the subspace, which then repeats an earlier event that has one.
         weights
             Shape (T,): 0 or more; events of weight 0 are only predicted and leave the model unchanged.
-        delays
-            Shape (T,), 0 or more: how late the label is. A mixture, but not its experts, weighs the event by
-            1 / (1 + delay). Late labels come in batches of similar events; an expert that has learned the
-            first of a batch looks good on the rest of it, and trusting it would hurt on the next batch. In
-            the worst case this is the price of a delay.
+        tickets
+            Shape (T,): see ``core.asked.LateLabels``. A mixture judges its experts by what they said when an
+            event was predicted, not when its label comes: by then they may have learned events that share it.
+            And it weighs late labels by how much they have in common, see ``learners/mixture`` in the engine.
         external
             For a mixture: scores of external models, shape (F, T, C), each from before the model learned the
             event.
+        part
+            Of which events, from one up to another; None for all. The arrays are for these events.
+        stages
+            Shape (T,): see ``core.asked.LateLabels``; None for all of each event.
 
         Returns
         -------
@@ -131,7 +135,7 @@ class Learner(ABC):
         ValueError
             If the number of labels or weights differs, or a label is not a class.
         """
-        return self.engine.run(events, labels, weights, delays, external, part)
+        return self.engine.run(events, labels, weights, tickets, external, part, stages)
 
     def scores(self, events: Block | Encoded, external: Floats | None = None) -> Floats:
         """Scores of every event, shape (T, C), without learning."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from river import base
 
 from streamkarma._engine import Encoded, logistic
+from streamkarma.core.asked import LateLabels
 from streamkarma.core.learner import Arrays, Learner
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.frames import column_like, frame_like
@@ -105,13 +106,19 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     def _scores(self, events: Encoded) -> NDArray[np.float64]:
         return self._pipeline.scores(events)
 
-    def run(self, events: Encoded, labels: Sequence[Label | None], weights: Weights) -> ClassificationResult:
+    def run(
+        self,
+        events: Encoded,
+        labels: Sequence[Label | None],
+        weights: Weights,
+        late: LateLabels | None = None,
+    ) -> ClassificationResult:
         """See ``KARMABase.run``; from the third class on, each class has its own vector."""
         count = len(events)
         weighed = np.asarray(weights, np.float64)
         targets = self._labels.indices(labels)
         learned = (targets != NONE) & (weighed > 0.0)
-        self._pipeline.take(events, learned, targets == NONE)
+        self._pipeline.take(events, learned, targets == NONE, late)
         known, losses = np.empty(count, np.int64), np.empty(count)
         learner = self._pipeline.learner
         pieces: list[tuple[int, NDArray[np.float64]]] = []

@@ -94,8 +94,8 @@ class KARMAClassifier(SupportVectorParameters, SupportVectorModel, BaseClassifie
         What attributes are, by name, where their values do not tell: ``number``, ``boolean``, ``category``,
         ``text``, ``tags``, ``time`` (numbers are seconds or milliseconds since 1970) or ``identifier``.
     entity
-        The name that says whose event it is: a device, a patient, a customer. Its value, a number or a string,
-        is an attribute, too. Of each entity the last value of every number and category is remembered, see
+        The name that says whose event it is: a device, a patient, a customer. Its value, a number or a
+        string, is an attribute, too. Of each entity the last value of every number and category is remembered, see
         ``carry``. ``learn_one`` remembers, and so does ``predict_one``; the same event learned next counts
         once. None for no entities.
     time

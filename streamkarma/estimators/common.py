@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded, Encoder
+from streamkarma.core.asked import LateLabels
 from streamkarma.core.learner import Learner
 from streamkarma.estimators.frames import values_of
 from streamkarma.estimators.pipeline import Pipeline, check_weight
@@ -51,7 +52,9 @@ class KARMABase:
         )
 
     @abstractmethod
-    def run(self, events: Encoded, labels: Sequence[Any], weights: Weights) -> Any:
+    def run(
+        self, events: Encoded, labels: Sequence[Any], weights: Weights, late: LateLabels | None = None
+    ) -> Any:
         """Predict, then learn, encoded events in turn.
 
         Parameters
@@ -64,6 +67,9 @@ class KARMABase:
             needs no label.
         weights
             One per event, 0 or more; with 0 it is only predicted.
+        late
+            Which events wait for their label, and which have got theirs late; None if that shows only in what
+            they have.
         """
 
     @abstractmethod

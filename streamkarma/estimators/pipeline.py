@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded, Encoder, is_prose
-from streamkarma.core.label_delay import LabelDelay
+from streamkarma.core.asked import Asked, LateLabels
 from streamkarma.core.learner import Arrays, Floats, Learner, Rates
 from streamkarma.core.mixture import Calibrated, Mixture
 from streamkarma.errors import RecordError
@@ -80,18 +80,18 @@ class Pipeline:
         self.learner = learner
         if rates:
             learner.rates = Rates(rates, regression, scale, self.longest)
-        #: Measures how late labels come; only mixtures and calibrated learners need it.
-        self.label_delay = LabelDelay() if isinstance(learner, (Mixture, Calibrated)) else None
+        #: Knows which labels come late; only mixtures and calibrated learners need it.
+        self.asked = Asked() if isinstance(learner, (Mixture, Calibrated)) else None
         bounds = max_attributes, max_coordinates, max_name_bytes
         self.encoder = Encoder(*bounds, scale, self.longest, rules, rates)
         if following is not None:
             self.encoder.follow(following)
         #: The events passed to the learner last.
         self.encoded: Encoded
-        self._delays = np.zeros(0)
+        self._late: LateLabels
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "encoded"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("encoded", "_late")}
 
     def read(self, records: Sequence[Record], learned: Sequence[bool]) -> Encoded:
         """Encode records; those ``learned`` update the statistics, and their names are kept.
@@ -130,14 +130,27 @@ class Pipeline:
         RecordError
             If the event is invalid.
         """
-        label_delay = None if self.label_delay is None else self.label_delay.engine
-        return self.encoder.step(record, label, weight, self.learner.engine, label_delay)
+        asked = None if self.asked is None else self.asked.engine
+        return self.encoder.step(record, label, weight, self.learner.engine, asked)
 
-    def take(self, events: Encoded, learned: NDArray[np.bool_], asked: NDArray[np.bool_]) -> None:
-        """Take encoded events for ``run``; those ``asked`` are predicted now and labelled later."""
+    def take(
+        self,
+        events: Encoded,
+        learned: NDArray[np.bool_],
+        asked: NDArray[np.bool_],
+        late: LateLabels | None = None,
+    ) -> None:
+        """Take encoded events for ``run``; those ``asked`` are predicted now and labelled later.
+
+        What ``late`` has no ticket for is recognised by its content.
+        """
         self.encoded = events
-        if self.label_delay is not None:
-            self._delays = self.label_delay.delays(events, learned, asked)
+        tickets = np.zeros(len(events), np.uint64) if late is None else late.tickets
+        stages = np.zeros(len(events), np.uint8) if late is None else late.stages
+        if self.asked is not None:
+            unknown = tickets == 0
+            tickets = tickets + self.asked.tickets(events, learned & unknown, asked & unknown)
+        self._late = LateLabels(tickets, stages)
 
     def run(
         self, part: slice, labels: Floats, weights: Floats, external: Floats | None = None
@@ -154,17 +167,19 @@ class Pipeline:
             As in ``Learner.run``.
         """
         weights = np.minimum(weights, HEAVIEST)
-        delays = None if self.label_delay is None else self._delays[part]
-        return self.learner.run(self.encoded, labels, weights, delays, external, (part.start, part.stop))
+        tickets, stages = self._late.tickets[part], self._late.stages[part]
+        bounds = part.start, part.stop
+        return self.learner.run(self.encoded, labels, weights, tickets, external, bounds, stages)
 
     def scores(self, events: Encoded) -> Floats:
         """Scores of events by the current model, shape (T, C).
 
-        The model does not change, except that a mixture remembers which events it predicted.
+        The model does not change, except that a mixture remembers what was said of events.
         """
         none = np.zeros(len(events), np.bool_)
         self.take(events, none, ~none)
-        return self.learner.scores(events)
+        nothing = np.full(len(events), np.nan), np.zeros(len(events))
+        return self.run(slice(0, len(events)), *nothing)[0]
 
     def worth_keeping(self, record: dict[str, Any]) -> dict[str, Any]:
         """A flat record without the values that will not be used when it is learned later.
@@ -212,17 +227,17 @@ class Pipeline:
         """Everything learned, as JSON and arrays."""
         encoder = self.encoder
         header = {"entries": encoder.entries(), "ignored": encoder.ignored, "evicted": encoder.evicted}
-        delays = self.label_delay.arrays() if self.label_delay is not None else {}
+        asked = self.asked.arrays() if self.asked is not None else {}
         statistics = {name: getattr(encoder, name)() for name in _STATISTICS}
-        return header, {**statistics, **encoder.entities(), **delays, **self.learner.arrays()}
+        return header, {**statistics, **encoder.entities(), **asked, **self.learner.arrays()}
 
     def take_over(self, other: Pipeline) -> None:
         """Take the names and statistics of another pipeline, and restart the learner after as many steps."""
         rates, self.encoder = self.encoder.rates, other.encoder
         self.encoder.rates = rates
         self.learner.restart(other.learner.steps)
-        if self.label_delay is not None and other.label_delay is not None:
-            self.label_delay = other.label_delay
+        if self.asked is not None and other.asked is not None:
+            self.asked = other.asked
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Restore a ``state``.
@@ -237,6 +252,6 @@ class Pipeline:
         ignored, evicted = header["ignored"], header["evicted"]
         self.encoder.restore(entries, ignored, moments, levels, tallies, once, uses, evicted)
         self.encoder.restore_entities(arrays)
-        if self.label_delay is not None:
-            self.label_delay.restore(arrays)
+        if self.asked is not None:
+            self.asked.restore(arrays)
         self.learner.restore(arrays, self.encoder.attribute_count, self.encoder.coordinate_count)

@@ -13,6 +13,7 @@ from river import base
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded, Target
+from streamkarma.core.asked import LateLabels
 from streamkarma.core.learner import Arrays, Learner
 from streamkarma.core.loss import REGRESSION
 from streamkarma.errors import RecordError
@@ -86,13 +87,19 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         _, centre, spread = self._target.encode_one(nan, 0.0)
         return self._pipeline.scores(self._read_any(X, [False] * len(X)))[:, 0] * spread + centre
 
-    def run(self, events: Encoded, labels: Sequence[float | None], weights: Weights) -> RegressionResult:
+    def run(
+        self,
+        events: Encoded,
+        labels: Sequence[float | None],
+        weights: Weights,
+        late: LateLabels | None = None,
+    ) -> RegressionResult:
         """Predict, then learn, encoded events in turn; see ``KARMABase.run``."""
         wanted = numbers(labels)
         weighed = np.asarray(weights, np.float64)
         standard, centres, spreads = self._target.encode(wanted, weighed)
         unknown = np.isnan(wanted)
-        self._pipeline.take(events, ~unknown & (weighed > 0.0), unknown)
+        self._pipeline.take(events, ~unknown & (weighed > 0.0), unknown, late)
         scores = self._pipeline.run(slice(0, len(wanted)), standard, weighed)[0][:, 0]
         loss = REGRESSION[self.loss]
         losses = _engine.losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree

@@ -35,7 +35,7 @@ def describe(path: str) -> dict[str, Any]:
     ModelFileError
         If it is not a model.
     """
-    model, kept, _ = load_with_run(path)
+    model, kept, arrays = load_with_run(path)
     learned, _ = model.state()
     result = {
         "path": path,
@@ -58,7 +58,7 @@ def describe(path: str) -> dict[str, Any]:
     if (taken := position_from(kept.get("input"), path)) is not None:
         result["input"] = {"lines": taken.lines, "bytes": taken.bytes}
     if "pending" in kept:
-        result["pending"] = pending_of(path, model, kept["pending"]).sizes()
+        result["pending"] = pending_of(path, model, kept["pending"], arrays).sizes()
     if "classes" in learned:
         result["classes"] = learned["classes"]
     return result

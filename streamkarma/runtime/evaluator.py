@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded
+from streamkarma.core.asked import LateLabels
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.common import Weights
 from streamkarma.estimators.regression import BaseRegressor
@@ -103,12 +104,13 @@ class Evaluator:
         weights: Weights,
         prior: Mapping[int, PriorPrediction],
         full: Full = (),
+        late: LateLabels | None = None,
     ) -> Evaluation:
         """Predict and learn events.
 
         Parameters
         ----------
-        events, labels, weights
+        events, labels, weights, late
             See ``KARMABase.run``.
         prior
             By position: predictions made when the event came. These are evaluated, not the new ones.
@@ -119,8 +121,8 @@ class Evaluator:
         # Scores may overflow; that shows in the metrics, and NumPy need not warn as well.
         with np.errstate(all="ignore"):
             if isinstance(model, BaseRegressor):
-                return self._run_regression(model, events, labels, weights, prior, full)
-            return self._run_classification(model, events, labels, weights, prior, full)
+                return self._run_regression(model, events, labels, weights, prior, full, late)
+            return self._run_classification(model, events, labels, weights, prior, full, late)
 
     @property
     def mean_loss(self) -> float | None:
@@ -142,9 +144,10 @@ class Evaluator:
         weights: Weights,
         prior: Mapping[int, PriorPrediction],
         full: Full,
+        late: LateLabels | None,
     ) -> Evaluation:
         sign_before = self._task_model.sign()
-        result = with_prior(model.run(events, labels, weights), prior, model.loss)
+        result = with_prior(model.run(events, labels, weights, late), prior, model.loss)
         predicted, chances = _predicted(result), _probabilities(model, result)
         signs = np.where(result.known == result.known[0], sign_before, self._task_model.sign())
         if self.regret_adapter is not None:
@@ -173,10 +176,11 @@ class Evaluator:
         weights: Weights,
         prior: Mapping[int, PriorPrediction],
         full: Full,
+        late: LateLabels | None,
     ) -> Evaluation:
         # Predictions from before the task turned out to be regression are not numbers.
         prior = {t: before for t, before in prior.items() if len(before.scores) == 2}
-        predictions, losses, spreads = model.run(events, labels, weights)
+        predictions, losses, spreads = model.run(events, labels, weights, late)
         for t, before in prior.items():
             predictions[t], spreads[t] = before.scores
             losses[t] = model.loss_of(predictions[t], labels[t], spreads[t])

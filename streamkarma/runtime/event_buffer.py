@@ -11,9 +11,28 @@ from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded
 from streamkarma.connectors.rows import ABSENT, Column
+from streamkarma.core.asked import ARRIVAL, LABEL, WHOLE, LateLabels
 from streamkarma.events.labels import Label
 from streamkarma.runtime.fields import RecordFields
-from streamkarma.runtime.pending import PriorPrediction
+from streamkarma.runtime.pending import PendingEvent, PriorPrediction
+
+
+class WaitingEvent(NamedTuple):
+    """An event that will wait for its label.
+
+    Attributes
+    ----------
+    at
+        Its position.
+    record
+        Its attributes, if it is learned with its label; None if it teaches when it comes.
+    time
+        When it came.
+    """
+
+    at: int
+    record: dict[str, Any] | None
+    time: float
 
 
 class EventBatch(NamedTuple):
@@ -25,16 +44,28 @@ class EventBatch(NamedTuple):
     targets: Column
     ids: Column
     at: Sequence[int]
-    prior: Mapping[int, PriorPrediction] = MappingProxyType({})
+    settled: Mapping[int, PendingEvent] = MappingProxyType({})
     full: Sequence[dict[str, float] | None] = ()
-    waiting: Mapping[bytes, tuple[int, dict[str, Any], float]] = MappingProxyType({})
-    expired: Sequence[int] = ()
+    waiting: Mapping[bytes, WaitingEvent] = MappingProxyType({})
 
     @property
-    def shown(self) -> list[int]:
-        """Positions of the events that get a row."""
-        hidden = set(self.expired)
-        return [t for t in range(len(self.labels)) if t not in hidden]
+    def prior(self) -> dict[int, PriorPrediction]:
+        """By position: what was said of events when they came, where their labels come late."""
+        return {t: event.prior for t, event in self.settled.items()}
+
+    def late(self, first: int) -> LateLabels | None:
+        """Which events wait for their label, or have got it; None if none. ``first`` is the first's number.
+
+        An event that is learned when it comes teaches the rest when its label does.
+        """
+        if not (self.waiting or self.settled):
+            return None
+        tickets, stages = np.zeros(len(self.labels), np.uint64), np.zeros(len(self.labels), np.uint8)
+        for event in self.waiting.values():
+            tickets[event.at], stages[event.at] = first + event.at, ARRIVAL
+        for t, settled in self.settled.items():
+            tickets[t], stages[t] = settled.number, LABEL if settled.observed else WHOLE
+        return LateLabels(tickets, stages)
 
 
 class EventBuffer:
@@ -48,14 +79,12 @@ class EventBuffer:
         Labels and weights to learn with.
     targets, ids, at
         For the output: the label as it was given, the id, and the index of the record.
-    prior
-        For labels that come late, by position: what was said when the event came.
+    settled
+        By position: events that waited for their label, which has come.
     full
         Complete vectors; empty if no event has one.
     waiting
-        Events that will wait for their labels, by id: position, attributes and time.
-    expired
-        Positions of events that waited in vain. They had their row when they came.
+        Events that will wait for their labels, by id.
     """
 
     def __init__(self) -> None:
@@ -66,34 +95,23 @@ class EventBuffer:
         self.ids: list[Any] = []
         self.at: list[int] = []
         self.full: list[dict[str, float] | None] = []
-        self.prior: dict[int, PriorPrediction] = {}
-        self.waiting: dict[bytes, tuple[int, dict[str, Any], float]] = {}
-        self.expired: list[int] = []
+        self.settled: dict[int, PendingEvent] = {}
+        self.waiting: dict[bytes, WaitingEvent] = {}
 
     def append(
-        self, given: Any, label: Label | None, taken: RecordFields, at: int, prior: PriorPrediction | None
+        self, given: Any, label: Label | None, taken: RecordFields, at: int, settled: PendingEvent | None
     ) -> None:
         """Add the label and other data of an event that was encoded."""
         if taken.full is not None or self.full:
             self.full += [None] * (len(self.labels) - len(self.full))
             self.full.append(taken.full)
-        if prior is not None:
-            self.prior[len(self.labels)] = prior
+        if settled is not None:
+            self.settled[len(self.labels)] = settled
         self.labels.append(label)
         self.weights.append(taken.weight)
         self.targets.append(given)
         self.ids.append(taken.id)
         self.at.append(at)
-
-    def append_expired(self, weight: float) -> None:
-        """Add an event that was encoded after it had waited in vain."""
-        self.expired.append(len(self.labels))
-        self.append(None, None, RecordFields(None, weight, None), -1, None)
-
-    @property
-    def rows(self) -> int:
-        """How many events get a row."""
-        return len(self.labels) - len(self.expired)
 
     def batch(self) -> EventBatch:
         """The events so far."""
@@ -105,10 +123,9 @@ class EventBuffer:
             shown,
             self.ids,
             self.at,
-            self.prior,
+            self.settled,
             self.full,
             self.waiting,
-            self.expired,
         )
 
 

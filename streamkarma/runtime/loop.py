@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from streamkarma._engine import parse
 from streamkarma.connectors.base import DeadLetter
 from streamkarma.connectors.records import Records, format_position
-from streamkarma.connectors.rows import Column, Rows, plain
+from streamkarma.connectors.rows import Column, Rows
 from streamkarma.errors import RecordError
 from streamkarma.estimators.learners import Model
 from streamkarma.events.flatten import flatten, is_flat
@@ -23,7 +23,7 @@ from streamkarma.events.labels import Label, labelled
 from streamkarma.events.values import is_missing
 from streamkarma.parameters import NOW
 from streamkarma.runtime.evaluator import Evaluation, Evaluator
-from streamkarma.runtime.event_buffer import EventBatch, EventBuffer
+from streamkarma.runtime.event_buffer import EventBatch, EventBuffer, WaitingEvent
 from streamkarma.runtime.fields import Fields, RecordFields, seconds_of
 from streamkarma.runtime.output import Counters, Output, Totals
 from streamkarma.runtime.pending import Pending, PendingEvent, PriorPrediction
@@ -134,7 +134,7 @@ class Loop:
             self.first_records = records
         by_engine = records.text is not None and not records.labels_only and records.metadata is None
         at, goal = begin, self.counters.events + most
-        while at < len(records) and (room := goal - self.counters.events - self._buffer.rows) > 0:
+        while at < len(records) and (room := goal - self.counters.events - len(self._buffer.labels)) > 0:
             if self._reading is not None and by_engine and at not in records.refused:
                 behind = self._read(self._reading, at, room)
             else:
@@ -217,25 +217,25 @@ class Loop:
             # What waits is in its place before anything is looked up, or has had its time:
             # else it would show where the records were cut, and a replay cuts them otherwise.
             self._flush()
-        self._observe(pending.expire(now))
+        pending.expire(now)
         if is_missing(given):
             if labels_only:
                 raise RecordError(f"a label record without {self._fields.target!r}")
             early = pending.label_of(key)
-            self._add(record, early, self._label(record, early), taken, at, waits=is_missing(early))
+            self._add(record, early, self._label(record, early), taken, at)
             if is_missing(early):
-                observed = record if is_flat(record) else flatten(record)
-                kept = self.task_model.model.worth_keeping(observed)
-                dropped = pending.make_room(key, len(self._buffer.waiting))
-                self._buffer.waiting[key] = (len(self._buffer.labels) - 1, kept, now)
-                self._observe(dropped)
+                pending.make_room(key, len(self._buffer.waiting))
+                kept = None if self._teaches(None, taken.weight) else self._worth_keeping(record)
+                self._buffer.waiting[key] = WaitingEvent(len(self._buffer.labels) - 1, kept, now)
             else:
                 pending.settle_label(key)
             return
         event = pending.event_of(key)
         if event is not None:
             label = self._label(event.record, given)
-            self._add(event.record, given, label, taken._replace(weight=event.weight), at, event.prior)
+            # The label may have had another learner begin, to which the event is new.
+            event = pending.event_of(key) or event
+            self._add(event.record, given, label, taken._replace(weight=event.weight), at, event)
             pending.settle(key)
         elif labels_only or all(map(is_missing, record.values())):
             self._label({}, given)
@@ -259,20 +259,25 @@ class Loop:
         label: Label | None,
         taken: RecordFields,
         at: int,
-        prior: PriorPrediction | None = None,
-        waits: bool = False,
+        settled: PendingEvent | None = None,
     ) -> None:
-        teaches = self._observes and not waits if label is None else self.learns
-        learned = teaches and taken.weight > 0.0
-        self.task_model.model.vocabulary.read_dicts([record], [learned], self._buffer.events)
-        self._buffer.append(given, label, taken, at, prior)
+        """Add an event; one that has waited, and was seen by the learner when it came, is as it was then."""
+        events = self._buffer.events
+        if settled is not None and settled.encoded is not None:
+            events.append(settled.encoded)
+        else:
+            learned = self._teaches(label, taken.weight)
+            self.task_model.model.vocabulary.read_dicts([record], [learned], events)
+            if self.pending is not None and (gone := events.last_gone):
+                self.pending.forget(gone)
+        self._buffer.append(given, label, taken, at, settled)
 
-    def _observe(self, expired: list[PendingEvent]) -> None:
-        """Have events that waited in vain teach what needs no label."""
-        for event in expired if self._observes else ():
-            learned = event.weight > 0.0
-            self.task_model.model.vocabulary.read_dicts([event.record], [learned], self._buffer.events)
-            self._buffer.append_expired(event.weight)
+    def _teaches(self, label: Label | None, weight: float) -> bool:
+        """Whether an event is learned when it comes, with its label or as far as it needs none."""
+        return (self.learns if label is not None else self._observes) and weight > 0.0
+
+    def _worth_keeping(self, record: dict[str, Any]) -> dict[str, Any]:
+        return self.task_model.model.worth_keeping(record if is_flat(record) else flatten(record))
 
     def _add_metadata(self, record: dict[str, Any], at: int) -> None:
         """Add the metadata attributes of a record."""
@@ -297,7 +302,10 @@ class Loop:
         if is_missing(label):
             return None
         self._flush()
+        before = self.task_model.model
         checked = self.task_model.check(label)
+        if self.pending is not None and self.task_model.model is not before:
+            self.pending.begin_anew()
         self._new_batch()
         return checked
 
@@ -311,13 +319,14 @@ class Loop:
         there = labelled(batch.labels)
         weights = self._weights(batch, there)
         printed = self._output.predictions is not None
-        evaluation = self.evaluator.run(batch.events, batch.labels, weights, batch.prior, batch.full)
+        late = batch.late(self._next)
+        evaluation = self.evaluator.run(batch.events, batch.labels, weights, batch.prior, batch.full, late)
         shown = printed or batch.waiting
         columns = prediction_columns(self.task_model, evaluation) if shown else {}
         if self.pending is not None:
             self._keep_waiting(self.pending, evaluation, columns, batch)
         rows = self._rows(columns, batch) if printed else None
-        events = len(batch.labels) - len(batch.expired)
+        events = len(batch.labels)
         self._next += events
         c = self.counters
         self.counters = c._replace(
@@ -330,7 +339,7 @@ class Loop:
         self._refresh()
         # Last, because the reader of the output may be gone; all that was learned is counted by now.
         if self._output.predictions is not None and rows is not None:
-            self._output.predictions(rows, _shown(batch.at, batch))
+            self._output.predictions(rows, batch.at)
 
     def _weights(self, batch: EventBatch, there: NDArray[np.bool_]) -> NDArray[np.float64]:
         """How much each event teaches; ``there`` says which have a label."""
@@ -338,18 +347,19 @@ class Loop:
             return np.zeros_like(batch.weights)
         if not self._observes:
             return np.where(there, batch.weights, 0.0)
-        weights = batch.weights.copy()
-        weights[[t for t, _, _ in batch.waiting.values()]] = 0.0
-        return weights
+        return batch.weights
 
     def _keep_waiting(
         self, pending: Pending, evaluation: Evaluation, columns: dict[str, Column], batch: EventBatch
     ) -> None:
         """Keep events, with their predictions, until their labels come."""
-        rows = rows_at(columns, [t for t, _, _ in batch.waiting.values()])
-        for (key, (t, record, then)), row in zip(batch.waiting.items(), rows, strict=True):
+        rows = rows_at(columns, [event.at for event in batch.waiting.values()])
+        for (key, (t, record, came)), row in zip(batch.waiting.items(), rows, strict=True):
             prior = PriorPrediction(row, evaluation.scores[t].tolist(), int(evaluation.known[t]))
-            pending.keep(key, PendingEvent(record, float(batch.weights[t]), prior), then)
+            event = PendingEvent(float(batch.weights[t]), prior, self._next + t, record or {})
+            if record is None:
+                event = event._replace(encoded=batch.events.one(t), observed=True)
+            pending.keep(key, event, came)
 
     def _refresh(self) -> None:
         self._accepted = self.task_model.accepted()
@@ -363,8 +373,7 @@ class Loop:
         every = {**columns, "target": batch.targets, "observed": batch.events.sizes}
         if self._fields.id is not None:
             every["id"] = batch.ids
-        every = {name: _shown(column, batch) for name, column in every.items()}
-        every["n"] = np.arange(self._next, self._next + len(batch.labels) - len(batch.expired))
+        every["n"] = np.arange(self._next, self._next + len(batch.labels))
         return Rows({name: every[name] for name in _ORDER if name in every})
 
     def _set_aside(self, at: int, value: bytes, error: str) -> None:
@@ -385,14 +394,6 @@ def _followed(model: Model, fields: Fields) -> set[str]:
     # The entity may be left out as an attribute, and still says whose the event is.
     model.vocabulary.show_entity(model.entity not in fields.ignore)
     return {model.entity} if model.time is None else {model.entity, model.time}
-
-
-def _shown(column: Any, batch: EventBatch) -> Any:
-    """A column without the events that get no row."""
-    if not batch.expired:
-        return column
-    values = plain(column)
-    return [values[t] for t in batch.shown]
 
 
 #: What a row may have.

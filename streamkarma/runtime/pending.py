@@ -6,11 +6,15 @@ import math
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
-from streamkarma.checkpoint import finite, natural
+from streamkarma._engine import Encoded
+from streamkarma.checkpoint import Arrays, finite, natural
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.labels import Label
+
+#: The events that wait as the learner saw them, in a model file.
+_ARRAYS = tuple(f"pending.{name}" for name in ("starts", "attributes", "coordinates", "values"))
 
 
 class PriorPrediction(NamedTuple):
@@ -33,11 +37,30 @@ class PriorPrediction(NamedTuple):
 
 
 class PendingEvent(NamedTuple):
-    """An event that waits for its label: attributes, weight and prediction."""
+    """An event that waits for its label.
 
-    record: dict[str, Any]
+    Attributes
+    ----------
+    weight
+        Its weight.
+    prior
+        Its prediction.
+    number
+        Its number in the stream.
+    record
+        Its attributes, where it is learned as a whole with its label.
+    encoded
+        The event as the learner saw it when it came, where it taught then what needs no label; else None.
+    observed
+        Whether the learner that there is now has seen it then.
+    """
+
     weight: float
     prior: PriorPrediction
+    number: int
+    record: dict[str, Any]
+    encoded: Encoded | None = None
+    observed: bool = False
 
 
 class Pending:
@@ -45,7 +68,7 @@ class Pending:
 
     Both wait in order of arrival, and the oldest leave when a bound is exceeded: an event is then *expired*,
     a label *unmatched*. If an id comes again, the earlier event expires and the newer one waits. An event
-    teaches once: when its label comes or, without a label, when it expires.
+    that expires teaches nothing more.
 
     Parameters
     ----------
@@ -64,10 +87,10 @@ class Pending:
     --------
     >>> pending = Pending(limit=1)
     >>> for key in (b"7", b"8"):
-    ...     expired = pending.make_room(key)
-    ...     pending.keep(key, PendingEvent({"x": 1.0}, 1.0, PriorPrediction({}, [0.5], 2)), time=0.0)
-    >>> len(expired), pending.expired, pending.event_of(b"7"), pending.event_of(b"8").record
-    (1, 1, None, {'x': 1.0})
+    ...     pending.make_room(key)
+    ...     pending.keep(key, PendingEvent(1.0, PriorPrediction({}, [0.5], 2), 1, {"x": 1.0}), time=0.0)
+    >>> pending.expired, pending.event_of(b"7"), pending.event_of(b"8").record
+    (1, None, {'x': 1.0})
     """
 
     def __init__(self, limit: int, seconds: float | None = None) -> None:
@@ -79,22 +102,30 @@ class Pending:
         self._events: OrderedDict[bytes, tuple[float, PendingEvent]] = OrderedDict()
         self._labels: OrderedDict[bytes, tuple[float, Label]] = OrderedDict()
 
-    def make_room(self, key: bytes, others: int = 0) -> list[PendingEvent]:
-        """Drop, and return, the events that give way to one of this id and so many others."""
-        again = self._events.pop(key, None)
-        dropped = [] if again is None else [again[1]]
+    def make_room(self, key: bytes, others: int = 0) -> None:
+        """Drop the events that give way to one of this id and so many others."""
+        self.expired += self._events.pop(key, None) is not None
         while self._events and len(self._events) + others >= self.limit:
-            dropped.append(self._drop_oldest())
-        self.expired += again is not None
-        return dropped
+            self._drop_oldest()
 
     def keep(self, key: bytes, event: PendingEvent, time: float) -> None:
         """Keep an event, for which there is room, until its label comes."""
         self._events[key] = (time, event)
 
-    def _drop_oldest(self) -> PendingEvent:
+    def _drop_oldest(self) -> None:
         self.expired += 1
-        return self._events.popitem(last=False)[1][1]
+        self._events.popitem(last=False)
+
+    def forget(self, coordinates: list[int]) -> None:
+        """Drop from all events what the encoder has given up."""
+        for _, event in self._events.values():
+            if event.encoded is not None:
+                event.encoded.forget(coordinates)
+
+    def begin_anew(self) -> None:
+        """Have no event be known to a learner that has just begun."""
+        for key, (time, event) in self._events.items():
+            self._events[key] = time, event._replace(observed=False)
 
     def event_of(self, key: bytes) -> PendingEvent | None:
         """The event of this id, which stays until ``settle``."""
@@ -130,18 +161,16 @@ class Pending:
             self.clock = max(self.clock, time)
         return self.clock
 
-    def expire(self, now: float) -> list[PendingEvent]:
-        """Drop what has waited too long, and return the events among it."""
-        dropped: list[PendingEvent] = []
+    def expire(self, now: float) -> None:
+        """Drop what has waited too long."""
         if self.seconds is None:
-            return dropped
+            return
         oldest = now - self.seconds
         while self._events and next(iter(self._events.values()))[0] < oldest:
-            dropped.append(self._drop_oldest())
+            self._drop_oldest()
         while self._labels and next(iter(self._labels.values()))[0] < oldest:
             self._labels.popitem(last=False)
             self.unmatched += 1
-        return dropped
 
     def summary(self) -> dict[str, int]:
         """Counts of events and labels; labels that still wait count as unmatched."""
@@ -157,18 +186,27 @@ class Pending:
         return {"events": len(self._events), "labels": len(self._labels)}
 
     def state(self) -> dict[str, Any]:
-        """Everything that waits, as JSON."""
+        """Everything that waits, as JSON, but for what ``arrays`` has."""
         events = [
-            [key.decode(), time, e.record, e.weight, e.prior.row, _finite(e.prior.scores), e.prior.known]
+            [key.decode(), time, e.weight, e.number, e.record, e.encoded is not None, e.observed,
+             e.prior.row, _finite(e.prior.scores), e.prior.known]
             for key, (time, e) in self._events.items()
-        ]
+        ]  # fmt: skip
         labels = [[key.decode(), time, label] for key, (time, label) in self._labels.items()]
         bounds = {"limit": self.limit, "seconds": self.seconds, "clock": self.clock}
         return {**bounds, "events": events, "labels": labels}
 
+    def arrays(self) -> Arrays:
+        """The events that wait as the learner saw them."""
+        all_of_them = Encoded()
+        for _, event in self._events.values():
+            if event.encoded is not None:
+                all_of_them.append(event.encoded)
+        return dict(zip(_ARRAYS, all_of_them.arrays(), strict=True))
+
     @classmethod
-    def resumed(cls, state: dict[str, Any], model: Model) -> Pending:
-        """Restore a ``state`` for a model.
+    def resumed(cls, state: dict[str, Any], arrays: Arrays, model: Model) -> Pending:
+        """Restore a ``state``, with its ``arrays``, for a model.
 
         Raises
         ------
@@ -181,13 +219,24 @@ class Pending:
         classes = len(model.classes) if isinstance(model, BaseClassifier) else 0
         # Two classes have one score; a regression has a prediction and a deviation.
         widths = {1, *range(3, classes + 1)} if isinstance(model, BaseClassifier) else {1, 2}
-        for key, time, record, weight, row, scores, known in state["events"]:
+        encoder = model.vocabulary
+        bounds = encoder.attribute_count, encoder.coordinate_count
+        starts, attributes, coordinates, values = (arrays[name] for name in _ARRAYS)
+        encoded = Encoded.of_arrays(starts, attributes, coordinates, values, bounds)
+        at = 0
+        for key, time, weight, number, record, is_encoded, observed, row, scores, known in state["events"]:
             numbers = [math.nan if s is None else finite(s) for s in scores]
             if len(numbers) not in widths:
                 raise ValueError("a prediction with a wrong number of classes")
             prior = PriorPrediction(dict(row), numbers, natural(known))
-            event = PendingEvent(dict(record), check_weight(weight), prior)
+            own = encoded.one(at) if is_encoded else None
+            at += own is not None
+            event = PendingEvent(
+                check_weight(weight), prior, natural(number), dict(record), own, bool(observed)
+            )
             pending._events[key.encode()] = (finite(time), event)
+        if at != len(encoded):
+            raise ValueError("more events than wait")
         for key, time, label in state["labels"]:
             pending._labels[key.encode()] = (finite(time), label)
         return pending

@@ -9,8 +9,8 @@ from typing import Any
 
 from streamkarma.connectors.jsonlines.sink import JsonLinesSink
 from streamkarma.errors import RunError
-from streamkarma.runtime import report
 from streamkarma.parameters import NOW
+from streamkarma.runtime import report
 from streamkarma.runtime.live import Live
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.plan import Plan

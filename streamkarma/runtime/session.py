@@ -108,9 +108,10 @@ class Session:
         }
         if self.pending is not None:
             self.kept["pending"] = self.pending.state()
-        arrays = None
+        arrays: Arrays = {} if self.pending is None else self.pending.arrays()
         if self.regret_adapter is not None:
-            self.kept["regret"], arrays = self.regret_adapter.tracker.state()
+            self.kept["regret"], compared = self.regret_adapter.tracker.state()
+            arrays |= compared
         save(self.task_model.model, self._path, self.kept, arrays)
 
     def resume_outputs(self, destinations: Destinations, again: bool, say: Callable[[str], None]) -> None:
@@ -172,7 +173,9 @@ class Session:
             raise UsageError("--full has no meaning for labels that come later (--pending)")
         if self.fields.id is None:
             raise UsageError("labels that come later need --id NAME, by which they find their event")
-        pending = pending_of(str(self._path), self.task_model.model, state) if state else Pending(wanted)
+        pending = Pending(wanted)
+        if state:
+            pending = pending_of(str(self._path), self.task_model.model, state, self._arrays)
         pending.limit = plan.pending or pending.limit
         pending.seconds = plan.pending_seconds or pending.seconds
         return pending
@@ -192,11 +195,11 @@ def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[s
         raise ModelFileError(f"{path} was not written by streamkarma learn: {error!r:.200}") from error
 
 
-def pending_of(path: str, model: Model, state: Any) -> Pending:
+def pending_of(path: str, model: Model, state: Any, arrays: Arrays) -> Pending:
     """The events and labels that wait, restored from a model file."""
     try:
-        return Pending.resumed(state, model)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return Pending.resumed(state, arrays, model)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise ModelFileError(f"{path} holds no list of pending events: {error!r:.200}") from error
 
 

@@ -81,6 +81,45 @@ impl Encoded {
         Gone { before: starts[event], ..gone.clone() }
     }
 
+    /// Event `t` by itself, without what was given up since.
+    pub fn one(&self, t: usize) -> Self {
+        let mut one = Self::default();
+        let event = self.block().event(t);
+        for ((&attribute, &coordinate), &value) in
+            event.attributes.iter().zip(event.coordinates).zip(event.values)
+        {
+            one.push(attribute, coordinate, value, value);
+        }
+        one.starts.push(one.values.len());
+        for gone in self.gone.iter().filter(|gone| gone.before > self.starts[t]) {
+            one.forget(&gone.coordinates);
+        }
+        one
+    }
+
+    /// Without the items of some coordinates, which ascend; of one event.
+    pub fn forget(&mut self, coordinates: &[u32]) {
+        let is_gone = |k: &u32| coordinates.binary_search(k).is_ok();
+        if !self.coordinates.iter().any(is_gone) {
+            return;
+        }
+        let before = std::mem::take(self);
+        for (at, k) in before.coordinates.iter().enumerate().filter(|(_, k)| !is_gone(k)) {
+            self.push(before.attributes[at], *k, before.values[at], before.raw[at]);
+        }
+        self.starts.push(self.values.len());
+    }
+
+    /// Puts other events behind these.
+    pub fn append(&mut self, other: &Self) {
+        let shift = self.values.len();
+        self.attributes.extend(&other.attributes);
+        self.coordinates.extend(&other.coordinates);
+        self.values.extend(&other.values);
+        self.raw.extend(&other.raw);
+        self.starts.extend(other.starts.iter().skip(1).map(|start| start + shift));
+    }
+
     /// No events, with the room of those before.
     pub fn clear(&mut self) {
         self.starts.truncate(1);

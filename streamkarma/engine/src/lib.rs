@@ -7,6 +7,7 @@
 //! [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 
 pub mod ascending;
+pub mod asked;
 pub mod block;
 pub mod cleaning;
 pub mod encoded;
@@ -19,7 +20,6 @@ pub mod fields;
 pub mod json;
 pub mod kernel;
 pub mod kinds;
-pub mod label_delay;
 pub mod learner;
 pub mod learners;
 pub mod lines;

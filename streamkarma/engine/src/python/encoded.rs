@@ -1,6 +1,7 @@
 //! Encoded events, as Python holds them.
 
-use numpy::{IntoPyArray, PyArray1};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
 use super::learner::{Arrays, GoneBefore, Items};
@@ -24,6 +25,14 @@ type BlockArrays<'py> = (
     Vec<GoneBefore>,
 );
 
+/// The same without what was given up.
+type WholeArrays<'py> = (
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<i32>>,
+    Bound<'py, PyArray1<i32>>,
+    Bound<'py, PyArray1<f64>>,
+);
+
 #[pymethods]
 impl Encoded {
     #[new]
@@ -43,6 +52,79 @@ impl Encoded {
         let size = |t| block.event(t).attributes.chunk_by(|one, next| one == next).count() as i64 - 1;
         let sizes = (0..block.len()).map(size);
         sizes.collect::<Vec<_>>().into_pyarray(py)
+    }
+
+    /// Event `t` by itself, as it is to be learned later.
+    fn one(&self, t: usize) -> PyResult<Self> {
+        if t >= self.inner.block().len() {
+            return Err(PyIndexError::new_err(format!("event {t}")));
+        }
+        Ok(Self { inner: self.inner.one(t) })
+    }
+
+    /// Put other events behind these.
+    fn append(&mut self, other: PyRef<'_, Self>) {
+        self.inner.append(&other.inner);
+    }
+
+    /// The coordinates that were given up for the last event, ascending.
+    #[getter]
+    fn last_gone(&self) -> Vec<u32> {
+        let starts = &self.inner.starts;
+        let is_last = |gone: &&Gone| starts.len() > 1 && gone.before == starts[starts.len() - 2];
+        self.inner.gone.last().filter(is_last).map_or_else(Vec::new, |gone| gone.coordinates.clone())
+    }
+
+    /// Drop the items of some coordinates, which ascend, from an event by itself.
+    fn forget(&mut self, coordinates: Vec<u32>) {
+        self.inner.forget(&coordinates);
+    }
+
+    /// All there is, keys of categories included: where events begin, attributes, coordinates, values.
+    fn arrays<'py>(&self, py: Python<'py>) -> WholeArrays<'py> {
+        let encoded::Encoded { starts, attributes, coordinates, values, .. } = &self.inner;
+        let starts: Vec<i64> = starts.iter().map(|&start| start as i64).collect();
+        let indices = |indices: &[u32]| -> Bound<'py, PyArray1<i32>> {
+            indices.iter().map(|&index| index as i32).collect::<Vec<_>>().into_pyarray(py)
+        };
+        let values = values.clone().into_pyarray(py);
+        (starts.into_pyarray(py), indices(attributes), indices(coordinates), values)
+    }
+
+    /// Events from such arrays, of an encoder with so many attributes and coordinates; ValueError if they are none.
+    #[staticmethod]
+    fn of_arrays(
+        starts: PyReadonlyArray1<i64>,
+        attributes: PyReadonlyArray1<i32>,
+        coordinates: PyReadonlyArray1<i32>,
+        values: PyReadonlyArray1<f64>,
+        bounds: (usize, usize),
+    ) -> PyResult<Self> {
+        let below = |indices: PyReadonlyArray1<i32>, most: usize| -> PyResult<Vec<u32>> {
+            let each = indices.as_array().to_vec();
+            if !each.iter().all(|&index| usize::try_from(index).is_ok_and(|index| index < most)) {
+                return Err(PyValueError::new_err("an event has what the model does not know"));
+            }
+            Ok(each.into_iter().map(|index| index as u32).collect())
+        };
+        let (attributes, coordinates) = (below(attributes, bounds.0)?, below(coordinates, bounds.1)?);
+        let (values, starts) = (values.as_array().to_vec(), starts.as_array().to_vec());
+        let items = values.len();
+        let fits = attributes.len() == items
+            && coordinates.len() == items
+            && starts.first() == Some(&0)
+            && starts.last() == Some(&(items as i64))
+            && starts.is_sorted()
+            && starts.windows(2).all(|ends| attributes[ends[0] as usize..ends[1] as usize].is_sorted())
+            && values.iter().all(|value| value.is_finite());
+        if !fits {
+            return Err(PyValueError::new_err("the arrays of the events do not fit"));
+        }
+        let starts = starts.into_iter().map(|start| start as usize).collect();
+        let raw = values.clone();
+        Ok(Self {
+            inner: encoded::Encoded { starts, attributes, coordinates, values, raw, gone: Vec::new() },
+        })
     }
 
     /// As a block of arrays, without what labels say of categories.

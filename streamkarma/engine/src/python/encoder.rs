@@ -7,11 +7,11 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
+use super::asked::Asked;
 use super::dict_reader;
 use super::encoded::Encoded;
 use super::encoder_state::{Entry, GivenRules, Pickled, Reduced, counted, given_rules, is_name, rules_of};
 use super::following::{self, GivenFollowing, following_of, given_following};
-use super::label_delay::LabelDelay;
 use super::learner::Learner;
 use super::names::{Foreigners, bytes_of, text_of};
 use super::table_reader;
@@ -147,15 +147,15 @@ impl Encoder {
         table_reader::read(inner, foreigners, names, view, &learned, &mut into.inner)
     }
 
-    /// Predict, then learn, one event; its scores. With weight 0 it leaves no trace, but that `waiting` knows
-    /// it was asked about if it has no label.
+    /// Predict, then learn, one event; its scores. With weight 0 it leaves no trace, but that `asked` and a mixture
+    /// know what was said of it if it has no label.
     fn step(
         &mut self,
         record: &Bound<'_, PyAny>,
         label: f64,
         weight: f64,
         mut learner: PyRefMut<'_, Learner>,
-        waiting: Option<PyRefMut<'_, LabelDelay>>,
+        asked: Option<PyRefMut<'_, Asked>>,
     ) -> PyResult<Vec<f64>> {
         self.inner.set_asking(true, false);
         self.check(record)?;
@@ -163,14 +163,14 @@ impl Encoder {
         self.event.clear();
         self.inner.finish(weight > 0.0, &mut self.event);
         self.foreigners.keep(record.py(), self.inner.vocabulary())?;
-        let mut delay = [0.0];
-        if let Some(mut waiting) = waiting {
-            waiting.inner.delays(&self.event.raw_block(), &[learned], &[label.is_nan()], &mut delay);
+        let mut ticket = [0];
+        if let Some(mut asked) = asked {
+            asked.inner.tickets(&self.event.raw_block(), &[learned], &[label.is_nan()], &mut ticket);
         }
         for gone in &self.event.gone {
             learner.forget(gone)?;
         }
-        let lesson = Lesson { label, weight, delay: delay[0], others: &[] };
+        let lesson = Lesson { label, weight, ticket: ticket[0], ..Lesson::NONE };
         learner.step(self.event.block().event(0), lesson)
     }
 

@@ -10,7 +10,7 @@ use super::encoded::Given;
 use super::predicted::Predicted;
 use super::state::{from_python, to_python};
 use crate::block::{Block, Event, Gone};
-use crate::learner::{self, Fact, Lesson};
+use crate::learner::{self, Fact, Lesson, Stage};
 
 /// Scores of events, shape (T, C), and losses, shape (T,).
 pub type Run<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
@@ -157,7 +157,9 @@ impl Learner {
     }
 
     /// Predict, then learn, events; those of a `part`, from one up to another, if it is given.
-    #[pyo3(signature = (events, labels, weights, delays=None, others=None, part=None))]
+    ///
+    /// `tickets` and `stages` are one for each event: see `core.learner`.
+    #[pyo3(signature = (events, labels, weights, tickets=None, others=None, part=None, stages=None))]
     #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
     fn run<'py>(
         &mut self,
@@ -165,9 +167,10 @@ impl Learner {
         events: Given<'py>,
         labels: PyReadonlyArray1<'py, f64>,
         weights: PyReadonlyArray1<'py, f64>,
-        delays: Option<PyReadonlyArray1<'py, f64>>,
+        tickets: Option<PyReadonlyArray1<'py, u64>>,
         others: Option<PyReadonlyArray3<'py, f64>>,
         part: Option<(usize, usize)>,
+        stages: Option<PyReadonlyArray1<'py, u8>>,
     ) -> PyResult<Run<'py>> {
         let given = events.events()?;
         let whole = given.block();
@@ -177,8 +180,9 @@ impl Learner {
         }
         let (block, events) = (whole.part(begin, end - begin), end - begin);
         let (labels, weights) = (labels.as_array().to_vec(), weights.as_array().to_vec());
-        let delays = delays.map_or_else(|| vec![0.0; events], |delays| delays.as_array().to_vec());
-        if [labels.len(), weights.len(), delays.len()] != [events; 3] {
+        let tickets = tickets.map_or_else(|| vec![0; events], |tickets| tickets.as_array().to_vec());
+        let stages = stages.map_or_else(|| vec![0; events], |stages| stages.as_array().to_vec());
+        if [labels.len(), weights.len(), tickets.len(), stages.len()] != [events; 4] {
             return Err(PyValueError::new_err(format!(
                 "{events} events, {} labels, {} weights",
                 labels.len(),
@@ -199,7 +203,13 @@ impl Learner {
         }
         let others = others.map_or_else(|| vec![Vec::new(); events], |others| by_event(&others, events));
         let lessons: Vec<Lesson> = (0..events)
-            .map(|t| Lesson { label: labels[t], weight: weights[t], delay: delays[t], others: &others[t] })
+            .map(|t| Lesson {
+                label: labels[t],
+                weight: weights[t],
+                ticket: tickets[t],
+                stage: stage_of(stages[t]),
+                others: &others[t],
+            })
             .collect();
         labels.iter().try_for_each(|&label| check_label(label, classes))?;
         let (mut scores, mut losses) = (vec![0.0; events * classes], vec![f64::NAN; events]);
@@ -248,6 +258,15 @@ impl Learner {
     fn restore(&mut self, arrays: &Bound<'_, PyDict>, attributes: usize, coordinates: usize) -> PyResult<()> {
         let state = from_python(arrays)?;
         self.inner_mut()?.restore(&state, attributes, coordinates).map_err(PyValueError::new_err)
+    }
+}
+
+/// As `core.learner` numbers them.
+fn stage_of(number: u8) -> Stage {
+    match number {
+        1 => Stage::Arrival,
+        2 => Stage::Label,
+        _ => Stage::Whole,
     }
 }
 

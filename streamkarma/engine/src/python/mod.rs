@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+mod asked;
 mod dict_reader;
 mod encoded;
 mod encoder;
@@ -10,7 +11,6 @@ mod explicit;
 mod factorisation;
 mod fields;
 mod following;
-mod label_delay;
 mod learner;
 mod line_reader;
 mod loss;
@@ -32,7 +32,7 @@ mod words;
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<encoded::Encoded>()?;
     module.add_class::<encoder::Encoder>()?;
-    module.add_class::<label_delay::LabelDelay>()?;
+    module.add_class::<asked::Asked>()?;
     module.add_class::<learner::Learner>()?;
     module.add_class::<line_reader::LineReader>()?;
     module.add_class::<line_reader::Lines>()?;

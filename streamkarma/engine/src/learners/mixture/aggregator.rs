@@ -1,8 +1,14 @@
 //! Mixing the scores of experts, whoever they are, by log loss.
 
-use super::calibration::{Calibration, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, PRIOR_VARIANCE};
+use std::f64::consts::FRAC_1_SQRT_2;
+
+use super::calibration::{
+    Calibration, FARTHEST, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, PRIOR_VARIANCE, clip, sanitise,
+    sigmoid,
+};
 use super::fixed_share::{Blend, Shares};
 use super::newton::DRIFT;
+use crate::math::exp;
 
 /// Means run over this many events: the scale of a score changes while its expert learns.
 const WINDOW: f64 = 1000.0;
@@ -52,6 +58,8 @@ pub struct Scratch {
     pub direction: Vec<f64>,
     /// See [`super::newton::Newton`].
     pub gains: Vec<f64>,
+    /// What the mixture would say of scores of earlier on.
+    pub mixed: Vec<f64>,
 }
 
 impl Scratch {
@@ -66,6 +74,7 @@ impl Scratch {
             likelihoods: vec![0.0; experts + 1],
             direction: vec![0.0; experts.max(OF_CLASSES)],
             gains: vec![0.0; experts.max(OF_CLASSES)],
+            mixed: vec![0.0; classes],
         }
     }
 }
@@ -149,6 +158,40 @@ impl Aggregator {
             self.step_several(scores, label, weight, mixed)
         } else {
             self.step_two(scores, label, weight, mixed)
+        }
+    }
+
+    /// Learn an event from scores of earlier on.
+    pub fn learn(&mut self, scores: &[f64], label: f64, weight: f64) {
+        let mut mixed = std::mem::take(&mut self.scratch.mixed);
+        self.step(scores, label, weight, &mut mixed);
+        self.scratch.mixed = mixed;
+    }
+
+    /// What was said, of what `step` gives: the probability of a class, of +1 where there are two; or the number.
+    pub fn said(&self, mixed: f64) -> f64 {
+        match self.classes {
+            _ if self.regression => sanitise(mixed),
+            1 => sigmoid(mixed),
+            _ => exp(mixed),
+        }
+    }
+
+    /// Writes the residuals of what was said: of the label +1, of each class, or of the number.
+    ///
+    /// Those of several classes are such that two would have the same square. Numbers are in units of the target's
+    /// root mean square.
+    pub fn residual(&self, said: &[f64], label: f64, residual: &mut Vec<f64>) {
+        residual.clear();
+        if self.regression {
+            let unit = self.calibration.squares[0].sqrt();
+            residual.push(clip((label - said[0]) / unit, FARTHEST));
+        } else if self.classes == 1 {
+            residual.push(f64::from(u8::from(label > 0.0)) - said[0]);
+        } else {
+            let truth = |class| f64::from(u8::from(label == class as f64));
+            let each = said.iter().enumerate();
+            residual.extend(each.map(|(class, chance)| (truth(class) - chance) * FRAC_1_SQRT_2));
         }
     }
 

@@ -4,7 +4,12 @@ mod aggregator;
 mod binary;
 mod calibrated;
 mod calibration;
+mod dependence;
 mod fixed_share;
+mod late;
+mod late_state;
+#[cfg(test)]
+mod late_tests;
 mod multiclass;
 mod newton;
 mod numbers;
@@ -21,6 +26,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub use aggregator::Aggregator;
 pub use calibrated::Calibrated;
 
+use self::late::Late;
 use crate::block::{Block, Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::state::{Refused, State, ensure};
@@ -42,14 +48,14 @@ pub fn use_threads(threads: usize) {
 /// Models from elsewhere may take part: their scores are in [`Lesson::others`], and come after the experts'
 /// own, as many as the mixture was made for.
 ///
-/// In the mixing, not for the experts, an event counts 1 / (1 + delay) times. Labels that come late come in
-/// bunches that have much in common; experts that have learned the first of a bunch look wise on the others,
-/// and who trusts them is wrong on the next. In the worst case this is the price of a delay.
+/// Where a label comes late, experts are judged by what they said when the event was asked about, and labels that
+/// go together count less: see [`late`] and [`dependence`].
 pub struct Mixture {
     names: Vec<String>,
     /// Fewer than names, where experts that follow one another share the features of an event.
     learners: Vec<Box<dyn Learner>>,
     aggregator: Aggregator,
+    late: Late,
     threads: usize,
     /// Of the block in hand: scores and losses of the learners, one learner after another.
     scores: Vec<f64>,
@@ -87,6 +93,7 @@ impl Mixture {
         Ok(Self {
             names,
             learners,
+            late: Late::new(aggregator.experts(), 1),
             aggregator,
             threads: THREADS.load(Ordering::Relaxed),
             scores: Vec::new(),
@@ -148,8 +155,21 @@ impl Mixture {
     /// Mixes what is said of event `t` of so many, and learns how to.
     fn mix(&mut self, t: usize, events: usize, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
         self.gather(t, events, lesson.others);
-        let weight = lesson.weight / (1.0 + lesson.delay);
-        self.aggregator.step(&self.row, lesson.label, weight, mixed)
+        let Self { aggregator, late, row, .. } = self;
+        let &Lesson { label, weight, ticket, .. } = lesson;
+        let Some(kept) = lesson.is_learned().then(|| late.take(ticket)).flatten() else {
+            let loss = aggregator.step(row, label, weight, mixed);
+            if ticket > 0 && !lesson.is_labelled() {
+                late.keep(ticket, aggregator, row, mixed);
+            }
+            return loss;
+        };
+        let Some(part) = late.weigh(&kept, aggregator, label) else {
+            return aggregator.step(row, label, weight, mixed);
+        };
+        let loss = aggregator.step(row, label, 0.0, mixed);
+        aggregator.learn(late.scores(&kept), label, weight * part);
+        loss
     }
 
     /// Collects what is said of event `t` of so many.
@@ -175,8 +195,10 @@ impl Mixture {
     fn take(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
         let parts = state.parts();
         let wrong = "the state has other experts than the mixture";
-        ensure(parts.len() == self.learners.len() + 1, wrong)?;
+        ensure(parts.len() == self.learners.len() + 2, wrong)?;
         self.aggregator.restore(parts.get("").ok_or(wrong)?)?;
+        let late = Late::new(self.aggregator.experts(), self.aggregator.classes());
+        self.late = late.restored(parts.get("late").ok_or(wrong)?, self.aggregator.steps())?;
         self.make_room();
         for (number, learner) in self.learners.iter_mut().enumerate() {
             let part = parts.get(number.to_string().as_str()).ok_or(wrong)?;
@@ -239,6 +261,7 @@ impl Learner for Mixture {
             learner.widen(classes);
         }
         self.aggregator.widen(classes);
+        self.late.widen(self.aggregator.classes());
         self.make_room();
     }
 
@@ -247,6 +270,7 @@ impl Learner for Mixture {
             learner.restart(steps);
         }
         self.aggregator.restart();
+        self.late = Late::new(self.aggregator.experts(), 1);
         self.make_room();
     }
 
@@ -254,7 +278,8 @@ impl Learner for Mixture {
     /// what support vectors hold.
     fn summary(&self) -> Vec<(&'static str, Fact)> {
         let all: Vec<_> = self.learners.iter().map(|learner| learner.summary()).collect();
-        let bytes = self.aggregator.bytes() as u64 + all.iter().map(bytes_in).sum::<u64>();
+        let bytes =
+            (self.aggregator.bytes() + self.late.bytes()) as u64 + all.iter().map(bytes_in).sum::<u64>();
         let others = (1..=self.others()).map(|i| format!("other {i}"));
         let names = self.names.iter().cloned().chain(others).chain(["blend".to_owned()]);
         let weights = names.zip(self.aggregator.mean_weights().iter().copied()).collect();
@@ -274,6 +299,7 @@ impl Learner for Mixture {
     /// The aggregator's, and each learner's under its number.
     fn state(&self) -> State {
         let mut state = self.aggregator.state();
+        state.put_part("late", self.late.state());
         for (number, learner) in self.learners.iter().enumerate() {
             state.put_part(&number.to_string(), learner.state());
         }

@@ -48,7 +48,7 @@ use self::settings::Form;
 pub use self::settings::Settings;
 use super::linear::{self, LARGEST_GROWTH, LinearModel};
 use crate::block::{Event, Gone};
-use crate::learner::{Fact, Learner, Lesson};
+use crate::learner::{Fact, Learner, Lesson, Stage};
 use crate::math::pow;
 use crate::state::{Refused, State};
 
@@ -165,6 +165,15 @@ impl Subspace {
         self.make_room_for_weights();
     }
 
+    /// After the weights have learned a labelled event: learn the subspace, unless it knows the event from its
+    /// arrival, and keep it.
+    fn learn_whole(&mut self, event: &Event, lesson: &Lesson) {
+        if lesson.stage != Stage::Label {
+            self.learn(event, lesson.weight);
+        }
+        self.keep(event, lesson);
+    }
+
     /// Learn the subspace; the event was admitted and, in factor form, explained.
     fn learn(&mut self, event: &Event, weight: f64) {
         self.events += 1.0;
@@ -241,15 +250,16 @@ impl Learner for Subspace {
         self.predict_heads(scores);
         let loss = self.learn_heads(&lesson, scores);
         if lesson.is_learned() {
-            self.learn(&event, lesson.weight);
-            self.keep(&event, &lesson);
+            self.learn_whole(&event, &lesson);
         } else if lesson.is_observed() && event.is_known() {
             // Predicting has explained it, as far as it was known.
             if self.admit(&event) {
                 self.explain(&event);
             }
             self.learn(&event, lesson.weight);
-            self.replay();
+            if lesson.stage == Stage::Whole {
+                self.replay();
+            }
         }
         loss
     }
@@ -259,8 +269,7 @@ impl Learner for Subspace {
             return self.step(event, lesson, scores);
         }
         let loss = self.learn_heads(&lesson, scores);
-        self.learn(&event, lesson.weight);
-        self.keep(&event, &lesson);
+        self.learn_whole(&event, &lesson);
         loss
     }
 

@@ -67,7 +67,7 @@ fn kernel(x: &Owned, z: &Owned, gamma: u32) -> f64 {
 
 fn learn(model: &mut impl Learner, event: &Owned, label: f64, weight: f64) -> Vec<f64> {
     let mut scores = vec![0.0; model.classes()];
-    model.step(event.event(), Lesson { label, weight, delay: 0.0, others: &[] }, &mut scores);
+    model.step(event.event(), Lesson { label, weight, ..Lesson::NONE }, &mut scores);
     scores
 }
 

@@ -1,33 +1,54 @@
-"""How late labels come: which events were predicted before they were learned, and when."""
+"""Which events were predicted before their label came."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded
-from streamkarma.core.learner import Arrays, Floats
+from streamkarma.core.learner import Arrays
 from streamkarma.events.block import Block
 
+#: What of an event is to be learned: all, as usual; when it comes what needs no label, and then the rest.
+WHOLE, ARRIVAL, LABEL = range(3)
 
-class LabelDelay:
+
+class LateLabels(NamedTuple):
+    """Which of T events wait for their label, and which have got theirs late.
+
+    Attributes
+    ----------
+    tickets
+        Shape (T,): the number of an event, the same when it is predicted and when its label has come; 0 where
+        the label was there at once.
+    stages
+        Shape (T,): WHOLE, ARRIVAL or LABEL.
+    """
+
+    tickets: NDArray[np.uint64]
+    stages: NDArray[np.uint8]
+
+
+class Asked:
     """Events that were predicted and wait for their label, recognised by their content."""
 
     def __init__(self) -> None:
-        self.engine = _engine.LabelDelay()
+        self.engine = _engine.Asked()
 
     def __getstate__(self) -> dict[str, Any]:
         return self.arrays()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.engine = _engine.LabelDelay()
+        self.engine = _engine.Asked()
         self.restore(dict(state))
 
-    def delays(self, events: Block | Encoded, learned: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Floats:
-        """Record events as they were before encoding, and return how late their labels come.
+    def tickets(
+        self, events: Block | Encoded, learned: NDArray[np.bool_], asked: NDArray[np.bool_]
+    ) -> NDArray[np.uint64]:
+        """Record events as they were before encoding, and return their tickets.
 
         Parameters
         ----------
@@ -40,10 +61,9 @@ class LabelDelay:
 
         Returns
         -------
-        Shape (T,): how many other events were learned, or predicted for the first time, since a learned
-        event was predicted; 0 if it was not predicted before.
+        Shape (T,): the same number for an event that is asked about and when it is learned; 0 for others.
         """
-        return self.engine.delays(events, learned, asked)
+        return self.engine.tickets(events, learned, asked)
 
     def arrays(self) -> Arrays:
         """The state: what ``restore`` takes."""

@@ -1,4 +1,4 @@
-//! How late labels come.
+//! Which events were asked about.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -7,48 +7,43 @@ use pyo3::types::PyDict;
 
 use super::encoded::Given;
 use super::state::{from_python, to_python};
-use crate::label_delay;
+use crate::asked;
 
-/// The arrays of a state.
-const NAMES: [&str; 2] = ["asked", "asked_at"];
+/// The array of a state.
+const NAME: &str = "asked";
 
 /// Events that were asked about and wait for their label, known by what is in them.
 #[pyclass(module = "streamkarma._engine")]
 #[derive(Default)]
-pub struct LabelDelay {
+pub struct Asked {
     /// The engine's own.
-    pub inner: label_delay::LabelDelay,
+    pub inner: asked::Asked,
 }
 
 #[pymethods]
-impl LabelDelay {
+impl Asked {
     #[new]
     fn new() -> Self {
         Self::default()
     }
 
-    /// Take note of events as they were before encoding, and say how late labels come.
-    fn delays<'py>(
+    /// Take note of events as they were before encoding, and give them tickets.
+    fn tickets<'py>(
         &mut self,
         py: Python<'py>,
         events: Given<'py>,
         learned: PyReadonlyArray1<'py, bool>,
         asked: PyReadonlyArray1<'py, bool>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    ) -> PyResult<Bound<'py, PyArray1<u64>>> {
         let given = events.events()?;
         let (raw, events) = (given.raw(), given.raw().len());
         let (learned, asked) = (learned.as_array().to_vec(), asked.as_array().to_vec());
         if [learned.len(), asked.len()] != [events; 2] {
             return Err(PyValueError::new_err("the marks do not fit the block"));
         }
-        let mut delays = vec![0.0; events];
-        self.inner.delays(&raw, &learned, &asked, &mut delays);
-        Ok(delays.into_pyarray(py))
-    }
-
-    /// Take note of an event that has no label yet, by its key.
-    fn ask(&mut self, key: u64) {
-        self.inner.ask(key);
+        let mut tickets = vec![0; events];
+        self.inner.tickets(&raw, &learned, &asked, &mut tickets);
+        Ok(tickets.into_pyarray(py))
     }
 
     /// What is known, as arrays by name.
@@ -56,14 +51,12 @@ impl LabelDelay {
         to_python(py, self.inner.state())
     }
 
-    /// Take over the state in `arrays`, whose parts are removed.
+    /// Take over the state in `arrays`, from which it is removed.
     fn restore(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
         let own = PyDict::new(arrays.py());
-        for name in NAMES {
-            if let Some(array) = arrays.get_item(name)? {
-                own.set_item(name, array)?;
-                arrays.del_item(name)?;
-            }
+        if let Some(array) = arrays.get_item(NAME)? {
+            own.set_item(NAME, array)?;
+            arrays.del_item(NAME)?;
         }
         self.inner.restore(&from_python(&own)?).map_err(PyValueError::new_err)
     }

@@ -1,0 +1,227 @@
+//! Which events were asked about and wait for their label, known by what is in them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::block::{Block, Event};
+use crate::state::{Refused, State, ensure};
+
+/// Most events that are remembered; past it the oldest counts as never asked about.
+pub const MOST: usize = 10_000;
+/// Coordinates from here on are names that are not stored: they stand for no place.
+pub const PASSING: u32 = 1 << 30;
+/// The key of an event of which no name is known: it could be any, and is not remembered.
+pub const NOTHING: u64 = 0;
+
+/// Events that were asked about and wait for their label, known by what is in them.
+///
+/// Events are seen as they are before encoding: items in any order, NaN for a missing value.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The keys, each with its number in the order in which they came.
+    numbers: HashMap<u64, u64>,
+    keys: BTreeMap<u64, u64>,
+    last: u64,
+    most: usize,
+    /// Items of an event in hand: coordinate and bits of the value.
+    items: Vec<(u32, u64)>,
+}
+
+impl Default for Asked {
+    fn default() -> Self {
+        Self { numbers: HashMap::new(), keys: BTreeMap::new(), last: 0, most: MOST, items: Vec::new() }
+    }
+}
+
+impl Asked {
+    /// Take note of the events of a block, and give them tickets: see [`Lesson`](crate::learner::Lesson).
+    ///
+    /// `learned` tells whether an event has its label and is learned, `asked` whether it has none yet; what
+    /// has one and weight 0 is neither. An event that is asked about and the same event when it is learned
+    /// receive the same of `tickets`; 0 is for all others.
+    pub fn tickets(&mut self, raw: &Block, learned: &[bool], asked: &[bool], tickets: &mut [u64]) {
+        for (t, ticket) in tickets.iter_mut().enumerate() {
+            *ticket = if learned[t] {
+                self.learn(raw.event(t))
+            } else if asked[t] {
+                self.ask(key(raw.event(t)))
+            } else {
+                0
+            };
+        }
+    }
+
+    fn ask(&mut self, key: u64) -> u64 {
+        if key != NOTHING && !self.numbers.contains_key(&key) {
+            self.last += 1;
+            self.numbers.insert(key, self.last);
+            self.keys.insert(self.last, key);
+            if self.keys.len() > self.most
+                && let Some((_, oldest)) = self.keys.pop_first()
+            {
+                self.numbers.remove(&oldest);
+            }
+        }
+        key
+    }
+
+    fn learn(&mut self, event: Event) -> u64 {
+        if self.numbers.is_empty() {
+            // The usual stream, in which labels are there at once.
+            return 0;
+        }
+        let whole = Some(key(event)).filter(|key| self.numbers.contains_key(key));
+        let Some(found) = whole.or_else(|| self.partial_key(event)) else { return 0 };
+        if let Some(number) = self.numbers.remove(&found) {
+            self.keys.remove(&number);
+        }
+        found
+    }
+
+    /// The key under which an event was asked about while the last of its names, or the last two and so on,
+    /// were unknown.
+    fn partial_key(&mut self, event: Event) -> Option<u64> {
+        let items = event.coordinates.iter().zip(event.values);
+        self.items.clear();
+        self.items
+            .extend(items.filter(|item| says(*item.0, *item.1)).map(|(at, value)| (*at, value.to_bits())));
+        // Names are numbered as they are learned.
+        self.items.sort_unstable_by_key(|&(coordinate, _)| std::cmp::Reverse(coordinate));
+        let mut key = self.items.iter().fold(0, |key: u64, &(at, bits)| key.wrapping_add(item_key(at, bits)));
+        let (_, all_but_one) = self.items.split_last()?;
+        for &(at, bits) in all_but_one {
+            key = key.wrapping_sub(item_key(at, bits)).wrapping_add(item_key(PASSING, bits));
+            if self.numbers.contains_key(&key) {
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    /// What is known.
+    pub fn state(&self) -> State {
+        let mut state = State::default();
+        state.put_u64s("asked", self.keys.values().copied().collect(), &[self.keys.len()]);
+        state
+    }
+
+    /// Take over a state; other arrays in it are not looked at.
+    ///
+    /// # Errors
+    ///
+    /// If its parts make no sense. What is known is then as it was.
+    pub fn restore(&mut self, state: &State) -> Result<(), Refused> {
+        let wrong = "the events that wait for their labels contradict each other";
+        let (keys, shape) = state.u64s("asked").map_err(|_| wrong)?;
+        ensure(shape == [keys.len()] && keys.len() <= self.most && !keys.contains(&NOTHING), wrong)?;
+        let numbers: HashMap<u64, u64> = keys.iter().copied().zip(1..).collect();
+        ensure(numbers.len() == keys.len(), wrong)?;
+        self.keys = numbers.iter().map(|(&key, &number)| (number, key)).collect();
+        (self.numbers, self.last) = (numbers, keys.len() as u64);
+        Ok(())
+    }
+}
+
+/// A number for an event, the same whatever the order of its items; [`NOTHING`] if no name is known.
+pub fn key(event: Event) -> u64 {
+    let (mut key, mut known) = (0_u64, false);
+    for (&coordinate, &value) in event.coordinates.iter().zip(event.values) {
+        if says(coordinate, value) {
+            key = key.wrapping_add(item_key(coordinate, value.to_bits()));
+            known |= coordinate < PASSING;
+        }
+    }
+    if known { key } else { NOTHING }
+}
+
+/// Whether an item tells one event from another: it is not missing, and not the constant.
+fn says(coordinate: u32, value: f64) -> bool {
+    coordinate > 0 && !value.is_nan()
+}
+
+/// An item's part of the key; items of unknown names, whose values are not kept, are all alike.
+fn item_key(coordinate: u32, bits: u64) -> u64 {
+    if coordinate >= PASSING {
+        scramble(PASSING.into())
+    } else {
+        scramble(bits ^ scramble(coordinate.into()))
+    }
+}
+
+/// The finaliser of splitmix64: nearby numbers end up far apart.
+fn scramble(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ (number >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ticket of one event, learned or asked about.
+    fn told(model: &mut Asked, items: &[(u32, f64)], learned: bool) -> u64 {
+        let (coordinates, values): (Vec<u32>, Vec<f64>) = items.iter().copied().unzip();
+        let starts = [0, values.len()];
+        let (attributes, coordinates) = (&coordinates, &coordinates);
+        let raw = Block { starts: &starts, attributes, coordinates, values: &values, gone: &[] };
+        let mut ticket = [u64::MAX];
+        model.tickets(&raw, &[learned], &[!learned], &mut ticket);
+        ticket[0]
+    }
+
+    fn event(number: u32) -> [(u32, f64); 2] {
+        [(1, f64::from(number)), (2, 1.0)]
+    }
+
+    #[test]
+    fn an_event_has_one_ticket_until_it_is_learned() {
+        let (mut model, mut seed) = (Asked::default(), 1_u64);
+        let mut waiting = std::collections::BTreeMap::new();
+        for _ in 0..500 {
+            seed = scramble(seed);
+            let (number, learned) = ((seed % 9) as u32, seed & 64 > 0);
+            let ticket = told(&mut model, &event(number), learned);
+            if learned {
+                assert_eq!(ticket, waiting.remove(&number).unwrap_or(0));
+            } else {
+                assert_eq!(ticket, *waiting.entry(number).or_insert(ticket));
+                assert!(ticket > 0);
+            }
+            let mut resumed = Asked::default();
+            resumed.restore(&model.state()).unwrap();
+            assert_eq!(resumed.state(), model.state());
+            model = resumed;
+        }
+    }
+
+    #[test]
+    fn events_are_known_again_in_any_order_and_when_their_names_are_learned() {
+        let mut model = Asked::default();
+        let first = told(&mut model, &[(1, 2.0), (PASSING, 7.0), (PASSING + 1, 8.0), (5, f64::NAN)], false);
+        told(&mut model, &event(3), false);
+        assert_eq!(told(&mut model, &[(7, 8.0), (1, 2.0), (6, 7.0)], true), first);
+        // Of no known name.
+        assert_eq!(told(&mut model, &[(PASSING, 1.0)], false), 0);
+        assert_eq!(told(&mut model, &[], true), 0);
+        assert_eq!(model.state().u64s("asked").unwrap().0.len(), 1);
+    }
+
+    #[test]
+    fn past_the_bound_the_oldest_is_dropped() {
+        let mut model = Asked { most: 3, ..Asked::default() };
+        let asked: Vec<u64> = (1..6).map(|n| told(&mut model, &event(n), false)).collect();
+        let learned: Vec<u64> = (1..6).map(|n| told(&mut model, &event(n), true)).collect();
+        assert_eq!(learned, [0, 0, asked[2], asked[3], asked[4]]);
+    }
+
+    #[test]
+    fn states_no_run_could_have_left_are_refused() {
+        for keys in [vec![1, 1], vec![NOTHING], (1..MOST as u64 + 2).collect()] {
+            let mut state = State::default();
+            state.put_u64s("asked", keys.clone(), &[keys.len()]);
+            assert!(Asked::default().restore(&state).is_err(), "{keys:?}");
+        }
+        assert!(Asked::default().restore(&State::default()).is_err());
+    }
+}

@@ -1,0 +1,176 @@
+//! What was said of events when they were asked about, kept until their labels come.
+//!
+//! Experts are judged by what they said then, not by what they would say once the label is there: by then they may
+//! have learned events that share it, and who memorises looks wise. What was said before is honest whatever came in
+//! between, as in learning with delayed feedback [J], [W].
+//!
+//! [J] Joulani, György, Szepesvári: Online Learning under Delayed Feedback, ICML 2013. [W] Weinberger, Ordentlich: On
+//! Delayed Prediction of Individual Sequences, 2002.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::aggregator::Aggregator;
+use super::calibration::sanitise;
+use super::dependence::Dependence;
+
+/// Most events that are kept.
+pub const MOST: usize = 10_000;
+/// Most numbers that they have together: 16 MB.
+const MOST_NUMBERS: usize = 1 << 21;
+/// Bytes of an event beside its numbers: its keys in two maps.
+const BYTES: usize = 96;
+
+/// What was said of an event.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// Under which number it was asked about.
+    pub ticket: u64,
+    /// How many events the aggregator had learned by then, and how many labels had come late.
+    pub steps: u64,
+    /// See `steps`.
+    pub labels: u64,
+    /// Scores of each expert; what the mixture said, see [`Aggregator::said`]; and the sums of [`Dependence`].
+    pub numbers: Box<[f64]>,
+}
+
+/// Events that were asked about, and how their labels depend on each other.
+#[derive(Clone, Debug)]
+pub struct Late {
+    experts: usize,
+    classes: usize,
+    pub(super) most: usize,
+    /// By ticket, the place in the order in which they came.
+    places: HashMap<u64, u64>,
+    pub(super) kept: BTreeMap<u64, Kept>,
+    last: u64,
+    pub(super) dependence: Dependence,
+    residual: Vec<f64>,
+}
+
+impl Late {
+    /// For the scores of so many experts.
+    pub fn new(experts: usize, classes: usize) -> Self {
+        Self {
+            experts,
+            classes,
+            most: MOST.min(MOST_NUMBERS / width(experts, classes)).max(1),
+            places: HashMap::new(),
+            kept: BTreeMap::new(),
+            last: 0,
+            dependence: Dependence::new(classes),
+            residual: Vec::new(),
+        }
+    }
+
+    /// Numbers of each event.
+    pub(super) fn width(&self) -> usize {
+        width(self.experts, self.classes)
+    }
+
+    /// Keep what was said of an event, unless it was asked about before; the oldest gives way where there is no
+    /// room.
+    pub fn keep(&mut self, ticket: u64, aggregator: &Aggregator, scores: &[f64], mixed: &[f64]) {
+        if self.places.contains_key(&ticket) {
+            return;
+        }
+        let mut numbers = Vec::with_capacity(self.width());
+        numbers.extend(scores.iter().map(|&score| sanitise(score)));
+        numbers.extend(mixed.iter().map(|&mixed| aggregator.said(mixed)));
+        numbers.extend(&self.dependence.sums);
+        let (steps, labels) = (aggregator.steps(), self.dependence.labels);
+        self.put(Kept { ticket, steps, labels, numbers: numbers.into() });
+        self.bound();
+    }
+
+    pub(super) fn put(&mut self, kept: Kept) {
+        self.last += 1;
+        self.places.insert(kept.ticket, self.last);
+        self.kept.insert(self.last, kept);
+    }
+
+    fn bound(&mut self) {
+        while self.kept.len() > self.most {
+            if let Some((_, oldest)) = self.kept.pop_first() {
+                self.places.remove(&oldest.ticket);
+            }
+        }
+    }
+
+    /// What was said of an event whose label has come.
+    pub fn take(&mut self, ticket: u64) -> Option<Kept> {
+        self.kept.remove(&self.places.remove(&ticket)?)
+    }
+
+    /// The scores that were kept.
+    pub fn scores<'k>(&self, kept: &'k Kept) -> &'k [f64] {
+        &kept.numbers[..self.experts * self.classes]
+    }
+
+    /// How often an event counts whose label has come; None if none was learned since it was asked about, and what
+    /// is said of it now is as good.
+    pub fn weigh(&mut self, kept: &Kept, aggregator: &Aggregator, label: f64) -> Option<f64> {
+        let (said, sums) = kept.numbers[self.experts * self.classes..].split_at(self.classes);
+        let Self { dependence, residual, .. } = self;
+        aggregator.residual(said, label, residual);
+        let is_late = aggregator.steps() > kept.steps;
+        let weight = is_late.then(|| dependence.weight(residual, sums, kept.labels));
+        dependence.add(residual);
+        weight
+    }
+
+    /// Go to so many classes, as learners do: a score f of two becomes -f/2 and f/2, and new ones begin at 0.
+    pub fn widen(&mut self, classes: usize) {
+        let before = self.classes;
+        if classes <= before {
+            return;
+        }
+        let kept = std::mem::take(&mut self.kept);
+        let mut wide = Self::new(self.experts, classes);
+        for Kept { ticket, steps, labels, numbers } in kept.into_values() {
+            let mut wider = Vec::with_capacity(wide.width());
+            let (scores, rest) = numbers.split_at(self.experts * before);
+            scores.chunks_exact(before).for_each(|own| wider.extend(widened(own, classes, [-0.5, 0.5])));
+            let (said, sums) = rest.split_at(before);
+            let mut chances = widened(said, classes, [-1.0, 1.0]);
+            if before == 1 {
+                chances[0] += 1.0;
+            }
+            wider.extend(chances);
+            wider.extend(widened(sums, classes, HALVES));
+            wide.put(Kept { ticket, steps, labels, numbers: wider.into() });
+        }
+        wide.bound();
+        let Dependence { sums, labels, products, squares } = &self.dependence;
+        let (sums, labels) = (widened(sums, classes, HALVES), *labels);
+        wide.dependence = Dependence { sums, labels, products: *products, squares: *squares };
+        *self = wide;
+    }
+
+    /// Whether each ticket is there once.
+    pub(super) fn is_sound(&self) -> bool {
+        self.places.len() == self.kept.len()
+    }
+
+    /// The memory of what is kept.
+    pub fn bytes(&self) -> usize {
+        8 * (self.dependence.sums.len() + 3) + self.kept.len() * (BYTES + 8 * self.width())
+    }
+}
+
+/// Numbers of an event: scores, what was said, and sums.
+fn width(experts: usize, classes: usize) -> usize {
+    (experts + 2) * classes
+}
+
+/// A residual of two classes as that of each of them: of the same length.
+pub const HALVES: [f64; 2] = [-std::f64::consts::FRAC_1_SQRT_2, std::f64::consts::FRAC_1_SQRT_2];
+
+/// The numbers of so many classes, from one of two classes by `factors`, or from fewer.
+fn widened(own: &[f64], classes: usize, factors: [f64; 2]) -> Vec<f64> {
+    let mut wide = match own {
+        [both] => factors.map(|factor| factor * both).to_vec(),
+        _ => own.to_vec(),
+    };
+    wide.resize(classes, 0.0);
+    wide
+}
