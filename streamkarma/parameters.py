@@ -20,6 +20,7 @@ from streamkarma.parameter_kinds import Integer, Kind, Number, NumbersByName, Se
 LEARNER_NAMES = ("auto", "karma", "explicit", "subspace")
 TASKS = ("auto", "binary", "multiclass", "regression")
 UNLABELLED = ("learn", "ignore")
+SHARE_LABEL = ("on", "off")
 CARRY = ("fill", "last", "off")
 
 #: Given instead of a number, it lets the theorem choose.
@@ -302,6 +303,14 @@ _RUNNING = (
         UNLABELLED,
         "Events without a label: learn from them what needs none, or only predict them.",
         default_text="learn",
+        stored=True,
+    ),
+    Parameter(
+        "share_label",
+        SHARE_LABEL,
+        "With --entity and --pending: let the events that one label teaches count together as one, or each "
+        "as one.",
+        default_text="on",
         stored=True,
     ),
     Parameter("checkpoint_every", Integer(), "Events between two writings of the model.", 10_000),

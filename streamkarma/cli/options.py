@@ -152,6 +152,7 @@ output = together(
 tasks = together(
     option(RUNNING["task"]),
     option(RUNNING["unlabelled"]),
+    option(RUNNING["share_label"]),
     click.option(
         "--positive", metavar="VALUE", help="The positive class.  [default: the greater of the two]"
     ),
@@ -177,7 +178,8 @@ keeping = together(
         "--pending",
         metavar="N",
         type=click.IntRange(min=0),
-        help="Most events kept for a label that comes later, under the same --id.  [default: none]",
+        help="Most events kept for a label that comes later, under the same --id, or for their --entity.  "
+        "[default: none]",
     ),
     click.option(
         "--pending-seconds",
@@ -247,5 +249,5 @@ def compared(said: dict[str, Any]) -> dict[str, Any]:
     if "entity" not in options or options.get("time") == NOW:
         # It is not the learner's then.
         options.pop("time", None)
-    shared = ("task", "positive", "unlabelled", "learner", "regret_memory", "regret_seconds")
+    shared = ("task", "positive", "unlabelled", "share_label", "learner", "regret_memory", "regret_seconds")
     return {"options": options, **{name: said[name] for name in shared}}

@@ -18,6 +18,7 @@ from streamkarma.estimators.results import ClassificationResult, finite, joined,
 from streamkarma.events.labels import NEW, numbers
 from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
 from streamkarma.runtime.pending import PriorPrediction
+from streamkarma.runtime.per_label import PerLabel
 from streamkarma.runtime.regret_adapter import Full, RegretAdapter
 from streamkarma.runtime.task import TaskModel
 
@@ -73,6 +74,7 @@ class RunningMetrics:
         self.regression = RegressionMetrics()
         self.loss_total = 0.0
         self.loss_events = 0
+        self.per_label = PerLabel()
 
     def add_losses(self, losses: Floats) -> None:
         """Add the losses of labelled events; NaN is skipped."""
@@ -105,6 +107,7 @@ class Evaluator:
         prior: Mapping[int, PriorPrediction],
         full: Full = (),
         late: LateLabels | None = None,
+        groups: Sequence[range] = (),
     ) -> Evaluation:
         """Predict and learn events.
 
@@ -116,13 +119,15 @@ class Evaluator:
             By position: predictions made when the event came. These are evaluated, not the new ones.
         full
             Complete vectors, if there are any.
+        groups
+            The positions of events that have one label together.
         """
         model = self._task_model.model
         # Scores may overflow; that shows in the metrics, and NumPy need not warn as well.
         with np.errstate(all="ignore"):
             if isinstance(model, BaseRegressor):
-                return self._run_regression(model, events, labels, weights, prior, full, late)
-            return self._run_classification(model, events, labels, weights, prior, full, late)
+                return self._run_regression(model, events, labels, weights, prior, full, late, groups)
+            return self._run_classification(model, events, labels, weights, prior, full, late, groups)
 
     @property
     def mean_loss(self) -> float | None:
@@ -145,6 +150,7 @@ class Evaluator:
         prior: Mapping[int, PriorPrediction],
         full: Full,
         late: LateLabels | None,
+        groups: Sequence[range],
     ) -> Evaluation:
         sign_before = self._task_model.sign()
         result = with_prior(model.run(events, labels, weights, late), prior, model.loss)
@@ -160,6 +166,7 @@ class Evaluator:
         if chances is not None:
             fair = labelled & (result.targets < result.known) & (result.known > 1)
             metrics.update_log_loss(chances[fair, result.targets[fair]])
+            self.metrics.per_label.add_classes(groups, result.targets, result.known, chances)
         if result.scores.shape[1] == 1 and len(model.classes) == 2:
             both = labelled & (result.known == 2)
             oriented = signs[both] * result.scores[both, 0]
@@ -177,6 +184,7 @@ class Evaluator:
         prior: Mapping[int, PriorPrediction],
         full: Full,
         late: LateLabels | None,
+        groups: Sequence[range],
     ) -> Evaluation:
         # Predictions from before the task turned out to be regression are not numbers.
         prior = {t: before for t, before in prior.items() if len(before.scores) == 2}
@@ -190,6 +198,7 @@ class Evaluator:
         targets = numbers(labels)
         labelled = ~np.isnan(targets)
         self.metrics.regression.update(targets[labelled], predictions[labelled])
+        self.metrics.per_label.add_numbers(groups, targets, predictions)
         known = np.zeros(len(labels), np.int64)
         return Evaluation(np.column_stack([predictions, spreads]), known, losses, prior, None)
 

@@ -28,11 +28,14 @@ class WaitingEvent(NamedTuple):
         Its attributes, if it is learned with its label; None if it teaches when it comes.
     time
         When it came.
+    entity
+        Whose it is; None if that is not known.
     """
 
     at: int
     record: dict[str, Any] | None
     time: float
+    entity: str | None = None
 
 
 class EventBatch(NamedTuple):
@@ -47,6 +50,7 @@ class EventBatch(NamedTuple):
     settled: Mapping[int, PendingEvent] = MappingProxyType({})
     full: Sequence[dict[str, float] | None] = ()
     waiting: Mapping[bytes, WaitingEvent] = MappingProxyType({})
+    groups: Sequence[range] = ()
 
     @property
     def prior(self) -> dict[int, PriorPrediction]:
@@ -85,6 +89,8 @@ class EventBuffer:
         Complete vectors; empty if no event has one.
     waiting
         Events that will wait for their labels, by id.
+    groups
+        The positions of events that have one label together.
     """
 
     def __init__(self) -> None:
@@ -97,6 +103,7 @@ class EventBuffer:
         self.full: list[dict[str, float] | None] = []
         self.settled: dict[int, PendingEvent] = {}
         self.waiting: dict[bytes, WaitingEvent] = {}
+        self.groups: list[range] = []
 
     def append(
         self, given: Any, label: Label | None, taken: RecordFields, at: int, settled: PendingEvent | None
@@ -126,6 +133,7 @@ class EventBuffer:
             self.settled,
             self.full,
             self.waiting,
+            self.groups,
         )
 
 

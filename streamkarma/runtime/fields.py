@@ -96,7 +96,10 @@ class Fields(NamedTuple):
 
     def flattened(self, record: dict[str, Any]) -> dict[str, Any]:
         """A record, flattened; tags are left out under these names, since a label or an id is one value."""
-        flat = flatten(record)
+        vector = record.get(self.full) if self.full else None
+        flat = flatten({name: value for name, value in record.items() if name != self.full})
+        if vector is not None:
+            flat[str(self.full)] = vector
         for name in self._names():
             if isinstance(flat.get(name), list):
                 del flat[name]
@@ -137,6 +140,21 @@ def _vector(value: Any) -> dict[str, float] | None:
         f"the complete vector is an object of numbers, with none missing: {_MOST_NUMBERS:,} at most, "
         f"with names of {LONGEST_NAME:,} bytes or less"
     )
+
+
+def entity_of(value: Any) -> str | None:
+    """The name of an entity, the same for a number and the text that spells it; None if it is none.
+
+    Examples
+    --------
+    >>> entity_of("7"), entity_of(7), entity_of(7.0), entity_of(True), entity_of(["7"])
+    ('7', '7', '7', '1', None)
+    """
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, int | float) or is_missing(value):
+        return None
+    return str(int(value)) if value == int(value) else repr(float(value))
 
 
 def seconds_of(time: Any) -> float:

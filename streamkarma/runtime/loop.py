@@ -24,7 +24,7 @@ from streamkarma.events.values import is_missing
 from streamkarma.parameters import NOW
 from streamkarma.runtime.evaluator import Evaluation, Evaluator
 from streamkarma.runtime.event_buffer import EventBatch, EventBuffer, WaitingEvent
-from streamkarma.runtime.fields import Fields, RecordFields, seconds_of
+from streamkarma.runtime.fields import Fields, RecordFields, entity_of, seconds_of
 from streamkarma.runtime.output import Counters, Output, Totals
 from streamkarma.runtime.pending import Pending, PendingEvent, PriorPrediction
 from streamkarma.runtime.prediction_rows import prediction_columns, rows_at
@@ -61,6 +61,8 @@ class Loop:
         Passes results on to the regret tracker; None for no tracker.
     read_ahead
         Read in another thread while this one learns.
+    share_label
+        Whether the events of an entity that one label teaches count as one.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Loop:
         regret_adapter: RegretAdapter | None = None,
         read_ahead: bool = False,
         unlabelled: bool = True,
+        share_label: bool = True,
     ) -> None:
         self.task_model = task_model
         self.evaluator = Evaluator(task_model, regret_adapter)
@@ -88,6 +91,7 @@ class Loop:
         self.first_records: Records | None = None
         self.learns = learn
         self._observes = learn and unlabelled
+        self._shares = share_label
         self._fields = fields
         self._nested = fields.nested
         self._output = output
@@ -196,18 +200,28 @@ class Loop:
             self._add_metadata(record, at)
         given = record.pop(self._fields.target, None)
         taken = self._fields.extract(record, self._followed)
-        if self.pending is not None and taken.id is not None:
-            self._take_later(record, given, taken, at)
+        entity = self._entity(record)
+        if self.pending is not None and (taken.id is not None or entity is not None):
+            self._take_later(record, given, taken, at, entity)
             return
         if self._records.labels_only:
             raise RecordError(f"a label needs the id of its event, {self._fields.id!r}")
         self._add(record, given, self._label(record, given), taken, at)
 
-    def _take_later(self, record: dict[str, Any], given: Any, taken: RecordFields, at: int) -> None:
+    def _entity(self, record: dict[str, Any]) -> str | None:
+        """Whose event it is, if that can tell which events a label is for."""
+        name = self.task_model.model.entity
+        return None if name is None or self.pending is None else entity_of(record.get(name))
+
+    def _take_later(
+        self, record: dict[str, Any], given: Any, taken: RecordFields, at: int, entity: str | None
+    ) -> None:
         """Add an event that may wait, or the label of one that does."""
         pending, labels_only = self.pending, self._records.labels_only
         assert pending is not None
-        key = orjson.dumps(taken.id)
+        # One without an id waits under its number, which is no JSON of an id.
+        number = self._next + len(self._buffer.labels)
+        key = b"#%d" % number if taken.id is None else orjson.dumps(taken.id)
         if len(key) > LONGEST_ID:
             raise RecordError(f"an id that a label is to find has at most {LONGEST_ID:,} bytes")
         now = self._time(taken, at)
@@ -226,7 +240,7 @@ class Loop:
             if is_missing(early):
                 pending.make_room(key, len(self._buffer.waiting))
                 kept = None if self._teaches(None, taken.weight) else self._worth_keeping(record)
-                self._buffer.waiting[key] = WaitingEvent(len(self._buffer.labels) - 1, kept, now)
+                self._buffer.waiting[key] = WaitingEvent(len(self._buffer.labels) - 1, kept, now, entity)
             else:
                 pending.settle_label(key)
             return
@@ -237,11 +251,35 @@ class Loop:
             event = pending.event_of(key) or event
             self._add(event.record, given, label, taken._replace(weight=event.weight), at, event)
             pending.settle(key)
+        elif entity is not None and taken.id is None and self._is_label(record):
+            self._settle_entity(entity, given, taken, at)
         elif labels_only or all(map(is_missing, record.values())):
             self._label({}, given)
             pending.keep_label(key, given, now)
         else:
             self._add(record, given, self._label(record, given), taken, at)
+
+    def _is_label(self, record: dict[str, Any]) -> bool:
+        """Whether a record says nothing but whose it is, and when."""
+        return all(is_missing(value) for name, value in record.items() if name not in self._followed)
+
+    def _settle_entity(self, entity: str, given: Any, taken: RecordFields, at: int) -> None:
+        """Teach all waiting events of an entity their label."""
+        pending = self.pending
+        assert pending is not None
+        label, keys = self._label({}, given), pending.keys_of(entity)
+        if not keys:
+            pending.unmatched += 1
+            return
+        begin, share = len(self._buffer.labels), 1.0 / len(keys) if self._shares else 1.0
+        for key in keys:
+            event = pending.event_of(key)
+            assert event is not None
+            own = None if key.startswith(b"#") else orjson.loads(key)
+            taken = taken._replace(id=own, weight=share * event.weight)
+            self._add(event.record, given, label, taken, at, event)
+            pending.settle(key)
+        self._buffer.groups.append(range(begin, len(self._buffer.labels)))
 
     def _time(self, taken: RecordFields, at: int) -> float:
         """When a record happened."""
@@ -267,7 +305,9 @@ class Loop:
             events.append(settled.encoded)
         else:
             learned = self._teaches(label, taken.weight)
-            self.task_model.model.vocabulary.read_dicts([record], [learned], events)
+            # One that has waited has what its entity had said when it came.
+            whole = settled is not None
+            self.task_model.model.vocabulary.read_dicts([record], [learned], events, whole=whole)
             if self.pending is not None and (gone := events.last_gone):
                 self.pending.forget(gone)
         self._buffer.append(given, label, taken, at, settled)
@@ -277,7 +317,10 @@ class Loop:
         return (self.learns if label is not None else self._observes) and weight > 0.0
 
     def _worth_keeping(self, record: dict[str, Any]) -> dict[str, Any]:
-        return self.task_model.model.worth_keeping(record if is_flat(record) else flatten(record))
+        """What an event has that was read last, and what its entity had said, to be learned later."""
+        model = self.task_model.model
+        kept = model.worth_keeping(record if is_flat(record) else flatten(record))
+        return {**model.vocabulary.carried(), **kept}
 
     def _add_metadata(self, record: dict[str, Any], at: int) -> None:
         """Add the metadata attributes of a record."""
@@ -320,7 +363,9 @@ class Loop:
         weights = self._weights(batch, there)
         printed = self._output.predictions is not None
         late = batch.late(self._next)
-        evaluation = self.evaluator.run(batch.events, batch.labels, weights, batch.prior, batch.full, late)
+        evaluation = self.evaluator.run(
+            batch.events, batch.labels, weights, batch.prior, batch.full, late, batch.groups
+        )
         shown = printed or batch.waiting
         columns = prediction_columns(self.task_model, evaluation) if shown else {}
         if self.pending is not None:
@@ -354,9 +399,10 @@ class Loop:
     ) -> None:
         """Keep events, with their predictions, until their labels come."""
         rows = rows_at(columns, [event.at for event in batch.waiting.values()])
-        for (key, (t, record, came)), row in zip(batch.waiting.items(), rows, strict=True):
+        for (key, (t, record, came, entity)), row in zip(batch.waiting.items(), rows, strict=True):
             prior = PriorPrediction(row, evaluation.scores[t].tolist(), int(evaluation.known[t]))
-            event = PendingEvent(float(batch.weights[t]), prior, self._next + t, record or {})
+            number = self._next + t
+            event = PendingEvent(float(batch.weights[t]), prior, number, record or {}, entity=entity)
             if record is None:
                 event = event._replace(encoded=batch.events.one(t), observed=True)
             pending.keep(key, event, came)

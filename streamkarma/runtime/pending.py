@@ -53,6 +53,8 @@ class PendingEvent(NamedTuple):
         The event as the learner saw it when it came, where it taught then what needs no label; else None.
     observed
         Whether the learner that there is now has seen it then.
+    entity
+        Whose event it is; None if that is not known.
     """
 
     weight: float
@@ -61,6 +63,7 @@ class PendingEvent(NamedTuple):
     record: dict[str, Any]
     encoded: Encoded | None = None
     observed: bool = False
+    entity: str | None = None
 
 
 class Pending:
@@ -101,20 +104,37 @@ class Pending:
         self.matched = self.unmatched = self.expired = 0
         self._events: OrderedDict[bytes, tuple[float, PendingEvent]] = OrderedDict()
         self._labels: OrderedDict[bytes, tuple[float, Label]] = OrderedDict()
+        #: Keys of events by entity, in order of arrival.
+        self._keys_of: dict[str, dict[bytes, None]] = {}
 
     def make_room(self, key: bytes, others: int = 0) -> None:
         """Drop the events that give way to one of this id and so many others."""
-        self.expired += self._events.pop(key, None) is not None
+        self.expired += key in self._events
+        self._remove(key)
         while self._events and len(self._events) + others >= self.limit:
             self._drop_oldest()
 
     def keep(self, key: bytes, event: PendingEvent, time: float) -> None:
         """Keep an event, for which there is room, until its label comes."""
         self._events[key] = (time, event)
+        if event.entity is not None:
+            self._keys_of.setdefault(event.entity, {})[key] = None
 
     def _drop_oldest(self) -> None:
         self.expired += 1
-        self._events.popitem(last=False)
+        self._remove(next(iter(self._events)))
+
+    def _remove(self, key: bytes) -> None:
+        _, event = self._events.pop(key, (0.0, None))
+        if event is not None and event.entity is not None:
+            keys = self._keys_of[event.entity]
+            del keys[key]
+            if not keys:
+                del self._keys_of[event.entity]
+
+    def keys_of(self, entity: str) -> list[bytes]:
+        """The ids of an entity's events, in order of arrival."""
+        return list(self._keys_of.get(entity, ()))
 
     def forget(self, coordinates: list[int]) -> None:
         """Drop from all events what the encoder has given up."""
@@ -134,7 +154,7 @@ class Pending:
 
     def settle(self, key: bytes) -> None:
         """Remove an event whose label has come."""
-        del self._events[key]
+        self._remove(key)
         self.matched += 1
 
     def keep_label(self, key: bytes, label: Label, time: float) -> None:
@@ -189,7 +209,7 @@ class Pending:
         """Everything that waits, as JSON, but for what ``arrays`` has."""
         events = [
             [key.decode(), time, e.weight, e.number, e.record, e.encoded is not None, e.observed,
-             e.prior.row, _finite(e.prior.scores), e.prior.known]
+             e.prior.row, _finite(e.prior.scores), e.prior.known, e.entity]
             for key, (time, e) in self._events.items()
         ]  # fmt: skip
         labels = [[key.decode(), time, label] for key, (time, label) in self._labels.items()]
@@ -224,7 +244,11 @@ class Pending:
         starts, attributes, coordinates, values = (arrays[name] for name in _ARRAYS)
         encoded = Encoded.of_arrays(starts, attributes, coordinates, values, bounds)
         at = 0
-        for key, time, weight, number, record, is_encoded, observed, row, scores, known in state["events"]:
+        for key, time, weight, number, record, is_encoded, observed, row, scores, known, entity in state[
+            "events"
+        ]:
+            if not isinstance(entity, str | None):
+                raise TypeError("an entity without a name")
             numbers = [math.nan if s is None else finite(s) for s in scores]
             if len(numbers) not in widths:
                 raise ValueError("a prediction with a wrong number of classes")
@@ -232,9 +256,9 @@ class Pending:
             own = encoded.one(at) if is_encoded else None
             at += own is not None
             event = PendingEvent(
-                check_weight(weight), prior, natural(number), dict(record), own, bool(observed)
+                check_weight(weight), prior, natural(number), dict(record), own, bool(observed), entity
             )
-            pending._events[key.encode()] = (finite(time), event)
+            pending.keep(key.encode(), event, finite(time))
         if at != len(encoded):
             raise ValueError("more events than wait")
         for key, time, label in state["labels"]:

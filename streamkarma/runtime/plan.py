@@ -27,6 +27,8 @@ class Plan(NamedTuple):
         See ``TaskModel``.
     unlabelled
         What events without a label do: ``learn`` or ``ignore``.
+    share_label
+        Whether the events that one label teaches count as one: ``on`` or ``off``.
     options
         Parameters of the estimator that were given.
     checkpoint_every
@@ -68,6 +70,7 @@ class Plan(NamedTuple):
     positive: str | None = None
     learner: str | None = None
     unlabelled: str | None = None
+    share_label: str | None = None
     options: Mapping[str, Any] = NOTHING
     checkpoint_every: int = RUNNING["checkpoint_every"].default
     predictions: str | None = "-"

@@ -73,6 +73,7 @@ def summarise(loop: Loop, ignored_before: int, seconds: float) -> dict[str, Any]
         "learner": learner_of(model),
         "loss": {"name": model.loss, "mean": evaluator.mean_loss, "total": evaluator.metrics.loss_total},
         "metrics": evaluator.result(),
+        **({"per_label": per_label} if (per_label := evaluator.metrics.per_label.result()) else {}),
         "model": model.summary(),
         "set_aside": _set_aside(model.values),
         "regret": evaluator.regret_adapter.summary() if evaluator.regret_adapter is not None else {},
@@ -165,7 +166,12 @@ def table(summary: dict[str, Any]) -> str:
     if loss["mean"] is not None:
         rows.append((f"mean {loss['name']} loss", f"{loss['mean']:.5g}"))
     rows += [(name.replace("_", " "), f"{value:.4f}") for name, value in summary["metrics"].items()]
+    rows += _per_label(summary.get("per_label", {}))
     rows.append(("attributes", f"{model['attributes']:,}"))
+    if "entities" in model:
+        rows.append(("entities", f"{model['entities']:,}"))
+    if model.get("entities_forgotten"):
+        rows.append(("entities forgotten", f"{model['entities_forgotten']:,}"))
     if "experts" in model:
         rows.append((f"{MEAN_WEIGHTS}:", ""))
         rows += [(f"  {name}", f"{weight:.3f}") for name, weight in model["experts"].items()]
@@ -177,6 +183,17 @@ def table(summary: dict[str, Any]) -> str:
     width = max(len(name) for name, value in rows if value)
     lines = [f"{name:<{width}}  {value:>12}".rstrip() for name, value in rows]
     return "\n".join([*lines, *regret_table(summary["regret"]), *bound_lines(summary.get("bound"))])
+
+
+def _per_label(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """The metrics of labels, each counted once."""
+    if not result:
+        return []
+    rows = [("labels of entities", f"{result['labels']:,}")]
+    for name in ("last", "mean"):
+        metrics = result[name].items()
+        rows += [(f"  {name} {metric.replace('_', ' ')}", f"{value:.4f}") for metric, value in metrics]
+    return rows
 
 
 _EXPLAINED = (

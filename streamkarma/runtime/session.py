@@ -11,7 +11,7 @@ from streamkarma.core.learner import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import Model, infer_learner, learner_of
 from streamkarma.estimators.persistence import load_with_run, save
-from streamkarma.parameters import UNLABELLED
+from streamkarma.parameters import SHARE_LABEL, UNLABELLED
 from streamkarma.runtime.destinations import Destinations
 from streamkarma.runtime.fields import Fields, merge_fields
 from streamkarma.runtime.loop import Loop
@@ -64,6 +64,7 @@ class Session:
         self.regret_adapter = open_regret(plan, self.task_model, full, state, self._arrays, path)
         self.ignored_before = self.task_model.model.ignored
         self.kept["unlabelled"] = plan.unlabelled or self.kept.get("unlabelled", "learn")
+        self.kept["share_label"] = plan.share_label or self.kept.get("share_label", "on")
         first = (self.kept.get("events", 0) if plan.learn else 0) + 1
         #: The message for a resumed model, or None.
         self.resuming = f"resuming {path} at event {first}" if self.resumed and plan.learn else None
@@ -92,6 +93,7 @@ class Session:
             self.regret_adapter,
             read_ahead=self._plan.workers > 1,
             unlabelled=self.kept["unlabelled"] == "learn",
+            share_label=self.kept["share_label"] == "on",
         )
 
     def save(self, **more: Any) -> None:
@@ -171,8 +173,11 @@ class Session:
             return None
         if self.fields.full is not None:
             raise UsageError("--full has no meaning for labels that come later (--pending)")
-        if self.fields.id is None:
-            raise UsageError("labels that come later need --id NAME, by which they find their event")
+        if self.fields.id is None and self.task_model.model.entity is None:
+            raise UsageError(
+                "labels that come later need --id NAME, by which they find their event, or --entity NAME, "
+                "whose events they are for"
+            )
         pending = Pending(wanted)
         if state:
             pending = pending_of(str(self._path), self.task_model.model, state, self._arrays)
@@ -188,6 +193,8 @@ def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[s
         natural(kept.get("events", 0))
         if kept.get("unlabelled", "learn") not in UNLABELLED:
             raise ValueError("events without a label are neither learned nor ignored")
+        if kept.get("share_label", "on") not in SHARE_LABEL:
+            raise ValueError("labels are neither shared nor not")
         if not isinstance(kept.get("kafka", {}), dict):
             raise ValueError("the offsets of Kafka are none")
         return TaskModel.resumed(model, kept.get("task"), announce)
