@@ -191,8 +191,6 @@ def test_moments_are_learned_when_events_come_and_weights_when_labels_do() -> No
     assert moments
     assert not moments & changed
     assert all(learner[name] == split(unlabelled)[1][name] for name in moments)
-    # No label is replayed for events whose own labels are to come.
-    assert not any(".replayed." in name for name in learner)
 
 
 def test_what_a_new_task_has_not_seen_is_learned_with_its_label() -> None:

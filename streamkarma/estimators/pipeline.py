@@ -138,11 +138,11 @@ class Pipeline:
         """
         self.encoded = events
         tickets = np.zeros(len(events), np.uint64) if late is None else late.tickets
-        stages = np.zeros(len(events), np.uint8) if late is None else late.stages
+        observed = np.zeros(len(events), np.bool_) if late is None else late.observed
         if self.asked is not None:
             unknown = tickets == 0
             tickets = tickets + self.asked.tickets(events, learned & unknown, asked & unknown)
-        self._late = LateLabels(tickets, stages)
+        self._late = LateLabels(tickets, observed)
 
     def run(
         self, part: slice, labels: Floats, weights: Floats, external: Floats | None = None
@@ -159,9 +159,9 @@ class Pipeline:
             As in ``Learner.run``.
         """
         weights = np.minimum(weights, HEAVIEST)
-        tickets, stages = self._late.tickets[part], self._late.stages[part]
+        tickets, observed = self._late.tickets[part], self._late.observed[part]
         bounds = part.start, part.stop
-        return self.learner.run(self.encoded, labels, weights, tickets, external, bounds, stages)
+        return self.learner.run(self.encoded, labels, weights, tickets, external, bounds, observed)
 
     def scores(self, events: Encoded) -> Floats:
         """Scores of events by the current model, shape (T, C).

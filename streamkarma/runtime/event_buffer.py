@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded
 from streamkarma.connectors.rows import ABSENT, Column
-from streamkarma.core.asked import ARRIVAL, LABEL, WHOLE, LateLabels
+from streamkarma.core.asked import LateLabels
 from streamkarma.events.labels import Label
 from streamkarma.runtime.fields import RecordFields
 from streamkarma.runtime.pending import PendingEvent, PriorPrediction
@@ -54,18 +54,15 @@ class EventBatch(NamedTuple):
         return {t: event.prior for t, event in self.settled.items()}
 
     def late(self, first: int) -> LateLabels | None:
-        """Which events wait for their label, or have got it; None if none. ``first`` is the first's number.
-
-        An event that is learned when it comes teaches the rest when its label does.
-        """
+        """Which events wait for their label, or have got it, the first event having this number."""
         if not (self.waiting or self.settled):
             return None
-        tickets, stages = np.zeros(len(self.labels), np.uint64), np.zeros(len(self.labels), np.uint8)
+        tickets, observed = np.zeros(len(self.labels), np.uint64), np.zeros(len(self.labels), np.bool_)
         for event in self.waiting.values():
-            tickets[event.at], stages[event.at] = first + event.at, ARRIVAL
+            tickets[event.at] = first + event.at
         for t, settled in self.settled.items():
-            tickets[t], stages[t] = settled.number, LABEL if settled.observed else WHOLE
-        return LateLabels(tickets, stages)
+            tickets[t], observed[t] = settled.number, settled.observed
+        return LateLabels(tickets, observed)
 
 
 class EventBuffer:
