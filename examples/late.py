@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +48,7 @@ def lowrank(seed: int, count: int, delay: str) -> tuple[Iterable[Record], int]:
     """A stream of low rank, and from which event on it counts."""
     events = list(records(StreamSpec(seed=seed), count))
     if delay == "0":
-        return events, 0
+        return ({"id": t, **event} for t, event in enumerate(events)), 0
     labels = [event.pop("y") for event in events]
     due = np.arange(count)
     if delay == "random":
@@ -74,7 +73,7 @@ def measured(stream: Iterable[Record], begin: int, learner: str) -> tuple[int, f
         command = [sys.executable, "-m", "streamkarma", "learn", "--learner", learner, *options, str(path)]
         done = subprocess.run(command, capture_output=True, check=True)
     rows = [row for row in map(json.loads, done.stdout.splitlines()) if "target" in row]
-    counted = [row for row in rows if row.get("id", row["n"]) >= begin and "probability" in row]
+    counted = [row for row in rows if row["id"] >= begin and "probability" in row]
     right = np.array([row["prediction"] == row["target"] for row in counted])
     chances = np.array([row["probability"] for row in counted])
     chances = np.where(right, chances, 1.0 - chances)
@@ -101,7 +100,7 @@ def main(delays: Sequence[str], seeds: Sequence[int], events: int, learners: Seq
     if path is not None:
         streams = [("physionet2012", lambda: in_hospital(path, events))]
     if printed:
-        for record in islice(streams[0][1]()[0], None):
+        for record in streams[0][1]()[0]:
             print(json.dumps(record))
         return
     print("| stream | learner | events | error | log loss |\n|---|---|--:|--:|--:|")

@@ -11,7 +11,6 @@ from streamkarma.events.block import Block
 _Floats = NDArray[np.float64]
 _Marks = NDArray[np.bool_]
 _Tickets = NDArray[np.uint64]
-_Stages = NDArray[np.uint8]
 _Arrays = dict[str, NDArray[Any]]
 
 _Ints = NDArray[np.int64]
@@ -265,7 +264,8 @@ class Learner:
         tickets: _Tickets | None = None,
         others: _Floats | None = None,
         part: tuple[int, int] | None = None,
-        stages: _Stages | None = None,
+        observed: _Marks | None = None,
+        shared: _Marks | None = None,
     ) -> tuple[_Floats, _Floats]: ...
     def widen(self, classes: int) -> None: ...
     def restart(self, steps: int) -> None: ...

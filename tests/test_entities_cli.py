@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from streamkarma import load
 from tests.conftest import Program
 from tests.test_entities import Records, carried, stream
 
@@ -88,3 +90,92 @@ def test_wrong_uses_are_one_line(streamkarma: Program) -> None:
         done = streamkarma("learn", *options)
         assert done.code == 2
         assert match in done.stderr
+
+
+def stays(count: int = 60, seed: int = 3) -> list[tuple[str, Records, bool]]:
+    """Patients, what is measured of each in one to six messages, and what became of them."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for n in range(count):
+        ill = bool(rng.random() < 0.5)
+        measured = [
+            {"stay": f"s{n}", "abc"[int(rng.integers(3))]: float(rng.normal() + (ill - 0.5))}
+            for _ in range(int(rng.integers(1, 7)))
+        ]
+        found.append((f"s{n}", measured, ill))
+    return found
+
+
+def with_labels(given: list[tuple[str, Records, bool]]) -> Records:
+    return [record for stay, events, ill in given for record in (*events, {"stay": stay, "y": ill})]
+
+
+LATE = ("--entity", "stay", "--ignore", "stay", "--pending", "100")
+
+
+def test_a_label_of_an_entity_teaches_all_that_waits(streamkarma: Program, tmp_path: Path) -> None:
+    given = stays()
+    done = streamkarma("learn", *LATE, "--summary", "s", records=with_labels(given))
+    assert done.code == 0, done.stderr
+    settled = [row for row in done.rows if "target" in row]
+    assert [row["target"] for row in settled] == [ill for _, events, ill in given for _ in events]
+    summary = json.loads((tmp_path / "s").read_text())
+    assert summary["pending"] == {"matched": len(settled), "unmatched": 0, "expired": 0, "waiting": 0}
+    assert summary["learned"] == len(settled)
+
+
+def test_a_label_counts_as_one_and_is_reported_as_one(streamkarma: Program, tmp_path: Path) -> None:
+    given = stays()
+    streamkarma("learn", *LATE, "--model", "shared", "--summary", "s", records=with_labels(given))
+    # The same with the parts as weights, and with a label for each event, at once.
+    by_hand = [
+        record
+        for stay, events, ill in given
+        for record in (
+            *({**event, "id": f"{stay} {n}", "w": 1.0 / len(events)} for n, event in enumerate(events)),
+            *({"id": f"{stay} {n}", "y": ill} for n in range(len(events))),
+        )
+    ]
+    streamkarma("learn", *LATE, "--id", "id", "--weight", "w", "--model", "parts", "--learner", "explicit",
+                records=by_hand)  # fmt: skip
+    streamkarma("learn", *LATE, "--model", "alone", "--learner", "explicit", records=with_labels(given))
+    (_, one), (_, other) = (load(tmp_path / name).state() for name in ("alone", "parts"))
+    assert np.array_equal(one["0.weights"], other["0.weights"])
+    summary = json.loads((tmp_path / "s").read_text())
+    rows = [row for row in streamkarma("learn", *LATE, records=with_labels(given)).rows if "target" in row]
+    ends = np.cumsum([len(events) for _, events, _ in given]) - 1
+    known = [n for n, end in enumerate(ends) if rows[end].get("probability") is not None]
+    wrong = [rows[ends[n]]["prediction"] != given[n][2] for n in known]
+    assert summary["per_label"]["labels"] == len(known)
+    assert summary["per_label"]["last"]["error_rate"] == pytest.approx(np.mean(wrong))
+    assert set(summary["per_label"]["mean"]) >= {"error_rate", "log_loss", "auc"}
+
+
+def test_events_wait_through_a_restart_with_what_was_carried(streamkarma: Program, tmp_path: Path) -> None:
+    records = with_labels(stays())
+    for options in ((), ("--unlabelled", "ignore")):
+        whole = streamkarma("learn", *LATE, *options, "--model", "whole", "--fresh", records=records).rows
+        first = streamkarma("learn", *LATE, *options, "--model", "parts", "--fresh", records=records[:100])
+        rest = streamkarma("learn", *LATE, *options, "--model", "parts", records=records[100:])
+        assert first.rows + rest.rows == whole
+        assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_no_event_sees_its_label_or_a_later_value(streamkarma: Program) -> None:
+    given = stays(30)
+    other = [(stay, events, not ill if n > 20 else ill) for n, (stay, events, ill) in enumerate(given)]
+    changed = [{**event, "a": 9.0} for event in given[25][1]]
+    other[25] = (given[25][0], changed, other[25][2])
+    one, two = (streamkarma("learn", *LATE, records=with_labels(each)).rows for each in (given, other))
+
+    def asked(rows: Records) -> Records:
+        return [row for row in rows if "target" not in row][: len(with_labels(given[:22])) - 22]
+
+    assert asked(one) == asked(two)
+
+
+def test_a_label_of_an_entity_with_nothing_waiting_is_unmatched(streamkarma: Program, tmp_path: Path) -> None:
+    records = [{"stay": "a", "x": 1.0}, {"stay": "b", "y": True}, {"stay": "a", "y": True}]
+    streamkarma("learn", *LATE, "--summary", "s", records=records)
+    summary = json.loads((tmp_path / "s").read_text())["pending"]
+    assert summary == {"matched": 1, "unmatched": 1, "expired": 0, "waiting": 0}

@@ -243,7 +243,7 @@ def test_a_late_label_never_teaches_a_newcomer() -> None:
     at_once = looped(FEW, stream, 1000, Fields(), 0).loop.task_model.model
     assert model.vocabulary.evicted == at_once.vocabulary.evicted > 20
     assert model.vocabulary.entries() == at_once.vocabulary.entries()
-    plain = {**FEW, "gamma": 1}
+    plain = {**FEW, "gamma": 1, "scale": False}
     for last, places in ((0, 3), (150, 2)):
         # The first event has the constant, a name that stays and one that is given up in the end.
         first = {"id": -1, "steady": 1.0, "old": 2.0}

@@ -12,9 +12,6 @@ from streamkarma._engine import Encoded
 from streamkarma.core.learner import Arrays
 from streamkarma.events.block import Block
 
-#: What of an event is to be learned: all, as usual; when it comes what needs no label, and then the rest.
-WHOLE, ARRIVAL, LABEL = range(3)
-
 
 class LateLabels(NamedTuple):
     """Which of T events wait for their label, and which have got theirs late.
@@ -24,12 +21,23 @@ class LateLabels(NamedTuple):
     tickets
         Shape (T,): the number of an event, the same when it is predicted and when its label has come; 0 where
         the label was there at once.
-    stages
-        Shape (T,): WHOLE, ARRIVAL or LABEL.
+    observed
+        Shape (T,): whether the event was learned before, without its label; it then teaches only what needs
+        the label.
+    shared
+        Shape (T,): whether the event shares its label with others, and its weight is its part; labels that go
+        together then need not be found out.
     """
 
     tickets: NDArray[np.uint64]
-    stages: NDArray[np.uint8]
+    observed: NDArray[np.bool_]
+    shared: NDArray[np.bool_]
+
+    @classmethod
+    def none(cls, events: int) -> LateLabels:
+        """Of so many events none."""
+        no = np.zeros(events, np.bool_)
+        return cls(np.zeros(events, np.uint64), no, no)
 
 
 class Asked:

@@ -100,7 +100,8 @@ class Learner(ABC):
         tickets: NDArray[np.uint64] | None = None,
         external: Floats | None = None,
         part: tuple[int, int] | None = None,
-        stages: NDArray[np.uint8] | None = None,
+        observed: NDArray[np.bool_] | None = None,
+        shared: NDArray[np.bool_] | None = None,
     ) -> tuple[Floats, Floats]:
         """Predict, then learn, each event.
 
@@ -122,8 +123,11 @@ class Learner(ABC):
             event.
         part
             Of which events, from one up to another; None for all. The arrays are for these events.
-        stages
-            Shape (T,): see ``core.asked.LateLabels``; None for all of each event.
+        observed
+            Shape (T,): see ``core.asked.LateLabels``; None for no event.
+        shared
+            Shape (T,): whether the label is that of others, too, and the weight is its part of one. A mixture
+            then takes it as it is.
 
         Returns
         -------
@@ -135,7 +139,7 @@ class Learner(ABC):
         ValueError
             If the number of labels or weights differs, or a label is not a class.
         """
-        return self.engine.run(events, labels, weights, tickets, external, part, stages)
+        return self.engine.run(events, labels, weights, tickets, external, part, observed, shared)
 
     def scores(self, events: Block | Encoded, external: Floats | None = None) -> Floats:
         """Scores of every event, shape (T, C), without learning."""

@@ -145,12 +145,11 @@ class Pipeline:
         What ``late`` has no ticket for is recognised by its content.
         """
         self.encoded = events
-        tickets = np.zeros(len(events), np.uint64) if late is None else late.tickets
-        stages = np.zeros(len(events), np.uint8) if late is None else late.stages
+        tickets, observed, shared = LateLabels.none(len(events)) if late is None else late
         if self.asked is not None:
             unknown = tickets == 0
             tickets = tickets + self.asked.tickets(events, learned & unknown, asked & unknown)
-        self._late = LateLabels(tickets, stages)
+        self._late = LateLabels(tickets, observed, shared)
 
     def run(
         self, part: slice, labels: Floats, weights: Floats, external: Floats | None = None
@@ -167,9 +166,9 @@ class Pipeline:
             As in ``Learner.run``.
         """
         weights = np.minimum(weights, HEAVIEST)
-        tickets, stages = self._late.tickets[part], self._late.stages[part]
-        bounds = part.start, part.stop
-        return self.learner.run(self.encoded, labels, weights, tickets, external, bounds, stages)
+        late, bounds = self._late, (part.start, part.stop)
+        tickets, observed, shared = late.tickets[part], late.observed[part], late.shared[part]
+        return self.learner.run(self.encoded, labels, weights, tickets, external, bounds, observed, shared)
 
     def scores(self, events: Encoded) -> Floats:
         """Scores of events by the current model, shape (T, C).

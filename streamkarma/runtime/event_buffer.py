@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded
 from streamkarma.connectors.rows import ABSENT, Column
-from streamkarma.core.asked import ARRIVAL, LABEL, WHOLE, LateLabels
+from streamkarma.core.asked import LateLabels
 from streamkarma.events.labels import Label
 from streamkarma.runtime.fields import RecordFields
 from streamkarma.runtime.pending import PendingEvent, PriorPrediction
@@ -57,19 +57,22 @@ class EventBatch(NamedTuple):
         """By position: what was said of events when they came, where their labels come late."""
         return {t: event.prior for t, event in self.settled.items()}
 
-    def late(self, first: int) -> LateLabels | None:
-        """Which events wait for their label, or have got it; None if none. ``first`` is the first's number.
+    def late(self, first: int, shares: bool) -> LateLabels | None:
+        """Which events wait for their label, or have got it, the first event having this number.
 
-        An event that is learned when it comes teaches the rest when its label does.
+        ``shares`` says whether events of one label have a part each.
         """
         if not (self.waiting or self.settled):
             return None
-        tickets, stages = np.zeros(len(self.labels), np.uint64), np.zeros(len(self.labels), np.uint8)
+        tickets = np.zeros(len(self.labels), np.uint64)
+        observed, shared = (np.zeros(len(self.labels), np.bool_) for _ in range(2))
         for event in self.waiting.values():
-            tickets[event.at], stages[event.at] = first + event.at, ARRIVAL
+            tickets[event.at] = first + event.at
         for t, settled in self.settled.items():
-            tickets[t], stages[t] = settled.number, LABEL if settled.observed else WHOLE
-        return LateLabels(tickets, stages)
+            tickets[t], observed[t] = settled.number, settled.observed
+        for group in self.groups:
+            shared[group] = shares
+        return LateLabels(tickets, observed, shared)
 
 
 class EventBuffer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import sys
-import time
 from contextlib import closing
 from typing import Any
 
@@ -21,19 +20,19 @@ from streamkarma.estimators.learners import Model
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import Label, labelled
 from streamkarma.events.values import is_missing
-from streamkarma.parameters import NOW
-from streamkarma.runtime.evaluator import Evaluation, Evaluator
+from streamkarma.runtime.evaluator import Evaluator
 from streamkarma.runtime.event_buffer import EventBatch, EventBuffer, WaitingEvent
-from streamkarma.runtime.fields import Fields, RecordFields, entity_of, seconds_of
+from streamkarma.runtime.fields import Fields, RecordFields, entity_of
 from streamkarma.runtime.output import Counters, Output, Totals
-from streamkarma.runtime.pending import Pending, PendingEvent, PriorPrediction
-from streamkarma.runtime.prediction_rows import prediction_columns, rows_at
+from streamkarma.runtime.pending import Pending, PendingEvent
+from streamkarma.runtime.prediction_rows import prediction_columns
 from streamkarma.runtime.reading import Reading
 from streamkarma.runtime.regret_adapter import RegretAdapter
 from streamkarma.runtime.task import TaskModel
+from streamkarma.runtime.waiting import id_of, keep_waiting, key_of, time_of
 
-#: Most bytes of an id that is kept, as JSON, and most characters of what is said of a bad record.
-LONGEST_ID, _LONGEST_REASON = 1024, 500
+#: Most characters of what is said of a bad record.
+_LONGEST_REASON = 500
 
 
 class Loop:
@@ -219,12 +218,9 @@ class Loop:
         """Add an event that may wait, or the label of one that does."""
         pending, labels_only = self.pending, self._records.labels_only
         assert pending is not None
-        # One without an id waits under its number, which is no JSON of an id.
         number = self._next + len(self._buffer.labels)
-        key = b"#%d" % number if taken.id is None else orjson.dumps(taken.id)
-        if len(key) > LONGEST_ID:
-            raise RecordError(f"an id that a label is to find has at most {LONGEST_ID:,} bytes")
-        now = self._time(taken, at)
+        key = key_of(taken.id, number)
+        now = time_of(self._records, at, self._fields, taken, pending)
         waiting = self._buffer.waiting
         crowded = len(waiting) >= pending.limit
         if waiting and (crowded or key in waiting or not is_missing(given) or pending.seconds is not None):
@@ -275,20 +271,10 @@ class Loop:
         for key in keys:
             event = pending.event_of(key)
             assert event is not None
-            own = None if key.startswith(b"#") else orjson.loads(key)
-            taken = taken._replace(id=own, weight=share * event.weight)
+            taken = taken._replace(id=id_of(key), weight=share * event.weight)
             self._add(event.record, given, label, taken, at, event)
             pending.settle(key)
         self._buffer.groups.append(range(begin, len(self._buffer.labels)))
-
-    def _time(self, taken: RecordFields, at: int) -> float:
-        """When a record happened."""
-        assert self.pending is not None
-        if self._records.time is not None:
-            return self._records.time(at)
-        if self._fields.time == NOW:
-            return time.time()
-        return self.pending.tick(None if is_missing(taken.time) else seconds_of(taken.time))
 
     def _add(
         self,
@@ -362,14 +348,14 @@ class Loop:
         there = labelled(batch.labels)
         weights = self._weights(batch, there)
         printed = self._output.predictions is not None
-        late = batch.late(self._next)
+        late = batch.late(self._next, self._shares)
         evaluation = self.evaluator.run(
             batch.events, batch.labels, weights, batch.prior, batch.full, late, batch.groups
         )
         shown = printed or batch.waiting
         columns = prediction_columns(self.task_model, evaluation) if shown else {}
         if self.pending is not None:
-            self._keep_waiting(self.pending, evaluation, columns, batch)
+            keep_waiting(self.pending, batch, evaluation, columns, self._next)
         rows = self._rows(columns, batch) if printed else None
         events = len(batch.labels)
         self._next += events
@@ -393,19 +379,6 @@ class Loop:
         if not self._observes:
             return np.where(there, batch.weights, 0.0)
         return batch.weights
-
-    def _keep_waiting(
-        self, pending: Pending, evaluation: Evaluation, columns: dict[str, Column], batch: EventBatch
-    ) -> None:
-        """Keep events, with their predictions, until their labels come."""
-        rows = rows_at(columns, [event.at for event in batch.waiting.values()])
-        for (key, (t, record, came, entity)), row in zip(batch.waiting.items(), rows, strict=True):
-            prior = PriorPrediction(row, evaluation.scores[t].tolist(), int(evaluation.known[t]))
-            number = self._next + t
-            event = PendingEvent(float(batch.weights[t]), prior, number, record or {}, entity=entity)
-            if record is None:
-                event = event._replace(encoded=batch.events.one(t), observed=True)
-            pending.keep(key, event, came)
 
     def _refresh(self) -> None:
         self._accepted = self.task_model.accepted()

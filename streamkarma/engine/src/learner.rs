@@ -5,18 +5,6 @@ use std::any::Any;
 use crate::block::{Block, Event, Gone};
 use crate::state::{Refused, State};
 
-/// What of an event is to be learned, where its label comes later than the event itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Stage {
-    /// All there is.
-    #[default]
-    Whole,
-    /// It has no label yet, and teaches what needs none.
-    Arrival,
-    /// Its label has come, and it teaches what it did not teach on arrival.
-    Label,
-}
-
 /// What is known of one event beside what it observes.
 #[derive(Clone, Copy, Debug)]
 pub struct Lesson<'a> {
@@ -29,15 +17,24 @@ pub struct Lesson<'a> {
     /// Under which number the event is asked about, or was before its label came; 0 for none. Only a mixture
     /// minds.
     pub ticket: u64,
-    /// What of the event is to be learned.
-    pub stage: Stage,
+    /// Whether the event was learned before, without its label: it then teaches only what needs the label.
+    pub observed_before: bool,
+    /// Whether others have the same label, and the weight is its part of one.
+    pub shares_label: bool,
     /// Scores of models from elsewhere, one after another, `classes` each; only for a mixture.
     pub others: &'a [f64],
 }
 
 impl Lesson<'static> {
     /// Nothing to learn: the event is predicted only.
-    pub const NONE: Self = Self { label: f64::NAN, weight: 0.0, ticket: 0, stage: Stage::Whole, others: &[] };
+    pub const NONE: Self = Self {
+        label: f64::NAN,
+        weight: 0.0,
+        ticket: 0,
+        observed_before: false,
+        shares_label: false,
+        others: &[],
+    };
 
     /// A label, or NaN for none, of an event that counts once.
     pub const fn of(label: f64) -> Self {

@@ -10,7 +10,7 @@ use super::encoded::Given;
 use super::predicted::Predicted;
 use super::state::{from_python, to_python};
 use crate::block::{Block, Event, Gone};
-use crate::learner::{self, Fact, Lesson, Stage};
+use crate::learner::{self, Fact, Lesson};
 
 /// Scores of events, shape (T, C), and losses, shape (T,).
 pub type Run<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
@@ -158,8 +158,9 @@ impl Learner {
 
     /// Predict, then learn, events; those of a `part`, from one up to another, if it is given.
     ///
-    /// `tickets` and `stages` are one for each event: see `core.learner`.
-    #[pyo3(signature = (events, labels, weights, tickets=None, others=None, part=None, stages=None))]
+    /// Of each event, its ticket, whether it was `observed` before, and whether its label is `shared`: see
+    /// `core.learner`.
+    #[pyo3(signature = (events, labels, weights, tickets=None, others=None, part=None, observed=None, shared=None))]
     #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
     fn run<'py>(
         &mut self,
@@ -170,7 +171,8 @@ impl Learner {
         tickets: Option<PyReadonlyArray1<'py, u64>>,
         others: Option<PyReadonlyArray3<'py, f64>>,
         part: Option<(usize, usize)>,
-        stages: Option<PyReadonlyArray1<'py, u8>>,
+        observed: Option<PyReadonlyArray1<'py, bool>>,
+        shared: Option<PyReadonlyArray1<'py, bool>>,
     ) -> PyResult<Run<'py>> {
         let given = events.events()?;
         let whole = given.block();
@@ -181,8 +183,11 @@ impl Learner {
         let (block, events) = (whole.part(begin, end - begin), end - begin);
         let (labels, weights) = (labels.as_array().to_vec(), weights.as_array().to_vec());
         let tickets = tickets.map_or_else(|| vec![0; events], |tickets| tickets.as_array().to_vec());
-        let stages = stages.map_or_else(|| vec![0; events], |stages| stages.as_array().to_vec());
-        if [labels.len(), weights.len(), tickets.len(), stages.len()] != [events; 4] {
+        let marks = |marks: Option<PyReadonlyArray1<bool>>| {
+            marks.map_or_else(|| vec![false; events], |marks| marks.as_array().to_vec())
+        };
+        let (observed, shared) = (marks(observed), marks(shared));
+        if [labels.len(), weights.len(), tickets.len(), observed.len(), shared.len()] != [events; 5] {
             return Err(PyValueError::new_err(format!(
                 "{events} events, {} labels, {} weights",
                 labels.len(),
@@ -207,7 +212,8 @@ impl Learner {
                 label: labels[t],
                 weight: weights[t],
                 ticket: tickets[t],
-                stage: stage_of(stages[t]),
+                observed_before: observed[t],
+                shares_label: shared[t],
                 others: &others[t],
             })
             .collect();
@@ -258,15 +264,6 @@ impl Learner {
     fn restore(&mut self, arrays: &Bound<'_, PyDict>, attributes: usize, coordinates: usize) -> PyResult<()> {
         let state = from_python(arrays)?;
         self.inner_mut()?.restore(&state, attributes, coordinates).map_err(PyValueError::new_err)
-    }
-}
-
-/// As `core.learner` numbers them.
-fn stage_of(number: u8) -> Stage {
-    match number {
-        1 => Stage::Arrival,
-        2 => Stage::Label,
-        _ => Stage::Whole,
     }
 }
 

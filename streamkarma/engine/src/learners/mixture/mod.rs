@@ -167,6 +167,8 @@ impl Mixture {
         let Some(part) = late.weigh(&kept, aggregator, label) else {
             return aggregator.step(row, label, weight, mixed);
         };
+        // Where labels are known to go together, the weight says how much they count.
+        let part = if lesson.shares_label { 1.0 } else { part };
         let loss = aggregator.step(row, label, 0.0, mixed);
         aggregator.learn(late.scores(&kept), label, weight * part);
         loss

@@ -3,7 +3,7 @@
 use super::aggregator::Aggregator;
 use super::{Calibrated, Mixture};
 use crate::block::{Block, Event, Gone};
-use crate::learner::{Fact, Learner, Lesson, Stage};
+use crate::learner::{Fact, Learner, Lesson};
 use crate::math::log1p;
 use crate::state::{Array, Refused, State};
 
@@ -134,7 +134,8 @@ impl Stream {
             label: if t.is_multiple_of(7) { f64::NAN } else { self.labels[t] },
             weight: (t % 5) as f64 / 2.0,
             ticket: ticket_of(t),
-            stage: Stage::Whole,
+            observed_before: false,
+            shares_label: false,
             others: &self.values[9 * t..9 * t + 3],
         };
         (0..EVENTS).map(lesson).collect()

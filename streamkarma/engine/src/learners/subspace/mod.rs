@@ -48,7 +48,7 @@ use self::settings::Form;
 pub use self::settings::Settings;
 use super::linear::{self, LARGEST_GROWTH, LinearModel};
 use crate::block::{Event, Gone};
-use crate::learner::{Fact, Learner, Lesson, Stage};
+use crate::learner::{Fact, Learner, Lesson};
 use crate::math::pow;
 use crate::state::{Refused, State};
 
@@ -168,7 +168,7 @@ impl Subspace {
     /// After the weights have learned a labelled event: learn the subspace, unless it knows the event from its
     /// arrival, and keep it.
     fn learn_whole(&mut self, event: &Event, lesson: &Lesson) {
-        if lesson.stage != Stage::Label {
+        if !lesson.observed_before {
             self.learn(event, lesson.weight);
         }
         self.keep(event, lesson);
@@ -257,9 +257,7 @@ impl Learner for Subspace {
                 self.explain(&event);
             }
             self.learn(&event, lesson.weight);
-            if lesson.stage == Stage::Whole {
-                self.replay();
-            }
+            self.replay();
         }
         loss
     }

@@ -11,6 +11,10 @@
 //! erred 0.023, 0.022, 0.021 and 0.025; without replay it is 0.031. With one label in 500, a tenth of them
 //! wrong, they erred 0.211, 0.227, 0.217 and 0.217, and 0.214 without replay.
 //!
+//! An event whose label comes later makes room as well when it comes. With labels 100 events late, one in 50 of
+//! which came at all (`lowrank`, 20,000 events, seeds 200 to 202), the learner erred .050 by that and .072
+//! without; where all labels came, .0099 and .0100 (seed 200).
+//!
 //! Old labels can do harm, and two things limit it. Once the store has only a share of all labelled events,
 //! only that share of the events without a label replays one: else a model of many labels would be pulled
 //! towards its last thousand. And each head learns without replay as well, and predicts with what suffered
