@@ -227,3 +227,26 @@ def test_the_papers_tables_with_tables_of_another(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, EXAMPLES / "papers.py", tmp_path], capture_output=True, text=True)
     assert done.returncode == 1
     assert re.search(r"wisconsin +zero +0\.\d+ +paper 0\.03", done.stdout)
+
+
+def test_labels_follow_their_events_as_late_as_asked_for() -> None:
+    made = [
+        json.loads(line)
+        for line in example("late.py", "--print", "--delay", "100", "--events", "300").splitlines()
+    ]
+    events = [t for t, record in enumerate(made) if "y" not in record]
+    assert [made[t]["id"] for t in events] == list(range(300))
+    labels = {record["id"]: t for t, record in enumerate(made) if "y" in record}
+    assert list(labels) == list(range(200))
+    # Behind the hundredth event after its own.
+    assert all(labels[number] == events[number + 100] + 1 for number in labels)
+
+
+def test_late_labels_are_measured_from_twice_the_delay_on() -> None:
+    table = example("late.py", "--delay", "100", "--events", "400", "--learner", "explicit").decode()
+    stream, learner, events, error, loss = (
+        cell.strip() for cell in table.splitlines()[2].strip("|").split("|")
+    )
+    assert (stream, learner, events) == ("lowrank, seed 100, delay 100", "explicit", "100")
+    assert 0.0 < float(error) < 0.5
+    assert 0.0 < float(loss) < 1.0

@@ -29,7 +29,8 @@ def key_of(identity: Any, number: int) -> bytes:
     """
     if identity is None:
         return b"#%d" % number
-    key = orjson.dumps(identity)
+    # A copy of its own size: orjson's has four kilobytes to spare.
+    key = bytes(memoryview(orjson.dumps(identity)))
     if len(key) > LONGEST_ID:
         raise RecordError(f"an id that a label is to find has at most {LONGEST_ID:,} bytes")
     return key
