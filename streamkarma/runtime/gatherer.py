@@ -1,0 +1,235 @@
+"""Records gathered for the next step of the loop, whatever they are: events, and labels that come later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from streamkarma.connectors.records import Records
+from streamkarma.errors import RecordError
+from streamkarma.estimators.learners import Model
+from streamkarma.events.flatten import flatten, is_flat
+from streamkarma.events.labels import Label
+from streamkarma.events.values import is_missing
+from streamkarma.runtime.event_buffer import EventBuffer, WaitingEvent
+from streamkarma.runtime.fields import Fields, RecordFields, entity_of
+from streamkarma.runtime.pending import Pending, PendingEvent
+from streamkarma.runtime.task import TaskModel
+from streamkarma.runtime.waiting import id_of, key_of, time_of
+
+
+class Gatherer:
+    """Turns parsed records into a buffer of events.
+
+    Parameters
+    ----------
+    task_model
+        The model and its task.
+    fields
+        Which names are what.
+    learns, observes
+        Whether events with a label teach, and those without one.
+    shares
+        Whether the events of an entity that one label teaches count as one.
+    pending
+        Where events wait for labels that come later, or None if none do.
+    flush
+        Has the events in the buffer processed, and calls ``begin``.
+
+    Attributes
+    ----------
+    buffer
+        The events so far.
+    records
+        Those that are taken from.
+    followed
+        Names that say whose an event is, and when it happened, if entities are followed.
+    """
+
+    records: Records
+    buffer: EventBuffer
+
+    def __init__(
+        self,
+        task_model: TaskModel,
+        fields: Fields,
+        learns: bool,
+        observes: bool,
+        shares: bool,
+        pending: Pending | None,
+        flush: Callable[[], None],
+    ) -> None:
+        self.followed = _followed(task_model.model, fields)
+        self._task_model = task_model
+        self._fields = fields
+        self._nested = fields.nested
+        self._learns, self._observes, self._shares = learns, observes, shares
+        self._pending = pending
+        self._flush = flush
+
+    def begin(self, first: int) -> None:
+        """Begin a buffer whose first event has this number."""
+        self._first = first
+        self._accepted = self._task_model.accepted()
+        self.buffer = EventBuffer()
+
+    @property
+    def events(self) -> int:
+        """How many there are."""
+        return len(self.buffer.labels)
+
+    def take(self, record: dict[str, Any], at: int) -> None:
+        """Add one of the ``records``; RecordError if it cannot be used."""
+        if self._nested and not is_flat(record):
+            record = self._fields.flattened(record)
+        if self.records.metadata is not None:
+            self._add_metadata(record, at)
+        given = record.pop(self._fields.target, None)
+        taken = self._fields.extract(record, self.followed)
+        entity = self._entity(record)
+        if self._pending is not None and (taken.id is not None or entity is not None):
+            self._take_later(record, given, taken, at, entity)
+            return
+        if self.records.labels_only:
+            raise RecordError(f"a label needs the id of its event, {self._fields.id!r}")
+        self._add(record, given, self._label(record, given), taken, at)
+
+    def _entity(self, record: dict[str, Any]) -> str | None:
+        """Whose event it is, if that can tell which events a label is for."""
+        name = self._task_model.model.entity
+        return None if name is None or self._pending is None else entity_of(record.get(name))
+
+    def _take_later(
+        self, record: dict[str, Any], given: Any, taken: RecordFields, at: int, entity: str | None
+    ) -> None:
+        """Add an event that may wait, or the label of one that does."""
+        pending, labels_only = self._pending, self.records.labels_only
+        assert pending is not None
+        number = self._first + len(self.buffer.labels)
+        key = key_of(taken.id, number)
+        now = time_of(self.records, at, self._fields, taken, pending)
+        waiting = self.buffer.waiting
+        crowded = len(waiting) >= pending.limit
+        if waiting and (crowded or key in waiting or not is_missing(given) or pending.seconds is not None):
+            # What waits is in its place before anything is looked up, or has had its time:
+            # else it would show where the records were cut, and a replay cuts them otherwise.
+            self._flush()
+        pending.expire(now)
+        if is_missing(given):
+            if labels_only:
+                raise RecordError(f"a label record without {self._fields.target!r}")
+            early = pending.label_of(key)
+            self._add(record, early, self._label(record, early), taken, at)
+            if is_missing(early):
+                pending.make_room(key, len(self.buffer.waiting))
+                kept = None if self._teaches(None, taken.weight) else self._worth_keeping(record)
+                self.buffer.waiting[key] = WaitingEvent(len(self.buffer.labels) - 1, kept, now, entity)
+            else:
+                pending.settle_label(key)
+            return
+        event = pending.event_of(key)
+        if event is not None:
+            label = self._label(event.record, given)
+            # The label may have had another learner begin, to which the event is new.
+            event = pending.event_of(key) or event
+            self._add(event.record, given, label, taken._replace(weight=event.weight), at, event)
+            pending.settle(key)
+        elif entity is not None and taken.id is None and self._is_label(record):
+            self._settle_entity(entity, given, taken, at)
+        elif labels_only or self._is_label(record):
+            self._label({}, given)
+            pending.keep_label(key, given, now)
+        else:
+            self._add(record, given, self._label(record, given), taken, at)
+
+    def _is_label(self, record: dict[str, Any]) -> bool:
+        """Whether a record says nothing but whose it is, and when."""
+        return all(is_missing(value) for name, value in record.items() if name not in self.followed)
+
+    def _settle_entity(self, entity: str, given: Any, taken: RecordFields, at: int) -> None:
+        """Teach all waiting events of an entity their label."""
+        pending = self._pending
+        assert pending is not None
+        label, keys = self._label({}, given), pending.keys_of(entity)
+        if not keys:
+            pending.unmatched += 1
+            return
+        begin, share = len(self.buffer.labels), 1.0 / len(keys) if self._shares else 1.0
+        for key in keys:
+            event = pending.event_of(key)
+            assert event is not None
+            taken = taken._replace(id=id_of(key), weight=share * event.weight)
+            self._add(event.record, given, label, taken, at, event)
+            pending.settle(key)
+        self.buffer.groups.append(range(begin, len(self.buffer.labels)))
+
+    def _add(
+        self,
+        record: dict[str, Any],
+        given: Any,
+        label: Label | None,
+        taken: RecordFields,
+        at: int,
+        settled: PendingEvent | None = None,
+    ) -> None:
+        """Add an event; one that has waited, and was seen by the learner when it came, is as it was then."""
+        events = self.buffer.events
+        if settled is not None and settled.encoded is not None:
+            events.append(settled.encoded)
+        else:
+            learned = self._teaches(label, taken.weight)
+            # One that has waited has what its entity had said when it came.
+            whole = settled is not None
+            self._task_model.model.vocabulary.read_dicts([record], [learned], events, whole=whole)
+            if self._pending is not None and (gone := events.last_gone):
+                self._pending.forget(gone)
+        self.buffer.append(given, label, taken, at, settled)
+
+    def _teaches(self, label: Label | None, weight: float) -> bool:
+        """Whether an event is learned when it comes, with its label or as far as it needs none."""
+        return (self._learns if label is not None else self._observes) and weight > 0.0
+
+    def _worth_keeping(self, record: dict[str, Any]) -> dict[str, Any]:
+        """What an event has that was read last, and what its entity had said, to be learned later."""
+        model = self._task_model.model
+        kept = model.worth_keeping(record if is_flat(record) else flatten(record))
+        return {**model.vocabulary.carried(), **kept}
+
+    def _add_metadata(self, record: dict[str, Any], at: int) -> None:
+        """Add the metadata attributes of a record."""
+        assert self.records.metadata is not None
+        for name, value in self.records.metadata[at].items():
+            if name in record:
+                raise RecordError(f"{name!r} is both in the record and in its metadata")
+            record[name] = value
+
+    def _known(self, given: Any) -> bool:
+        return not isinstance(given, (dict, list)) and (type(given), given) in self._accepted
+
+    def _label(self, record: dict[str, Any], given: Any) -> Label | None:
+        if self._known(given):
+            return given  # type: ignore[no-any-return]  # it is one of the model's labels
+        # What is no event must not settle the task.
+        self._task_model.model.vocabulary.check(record)
+        return self.check(given)
+
+    def check(self, label: Any) -> Label | None:
+        """A label that is not known yet. It may settle the task, so all before it go first."""
+        if is_missing(label):
+            return None
+        self._flush()
+        before = self._task_model.model
+        checked = self._task_model.check(label)
+        if self._pending is not None and self._task_model.model is not before:
+            self._pending.begin_anew()
+        self.buffer = EventBuffer()
+        return checked
+
+
+def _followed(model: Model, fields: Fields) -> set[str]:
+    """The names that say whose an event is, and when it happened, if entities are followed."""
+    if model.entity is None:
+        return set()
+    # The entity may be left out as an attribute, and still says whose the event is.
+    model.vocabulary.show_entity(model.entity not in fields.ignore)
+    return {model.entity} if model.time is None else {model.entity, model.time}
