@@ -32,7 +32,8 @@ impl Explicit {
         let arrays = 2 + 4 * self.models.len();
         ensure(state.0.len() == arrays && known_shape == [3] && hashed_shape == [1], WHY)?;
         let step = *self.models[0].settings();
-        let mut learner = Self::new(self.map.gamma(), self.map.normalize(), step, self.table_bits)?;
+        let mut learner = Self::new(self.map.gamma(), self.map.normalize(), step, self.table_bits)?
+            .with_most(self.map.most());
         let within =
             |number: i64, limit: usize| usize::try_from(number).ok().filter(|number| *number <= limit);
         let (Some(attributes), Some(coordinates)) =

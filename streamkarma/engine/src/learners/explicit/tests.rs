@@ -230,3 +230,15 @@ fn hostile_states_are_refused() {
         assert!(learner.clone().restore(&broken, 1000, 1000).is_err());
     }
 }
+
+#[test]
+fn a_bound_on_features_lasts() {
+    let mut learner = learned(2, Update::Arow, 18, 1).with_most(20);
+    let mut resumed = Explicit::new(2, true, step(Update::Arow), 18).unwrap().with_most(20);
+    resumed.restore(&learner.state(), 100, 100).unwrap();
+    for model in [&mut learner, &mut resumed] {
+        assert_eq!(model.map.most(), 20);
+    }
+    let event = items(5, 8);
+    assert_eq!(take(&mut learner, &event, f64::NAN, 1.0), take(&mut resumed, &event, f64::NAN, 1.0));
+}
