@@ -9,6 +9,7 @@
 
 mod bags;
 mod carry;
+mod following;
 mod kinds;
 mod levels;
 mod marks;
@@ -20,7 +21,8 @@ mod state;
 mod time;
 mod values;
 
-pub use carry::{Carried, Following};
+pub use carry::Carried;
+pub use following::Following;
 pub use levels::Levels;
 pub use rare::{Once, RARE};
 pub use room::Use;

@@ -7,134 +7,10 @@
 //! Numbers and categories are remembered; texts, tags and points in time belong to their message. A category
 //! that has no place of its own yet is remembered as the rare one.
 
-use super::kinds::spell;
-use super::{Encoder, Item, New, NewName, RARE};
-use crate::entities::{Carry, Entities, Remembered, Rules};
-use crate::kinds::told_moment;
+use super::{Encoder, Following, Item, New, NewName, RARE};
+use crate::entities::{Carry, Remembered, Rules};
 use crate::math::log1p;
 use crate::names::Name;
-use crate::state::{Refused, State, ensure};
-
-/// Whose the event is that is being read, and what all entities said before.
-#[derive(Clone, Debug)]
-pub struct Following {
-    /// Whose events are whose, and what becomes of it.
-    pub rules: Rules,
-    /// In bytes; one with a longer name is none.
-    longest_name: usize,
-    /// What they said.
-    pub entities: Entities,
-    /// Events so far, and the latest time of any.
-    clock: u64,
-    latest: f64,
-    /// Whether what comes is not remembered, nor has it anything carried.
-    pauses: bool,
-    /// Whether events that are not learned may come again to be learned.
-    asks: bool,
-    // Of the event in hand: its entity, where that is if it is known, its time, what it says itself, and, of that, what has no place yet.
-    entity: Option<Vec<u8>>,
-    place: Option<u32>,
-    time: Option<f64>,
-    own: Vec<Remembered>,
-    new: Vec<New>,
-    /// What was carried, with its age.
-    carried: Vec<(Remembered, f64)>,
-}
-
-impl Following {
-    /// Nothing so far, and names of entities up to so many bytes.
-    pub fn new(rules: Rules, longest_name: usize) -> Self {
-        let entities = Entities::new(rules.most);
-        Self {
-            rules,
-            longest_name,
-            entities,
-            clock: 0,
-            latest: 0.0,
-            pauses: false,
-            asks: false,
-            entity: None,
-            place: None,
-            time: None,
-            own: Vec::new(),
-            new: Vec::new(),
-            carried: Vec::new(),
-        }
-    }
-
-    /// What entities said, and the clock.
-    pub fn state(&self) -> State {
-        let mut state = self.entities.state();
-        let clock = vec![self.clock as f64, self.latest, self.entities.evicted as f64];
-        state.put_f64s("entity_clock", clock, &[3]);
-        state
-    }
-
-    /// Take over a state, of a model with so many attributes and coordinates.
-    ///
-    /// # Errors
-    ///
-    /// If its parts make no sense. What is known is then as it was.
-    pub fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
-        let wrong = "the clock of the entities makes no sense";
-        let (&[clock, latest, evicted], _) = state.f64s("entity_clock")? else {
-            return Err(wrong.to_owned());
-        };
-        let is_count = |number: f64| (0.0..MOST_EVENTS).contains(&number) && number.fract() == 0.0;
-        ensure(is_count(clock) && is_count(evicted) && latest.is_finite(), wrong)?;
-        self.entities.restore(state, attributes, coordinates)?;
-        (self.clock, self.latest, self.entities.evicted) = (clock as u64, latest, evicted as u64);
-        Ok(())
-    }
-
-    /// Begin an event.
-    pub(super) fn begin(&mut self) {
-        (self.entity, self.time) = (None, None);
-        self.own.clear();
-        self.new.clear();
-        self.carried.clear();
-    }
-
-    /// When the event in hand happened.
-    fn now(&self) -> f64 {
-        match self.rules.time {
-            Some(_) => self.time.unwrap_or(self.latest),
-            None => (self.clock + 1) as f64,
-        }
-    }
-
-    fn advance(&mut self, now: f64) {
-        self.clock += 1;
-        self.latest = self.latest.max(now);
-    }
-
-    /// Take note of a text if it says whose the event is, or when it happened; whether it is no attribute.
-    pub(super) fn take_text(&mut self, name: &[u8], text: &[u8]) -> bool {
-        if *name == *self.rules.entity {
-            // One byte more than there may be says that it is too long.
-            self.entity = Some(text[..text.len().min(self.longest_name + 1)].to_vec());
-            return !self.rules.is_attribute;
-        }
-        let is_time = self.rules.time.as_deref() == Some(name);
-        if is_time {
-            self.time = told_moment(text).map(|moment| moment.seconds);
-        }
-        is_time
-    }
-
-    /// The same of a number.
-    pub(super) fn take_number(&mut self, name: &[u8], value: f64) -> bool {
-        if *name == *self.rules.entity {
-            self.entity = Some(spell(value).into_bytes());
-            return !self.rules.is_attribute;
-        }
-        let is_time = self.rules.time.as_deref() == Some(name);
-        if is_time {
-            self.time = Some(value);
-        }
-        is_time
-    }
-}
 
 impl Encoder {
     /// Follow entities from now on, or none.
@@ -324,9 +200,6 @@ impl Encoder {
 
 /// Name, category if it is one, and value.
 pub type Carried = (Vec<u8>, Option<Vec<u8>>, f64);
-
-/// Counts are below this: a number in a file holds no more.
-const MOST_EVENTS: f64 = 9_007_199_254_740_992.0;
 
 /// What the names of an attribute's last value, and of its age, end in.
 const LAST: &[u8] = b".last";
