@@ -308,3 +308,17 @@ def test_states_no_run_could_have_left_are_refused() -> None:
             by.restore_entities(each)
     by.restore_entities(dict(right))
     assert all(np.array_equal(array, right[name]) for name, array in by.entities().items())
+
+
+def test_entities_that_never_come_back_take_bounded_memory() -> None:
+    by = ample(("device", False, None, "fill", math.inf, 1000))
+    reader = LineReader({}, True, True, False)
+    for block in range(20):
+        names = (f"{block}-{n}" for n in range(2000))
+        text = "".join(f'{{"device":"{name}","x":1,"z":"a"}}\n' for name in names)
+        reader.read(by, text.encode(), 0, 2000)
+    assert by.entity_counts is not None
+    count, size, forgotten = by.entity_counts
+    assert (count, forgotten) == (1000, 39_000)
+    assert size < 1000 * (110 + 10 + 2 * 32)
+    assert by.attributes == ["x", "z"]

@@ -178,3 +178,26 @@ def test_a_label_of_an_entity_with_nothing_waiting_is_unmatched(streamkarma: Pro
     streamkarma("learn", *LATE, "--summary", "s", records=records)
     summary = json.loads((tmp_path / "s").read_text())["pending"]
     assert summary == {"matched": 1, "unmatched": 1, "expired": 0, "waiting": 0}
+
+
+@pytest.mark.parametrize("task", ["multiclass", "regression"])
+def test_labels_of_entities_may_be_classes_or_numbers(
+    streamkarma: Program, tmp_path: Path, task: str
+) -> None:
+    given = [
+        (stay, events, {"multiclass": "abc"[n % 3], "regression": float(n % 5)}[task])
+        for n, (stay, events, _) in enumerate(stays())
+    ]
+    records = [r for stay, events, label in given for r in (*events, {"stay": stay, "y": label})]
+    done = streamkarma("learn", *LATE, "--task", task, "--summary", "s", records=records)
+    assert done.code == 0, done.stderr
+    per_label = json.loads((tmp_path / "s").read_text())["per_label"]
+    assert per_label["labels"] == len(given)
+    rows = [row for row in done.rows if "target" in row]
+    ends = np.cumsum([len(events) for _, events, _ in given]) - 1
+    if task == "regression":
+        away = [abs(rows[end]["prediction"] - rows[end]["target"]) for end in ends]
+        assert per_label["last"]["mae"] == pytest.approx(np.mean(away))
+    else:
+        wrong = [rows[end]["prediction"] != rows[end]["target"] for end in ends]
+        assert per_label["last"]["error_rate"] == pytest.approx(np.mean(wrong))

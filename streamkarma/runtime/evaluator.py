@@ -163,10 +163,10 @@ class Evaluator:
         labelled = result.targets >= 0
         metrics.update(result.targets[labelled], predicted[labelled])
         metrics.update_strangers(int((result.targets == NEW).sum()))
+        self.metrics.per_label.add_classes(groups, result.targets, result.known, predicted, chances)
         if chances is not None:
             fair = labelled & (result.targets < result.known) & (result.known > 1)
             metrics.update_log_loss(chances[fair, result.targets[fair]])
-            self.metrics.per_label.add_classes(groups, result.targets, result.known, chances)
         if result.scores.shape[1] == 1 and len(model.classes) == 2:
             both = labelled & (result.known == 2)
             oriented = signs[both] * result.scores[both, 0]

@@ -28,30 +28,38 @@ class PerLabel:
         self._classes = {"last": ClassificationMetrics(), "mean": ClassificationMetrics()}
         self._numbers = {"last": RegressionMetrics(), "mean": RegressionMetrics()}
 
-    def add_classes(self, groups: Sequence[range], targets: Ints, known: Ints, chances: Floats) -> None:
+    def add_classes(
+        self, groups: Sequence[range], targets: Ints, known: Ints, predicted: Ints, chances: Floats | None
+    ) -> None:
         """Count labels of classes.
 
         Parameters
         ----------
         groups
             The positions of the events of each label, in order of arrival.
-        targets, known
-            Shape (T,): index of the label; how many classes there were when the event came.
+        targets, known, predicted
+            Shape (T,): index of the label; how many classes there were when the event came; index of the one
+            that was predicted.
         chances
-            Shape (T, classes): what was predicted then.
+            Shape (T, classes): their probabilities then; None if there are none.
         """
+        last, mean = self._classes["last"], self._classes["mean"]
         for group in groups:
-            target, classes = int(targets[group[-1]]), int(known[group].min())
             self.labels += 1
-            for name, row in (("last", chances[group[-1]]), ("mean", chances[group].mean(axis=0))):
-                metrics = self._classes[name]
-                if target < 0 or target >= classes or classes < 2:
-                    metrics.update_strangers(1)
-                    continue
-                metrics.update(np.array([target]), np.array([int(row[:classes].argmax())]))
+            target, end = int(targets[group[-1]]), group[-1]
+            if target < 0:
+                last.update_strangers(1)
+            else:
+                last.update(np.array([target]), predicted[[end]])
+            if chances is None or not 0 <= target < known[group].min() or known[group].min() < 2:
+                mean.update_strangers(1)
+                continue
+            average = chances[group].mean(axis=0)
+            mean.update(np.array([target]), np.array([int(average.argmax())]))
+            for metrics, row in ((last, chances[end]), (mean, average)):
                 metrics.update_log_loss(row[[target]])
                 if len(row) == 2:
-                    metrics.update_scores(np.array([row[1] - 0.5]), np.array([target == 1]))
+                    metrics.update_scores(row[[1]] - 0.5, np.array([target == 1]))
 
     def add_numbers(self, groups: Sequence[range], targets: Floats, predictions: Floats) -> None:
         """Count labels that are numbers."""
@@ -66,4 +74,8 @@ class PerLabel:
         if not self.labels:
             return {}
         kinds = self._classes if self._classes["last"].result() else self._numbers
-        return {"labels": self.labels, **{name: metrics.result() for name, metrics in kinds.items()}}
+        results = {name: metrics.result() for name, metrics in kinds.items()}
+        if kinds is self._classes and "log_loss" not in results["mean"]:
+            # Without probabilities there is no mean.
+            del results["mean"]
+        return {"labels": self.labels, **results}

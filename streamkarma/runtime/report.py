@@ -190,7 +190,7 @@ def _per_label(result: dict[str, Any]) -> list[tuple[str, str]]:
     if not result:
         return []
     rows = [("labels of entities", f"{result['labels']:,}")]
-    for name in ("last", "mean"):
+    for name in [name for name in ("last", "mean") if name in result]:
         metrics = result[name].items()
         rows += [(f"  {name} {metric.replace('_', ' ')}", f"{value:.4f}") for metric, value in metrics]
     return rows
