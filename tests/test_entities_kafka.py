@@ -63,3 +63,19 @@ def test_labels_by_the_key_teach_what_waits_of_their_entity(cluster: Cluster) ->
     whole += [{"stay": stay, "y": ill} for stay, _, ill in given]
     cluster.learn(lines(whole), "--entity", "stay", "--pending", "10000")
     assert cluster.state("m") == cluster.state("reference.karma")
+
+
+def test_the_time_of_a_record_says_how_old_values_are(cluster: Cluster) -> None:
+    source = cluster.topic("in")
+    given = [({"x": 1.0, "y": True}, 0), ({"z": 2.0, "y": False}, 5), ({"y": True}, 12)]
+    begin = 1_700_000_000
+    cluster.put(source, [Record(json.dumps(event).encode(), key=b"d", timestamp_ms=1000 * (begin + at))
+                         for event, at in given])  # fmt: skip
+    beside = ["--with-key", "device", "--with-timestamp", "at"]
+    following = ["--entity", "device", "--time", "at", "--carry-for", "10"]
+    cluster.attach(source, *beside, *following, "--model", "m", "--until-end")
+    cluster.learn(lines([{"device": "d", "at": begin + at, **event} for event, at in given]), *following)
+    assert cluster.state("m") == cluster.state("reference.karma")
+    model = load(cluster.folder / "m")
+    assert model.predict_one({"device": "d", "at": begin + 13}) is not None
+    assert model.vocabulary.carried() == {"z": 2.0}
