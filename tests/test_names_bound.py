@@ -114,7 +114,8 @@ def test_a_longer_bound_is_kept_with_the_model(tmp_path: Path) -> None:
     assert list(load(tmp_path / "model").vocabulary.attributes) == [LONG]
 
 
-def test_events_that_wait_keep_nothing_that_is_too_long(tmp_path: Path) -> None:
+@pytest.mark.parametrize("unlabelled", ["learn", "ignore"])
+def test_events_that_wait_keep_nothing_that_is_too_long(tmp_path: Path, unlabelled: str) -> None:
     lines = [
         {"id": 1, "a": 1.5, LONG: 1.0, "b": LONG, "nested": {LONG: 2.0, "c": 3.0}},
         {"id": LONG, "a": 1.0},
@@ -122,9 +123,11 @@ def test_events_that_wait_keep_nothing_that_is_too_long(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("".join(json.dumps(line) + "\n" for line in lines))
     path = str(tmp_path / "model")
     run = run_of(input=str(tmp_path / "in"), model=path, pending=5, fields={"id": "id"}, predictions=None,
-                   quiet=True, learner="explicit")  # fmt: skip
+                   quiet=True, learner="explicit", unlabelled=unlabelled)  # fmt: skip
     run.execute()
-    assert [event[2] for event in run.session.kept["pending"]["events"]] == [{"a": 1.5, "nested.c": 3.0}]
+    # What teaches when it comes is kept as it was encoded.
+    records = {"learn": [{}], "ignore": [{"a": 1.5, "nested.c": 3.0}]}[unlabelled]
+    assert [event[4] for event in run.session.kept["pending"]["events"]] == records
     assert run.session.task_model.model.ignored == 3
     assert "an id that a label is to find has at most 1,024 bytes" in str(run.session.loop.first_rejected)
     assert describe(path)["file_bytes"] < 5000

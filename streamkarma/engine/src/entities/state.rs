@@ -72,8 +72,8 @@ impl Entities {
             let (name, others) = left.0.split_at_checked(length).ok_or(WRONG)?;
             left.0 = others;
             ensure(seen.is_finite() && count >= 0 && !restored.knows(name), WRONG)?;
-            let mut entity = Entity::new(name);
-            (entity.values, entity.asked, entity.count, entity.seen) = (values, asked, count as u64, seen);
+            let name = name.into();
+            let entity = Entity { name, values, count: count as u64, seen, asked };
             let is_sorted = |values: &[Remembered]| values.is_sorted_by(|a, b| a.attribute < b.attribute);
             ensure(is_sorted(&entity.values) && entity.asked.as_deref().is_none_or(is_sorted), WRONG)?;
             restored.push(entity);

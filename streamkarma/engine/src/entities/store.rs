@@ -38,7 +38,11 @@ pub(super) struct Entity {
     pub(super) seen: f64,
     /// The event that was asked about last, if nothing came after it.
     pub(super) asked: Option<Box<[Remembered]>>,
-    /// The next ones in the order in which they were seen last.
+}
+
+/// The next entities in the order in which they were seen last.
+#[derive(Clone, Copy, Debug)]
+struct Links {
     newer: u32,
     older: u32,
 }
@@ -53,6 +57,8 @@ pub struct Entities {
     hasher: RandomState,
     tables: [HashTable<(u64, u32)>; TABLES],
     entities: Vec<Entity>,
+    // Apart from these, since three of them are touched with every event.
+    links: Vec<Links>,
     newest: u32,
     oldest: u32,
     /// Values of all of them.
@@ -69,6 +75,7 @@ impl Entities {
             hasher: RandomState::default(),
             tables: std::array::from_fn(|_| HashTable::new()),
             entities: Vec::new(),
+            links: Vec::new(),
             newest: NONE,
             oldest: NONE,
             values: 0,
@@ -89,7 +96,7 @@ impl Entities {
     /// The memory they take, in bytes.
     pub fn bytes(&self) -> usize {
         let names: usize = self.entities.iter().map(|entity| entity.name.len()).sum();
-        let own = size_of::<Entity>() + size_of::<(u64, u32)>();
+        let own = size_of::<Entity>() + size_of::<Links>() + size_of::<(u64, u32)>();
         names + self.entities.len() * own + self.values * size_of::<Remembered>()
     }
 
@@ -166,13 +173,14 @@ impl Entities {
         self.tables[table_of(hash)].insert_unique(hash, (hash, at), |&(hash, _)| hash);
         self.values += entity.values.len();
         self.entities.push(entity);
+        self.links.push(Links { newer: NONE, older: NONE });
         self.link_newest(at);
         at
     }
 
     /// All, those first that were not seen for the longest time.
     pub(super) fn oldest_first(&self) -> impl Iterator<Item = &Entity> {
-        let next = |at: &u32| Some(self.entities[*at as usize].newer).filter(|&at| at != NONE);
+        let next = |at: &u32| Some(self.links[*at as usize].newer).filter(|&at| at != NONE);
         let first = Some(self.oldest).filter(|&at| at != NONE);
         std::iter::successors(first, next).map(|at| &self.entities[at as usize])
     }
@@ -187,24 +195,23 @@ impl Entities {
     fn link_newest(&mut self, at: u32) {
         let before = std::mem::replace(&mut self.newest, at);
         *self.newer_of(before) = at;
-        let entity = &mut self.entities[at as usize];
-        (entity.newer, entity.older) = (NONE, before);
+        self.links[at as usize] = Links { newer: NONE, older: before };
     }
 
     fn unlink(&mut self, at: u32) {
-        let Entity { newer, older, .. } = self.entities[at as usize];
+        let Links { newer, older } = self.links[at as usize];
         *self.older_of(newer) = older;
         *self.newer_of(older) = newer;
     }
 
     /// Where it stands what is older than a place; than none, the newest.
     fn older_of(&mut self, at: u32) -> &mut u32 {
-        self.entities.get_mut(at as usize).map_or(&mut self.newest, |entity| &mut entity.older)
+        self.links.get_mut(at as usize).map_or(&mut self.newest, |links| &mut links.older)
     }
 
     /// Where it stands what is newer than a place; than none, the oldest.
     fn newer_of(&mut self, at: u32) -> &mut u32 {
-        self.entities.get_mut(at as usize).map_or(&mut self.oldest, |entity| &mut entity.newer)
+        self.links.get_mut(at as usize).map_or(&mut self.oldest, |links| &mut links.newer)
     }
 
     fn drop_oldest(&mut self) {
@@ -212,12 +219,14 @@ impl Entities {
         self.unlink(at);
         self.forget_place(at);
         let gone = self.entities.swap_remove(at as usize);
+        self.links.swap_remove(at as usize);
         self.values -= gone.values.len();
         self.evicted += 1;
         // The last one has its place now.
         let last = self.entities.len() as u32;
         if let Some(moved) = self.entities.get(at as usize) {
-            let (hash, newer, older) = (self.hasher.hash_one(&*moved.name), moved.newer, moved.older);
+            let hash = self.hasher.hash_one(&*moved.name);
+            let Links { newer, older } = self.links[at as usize];
             if let Some(place) = self.tables[table_of(hash)].find_mut(hash, |&(_, place)| place == last) {
                 place.1 = at;
             }
@@ -237,7 +246,7 @@ impl Entities {
 impl Entity {
     pub(super) fn new(name: &[u8]) -> Self {
         let (values, asked) = (Vec::new(), None);
-        Self { name: name.into(), values, count: 0, seen: 0.0, asked, newer: NONE, older: NONE }
+        Self { name: name.into(), values, count: 0, seen: 0.0, asked }
     }
 
     /// Let these be the last values of their attributes; returns how many more values there are.
