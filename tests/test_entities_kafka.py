@@ -35,11 +35,12 @@ def test_memories_are_those_of_each_partition_alone_whatever_is_killed(cluster: 
     options = ["--entity", "device", "--target", "why"]
     arguments = [source, *options, "--output-topic", output, "--model", "m", "--until-end"]
     arguments += ["-X", "max_poll_records=40", "--with-key", "key", "--ignore", "key"]
+    told = "the entity, device, is not the records' key"
     for call in (3, 5):
         script = deadly("connectors.kafka.sink.TopicSink.commit", call, False)
         with cluster.start(*arguments, script=script) as process:
             assert process.wait(60) == -signal.SIGKILL, process.communicate()[1]
-    cluster.attach(*arguments)
+    assert told in cluster.attach(*arguments)
     assert [row["n"] for row in cluster.rows(output)] == list(range(1, 601))
     for parity in (0, 1):
         own = [event for event in given if int(event["device"][1:]) % 2 == parity]
@@ -55,7 +56,7 @@ def test_labels_by_the_key_teach_what_waits_of_their_entity(cluster: Cluster) ->
               for stay, each, _ in given for event in each]  # fmt: skip
     cluster.put(source, [Record(json.dumps(event).encode(), key=stay.encode()) for stay, event in events])
     arguments = [source, "--label-topic", labels, "--with-key", "stay", "--entity", "stay", "--model", "m"]
-    cluster.attach(*arguments, "--until-end")
+    assert "the records' key" not in cluster.attach(*arguments, "--until-end")
     told = [Record(json.dumps({"y": ill}).encode(), key=stay.encode()) for stay, _, ill in given]
     cluster.put(labels, told)
     cluster.attach(*arguments, "--until-end")

@@ -105,6 +105,7 @@ def attach(**said: Any) -> None:
             said["with_key"], said["with_timestamp"], {header: name or header for header, _, name in headers}
         ),
         max_record_bytes=said["max_record_bytes"],
+        entity=said["entity"],
     )
     pending = 0 if said["label_topic"] is None else PENDING
     printed = "-" if said["output_topic"] is None else None

@@ -30,6 +30,10 @@ _SILENCE_SECONDS = 5.0
 #: Once the brokers were there, they are waited for until a signal comes.
 _FOREVER = float("inf")
 #: On a pipe the predictions may be all that is wanted; a service is started again some day.
+_NOT_THE_KEY = (
+    "the entity, {}, is not the records' key (--with-key): if several processes share the group, all events "
+    "of an entity must be in one partition"
+)
 _NO_MODEL = (
     "no --model: what is learned is lost at the end, and the next start resumes at the group's offsets"
 )
@@ -60,6 +64,8 @@ class Attachment(NamedTuple):
         What beside the value is an attribute.
     max_record_bytes
         Longest record.
+    entity
+        The attribute that says whose an event is, if entities are followed.
     """
 
     topics: Sequence[str]
@@ -74,6 +80,7 @@ class Attachment(NamedTuple):
     connect_timeout: float = 30.0
     metadata: Metadata = Metadata()
     max_record_bytes: int = MAX_RECORD_BYTES
+    entity: str | None = None
 
 
 class TopicSource(Source):
@@ -143,6 +150,8 @@ class TopicSource(Source):
             self._log.install()
             if not self.keeps_model:
                 self.say(_NO_MODEL)
+            if self.at.entity not in (None, self.at.metadata.key):
+                self.say(_NOT_THE_KEY.format(self.at.entity))
             self.ends = check_topics(self)
             self._checked, self._patience = True, _FOREVER
         reader = TopicReader(self, context)
