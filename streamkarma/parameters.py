@@ -259,8 +259,8 @@ _FOLLOWING = (
         "time",
         str,
         None,
-        "Attribute that says when the event happened, in seconds since 1970 or ISO 8601: for --entity and "
-        "--pending-seconds; of the latter now is this machine's clock.",
+        "Attribute that says when the event happened, in seconds since 1970 or ISO 8601: for --entity, and "
+        "for --pending-seconds, where now is this machine's clock.",
         default_text="events are counted",
         metavar="NAME",
     ),
@@ -268,14 +268,14 @@ _FOLLOWING = (
         "carry",
         CARRY,
         "fill",
-        "With --entity: let last values stand in where they are missing, stand beside each attribute as "
-        "NAME.last and NAME.age, or be remembered only.",
+        "With --entity: fill in last values where they are missing, put them beside each attribute as "
+        "NAME.last and NAME.age, or only remember them.",
     ),
     _of_all(
         "carry_for",
         Number(STRENGTH.least, LONGEST),
         None,
-        "With --entity: values older than this, in seconds by --time or else in events, are missing.",
+        "With --entity: forget values older than this, in seconds with --time, else in events.",
         default_text="any age",
         metavar="S",
     ),
@@ -283,7 +283,7 @@ _FOLLOWING = (
         "max_entities",
         Integer(1, 1 << 30),
         100_000,
-        "With --entity: most of them; beyond that those unseen for the longest time are forgotten.",
+        "With --entity: most entities; beyond that, those unseen the longest are forgotten.",
         metavar="N",
     ),
 )
@@ -308,8 +308,7 @@ _RUNNING = (
     Parameter(
         "share_label",
         SHARE_LABEL,
-        "With --entity and --pending: let the events that one label teaches count together as one, or each "
-        "as one.",
+        "With --entity and --pending: count the events that share a label as one, or each as one.",
         default_text="on",
         stored=True,
     ),
