@@ -322,3 +322,13 @@ def test_entities_that_never_come_back_take_bounded_memory() -> None:
     assert (count, forgotten) == (1000, 39_000)
     assert size < 1000 * (110 + 10 + 2 * 32)
     assert by.attributes == ["x", "z"]
+
+
+def test_what_is_no_time_is_counted_and_the_latest_one_holds() -> None:
+    by = ample(following(time="at", longest=10.0))
+    encoded(by, [{"device": "d", "x": 1.0, "at": 100}, {"device": "e", "at": "1970-01-01T00:01:50Z"}])
+    encoded(by, [{"device": "d", "at": "yesterday"}])
+    assert by.carried() == {"x": 1.0}
+    assert by.ignored == 1
+    encoded(by, [{"device": "d", "at": "111"}])
+    assert by.carried() == {}

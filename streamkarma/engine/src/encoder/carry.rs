@@ -68,6 +68,7 @@ impl Encoder {
     /// Have what the entity of the event said before observed.
     pub(super) fn carry(&mut self) {
         let Some(mut following) = self.following.take() else { return };
+        self.vocabulary.ignored += u64::from(following.has_no_time);
         if let Some(name) = following.entity.take_if(|name| name.len() > following.longest_name)
             && !following.rules.is_attribute
         {

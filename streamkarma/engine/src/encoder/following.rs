@@ -27,6 +27,8 @@ pub struct Following {
     pub(super) entity: Option<Vec<u8>>,
     pub(super) place: Option<u32>,
     time: Option<f64>,
+    /// Whether what should be a time is none.
+    pub(super) has_no_time: bool,
     /// What it says itself, and, of that, what has no place yet.
     pub(super) own: Vec<Remembered>,
     pub(super) new: Vec<New>,
@@ -49,6 +51,7 @@ impl Following {
             entity: None,
             place: None,
             time: None,
+            has_no_time: false,
             own: Vec::new(),
             new: Vec::new(),
             carried: Vec::new(),
@@ -82,7 +85,7 @@ impl Following {
 
     /// Begin an event.
     pub(super) fn begin(&mut self) {
-        (self.entity, self.time) = (None, None);
+        (self.entity, self.time, self.has_no_time) = (None, None, false);
         self.own.clear();
         self.new.clear();
         self.carried.clear();
@@ -111,6 +114,7 @@ impl Following {
         let is_time = self.rules.time.as_deref() == Some(name);
         if is_time {
             self.time = moment(text).map(|moment| moment.seconds).or_else(|| spelled_number(text));
+            self.has_no_time = self.time.is_none();
         }
         is_time
     }
