@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,12 +94,12 @@ def main(delays: Sequence[str], seeds: Sequence[int], events: int, learners: Seq
          path: Path | None, printed: bool) -> None:  # fmt: skip
     """Print a table as Markdown, row by row."""
     streams: list[tuple[str, Callable[[], tuple[Iterable[Record], int]]]] = [
-        (f"lowrank, seed {seed}, delay {delay}", lambda s=seed, d=delay: lowrank(s, events, d))  # type: ignore[misc]
+        (f"lowrank, seed {seed}, delay {delay}", partial(lowrank, seed, events, delay))
         for seed in seeds
         for delay in delays or DELAYS
     ]
     if path is not None:
-        streams = [("physionet2012", lambda: in_hospital(path, events))]
+        streams = [("physionet2012", partial(in_hospital, path, events))]
     if printed:
         for record in streams[0][1]()[0]:
             print(json.dumps(record))
