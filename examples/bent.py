@@ -1,0 +1,131 @@
+"""How streamkarma and other online learners do where the target bends or moves.
+
+Every learner has its defaults and takes one pass; each event is predicted before its label is learned. Errors
+are shares of wrong classes, or mean absolute errors of numbers; where there is an abrupt change in the middle
+of a stream, also those of its events 200 to 1,000 after it.
+
+    python examples/bent.py --events 5000                       # two classes, several, and numbers
+    python examples/bent.py --only sine --missing 0.3 --learners auto --learners ARF
+    python examples/bent.py --json table.json                   # 50,000 events each: takes hours
+
+The streams are in examples/bent_streams.py, the others in examples/bent_rivals.py.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+import numpy as np
+from bent_rivals import RIVALS, Rival
+from bent_streams import NAMES, Stream, stream
+from numpy.typing import NDArray
+
+import streamkarma
+from streamkarma.estimators.results import probabilities
+
+Floats = NDArray[np.float64]
+
+#: Classifier and regressor.
+OURS = {"auto": (streamkarma.KARMAMixtureClassifier, streamkarma.KARMAMixtureRegressor)}
+#: Events that streamkarma is given at once. It makes no difference but in speed.
+BLOCK = 4096
+#: Events after a change whose errors are counted apart.
+AFTER = slice(200, 1000)
+
+
+def our_errors(learner: str, given: Stream) -> Floats:
+    """The error of each prediction of one of ours."""
+    model: Any = OURS[learner][given.regression]()
+    errors = []
+    for begin in range(0, len(given.events), BLOCK):
+        labels = given.labels[begin : begin + BLOCK]
+        events = model.read(given.events[begin : begin + BLOCK], [True] * len(labels))
+        result = model.run(events, labels, [1.0] * len(labels))
+        if given.regression:
+            errors.append(np.abs(result.predictions - np.array(labels)))
+        else:
+            likeliest = probabilities(result.scores, max(2, len(model.classes))).argmax(axis=1)
+            errors.append(likeliest != [model.classes.index(label) for label in labels])
+    return np.concatenate(errors).astype(float)
+
+
+def rival_errors(rival: Rival, given: Stream) -> Floats:
+    """The error of each prediction of another learner; one that predicts nothing is wrong, or says 0."""
+    errors = []
+    for x, y in zip(given.events, given.labels, strict=True):
+        said = rival.predict(x)
+        errors.append(abs((said or 0.0) - y) if given.regression else said != y)
+        rival.learn(x, y)
+    return np.array(errors, float)
+
+
+def rows(name: str, given: Stream, missing: float, learners: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """One row for each learner, in turn."""
+    for learner in learners:
+        begin = time.perf_counter()
+        if learner in OURS:
+            errors = our_errors(learner, given)
+        else:
+            errors = rival_errors(RIVALS[learner](given.regression), given)
+        row = {"stream": name, "missing": missing, "learner": learner, "events": len(errors)}
+        row |= {"error": errors.mean(), "seconds": time.perf_counter() - begin}
+        yield row | ({} if given.change is None else {"after": errors[given.change :][AFTER].mean()})
+
+
+def compared(table: Sequence[dict[str, Any]], learner: str) -> str:
+    """How one learner did beside the best of the others on each stream, in two sentences."""
+    ratios = []
+    for row in (row for row in table if row["learner"] == learner):
+        same = [other for other in table if other not in (row,) and all(other[k] == row[k] for k in KEYS)]
+        if same:
+            ratios.append(row["error"] / max(min(other["error"] for other in same), 1e-12))
+    if not ratios:
+        return ""
+    close = sum(ratio <= CLOSE for ratio in ratios)
+    return (
+        f"{learner}: at most {CLOSE} x the best of the others, chosen in hindsight, on {close} of "
+        f"{len(ratios)} streams; the geometric mean of these ratios is {np.exp(np.mean(np.log(ratios))):.3f}."
+    )
+
+
+#: What tells streams apart.
+KEYS = ("stream", "missing")
+#: As good as another.
+CLOSE = 1.02
+
+
+@click.command()
+@click.option("--events", default=50_000, show_default=True, help="Events of each stream, at most.")
+@click.option("--seed", default=1, show_default=True, help="Of the generators, and of what is missing.")
+@click.option("--missing", multiple=True, default=(0.0, 0.3, 0.5), show_default=True, help="Share withheld.")
+@click.option("--only", type=click.Choice(NAMES), multiple=True, help="Only these streams.")
+@click.option("--learners", type=click.Choice([*OURS, *RIVALS]), multiple=True, help="Only these learners.")
+@click.option("--json", "file", type=click.File("w"), help="Write the rows to this file as well.")
+def main(events: int, seed: int, missing: Sequence[float], only: Sequence[str], learners: Sequence[str],
+         file: Any) -> None:  # fmt: skip
+    """Print the table as Markdown, row by row."""
+    print("| stream | missing | learner | events | error | after the change | seconds |")
+    print("|---|--:|---|--:|--:|--:|--:|")
+    table = []
+    for name in only or NAMES:
+        whole = stream(name, seed, events)
+        for rate in missing:
+            for row in rows(name, whole.withheld(rate, seed), rate, learners or [*OURS, *RIVALS]):
+                table.append(row)
+                after = f"{row['after']:.4f}" if "after" in row else "-"
+                print(
+                    f"| {name} | {rate:g} | {row['learner']} | {row['events']:,} | {row['error']:.4f} "
+                    f"| {after} | {row['seconds']:.1f} |",
+                    flush=True,
+                )
+    print(f"\n{compared(table, 'auto')}")
+    if file:
+        json.dump(table, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
