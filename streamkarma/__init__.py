@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from streamkarma.estimators.bins import BinsClassifier as BinsClassifier
+    from streamkarma.estimators.bins import BinsRegressor as BinsRegressor
     from streamkarma.estimators.classifier import KARMAClassifier as KARMAClassifier
     from streamkarma.estimators.explicit import ExplicitKARMAClassifier as ExplicitKARMAClassifier
     from streamkarma.estimators.explicit import ExplicitKARMARegressor as ExplicitKARMARegressor
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from streamkarma.estimators.persistence import load as load
     from streamkarma.estimators.persistence import save as save
     from streamkarma.estimators.regressor import KARMARegressor as KARMARegressor
+    from streamkarma.estimators.sgd import ConstantStepClassifier as ConstantStepClassifier
+    from streamkarma.estimators.sgd import ConstantStepRegressor as ConstantStepRegressor
     from streamkarma.estimators.subspace import SubspaceClassifier as SubspaceClassifier
     from streamkarma.estimators.subspace import SubspaceImputer as SubspaceImputer
     from streamkarma.estimators.subspace import SubspaceRegressor as SubspaceRegressor
@@ -31,6 +35,10 @@ _MODULES = {
     "SubspaceClassifier": "streamkarma.estimators.subspace",
     "SubspaceRegressor": "streamkarma.estimators.subspace",
     "SubspaceImputer": "streamkarma.estimators.subspace",
+    "BinsClassifier": "streamkarma.estimators.bins",
+    "BinsRegressor": "streamkarma.estimators.bins",
+    "ConstantStepClassifier": "streamkarma.estimators.sgd",
+    "ConstantStepRegressor": "streamkarma.estimators.sgd",
     "KARMAMixtureClassifier": "streamkarma.estimators.mixture",
     "KARMAMixtureRegressor": "streamkarma.estimators.mixture",
     "load": "streamkarma.estimators.persistence",
@@ -38,6 +46,10 @@ _MODULES = {
 }
 
 __all__ = [
+    "BinsClassifier",
+    "BinsRegressor",
+    "ConstantStepClassifier",
+    "ConstantStepRegressor",
     "ExplicitKARMAClassifier",
     "ExplicitKARMARegressor",
     "KARMAClassifier",

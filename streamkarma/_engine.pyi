@@ -338,6 +338,15 @@ def explicit(
 def products(step: Step, table_bits: int, most: int | None = None) -> Learner:
     """See ``core.explicit.Products``."""
 
+def bins(step: Step, table_bits: int, most: int) -> Learner:
+    """See ``core.explicit.Bins``."""
+
+def sgd(regression: bool, eta: float, half_life: float, table_bits: int) -> Learner:
+    """See ``core.sgd.Sgd``."""
+
+def logarithmic(learner: Learner) -> Learner:
+    """See ``core.sgd.Logarithmic``; the learner becomes a part of it."""
+
 def factorisation_machine(
     regression: bool, eta: float, shrink: float, half_life: float, table_bits: int
 ) -> Learner:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from streamkarma.parameter_kinds import Integer, Kind, Number, NumbersByName, Seconds, Texts, WordsByName
 
-LEARNER_NAMES = ("auto", "karma", "explicit", "subspace")
+LEARNER_NAMES = ("auto", "karma", "explicit", "subspace", "bins", "sgd")
 TASKS = ("auto", "binary", "multiclass", "regression")
 UNLABELLED = ("learn", "ignore")
 SHARE_LABEL = ("on", "off")
@@ -153,16 +153,21 @@ _LEARNING = (
     _of(
         "eta",
         STRENGTH,
-        {"karma": None, "explicit": None},
-        "karma: constant step instead of a decreasing one.",
+        {"karma": None, "explicit": None, "sgd": 0.03},
+        "karma: constant step instead of a decreasing one. sgd: the step.",
     ),
     _of("update", ("arow", "adagrad", "sgd"), {"explicit": "arow"}, "explicit: how it steps."),
-    _of("r", STRENGTH, {"explicit": 1.0, "subspace": 10.0}, "explicit, subspace: caution of the steps."),
+    _of(
+        "r",
+        STRENGTH,
+        {"explicit": 1.0, "subspace": 10.0, "bins": 1.0},
+        "explicit, subspace, bins: caution of the steps.",
+    ),
     _of(
         "table_bits",
         Integer(8, 30),
-        {"explicit": 22},
-        "explicit: log2 of the most weights; beyond it they are hashed.",
+        {"explicit": 22, "bins": 18, "sgd": 22},
+        "explicit, bins, sgd: log2 of the most weights; beyond it they are hashed.",
         metavar="BITS",
     ),
     _of("indicators", bool, {"subspace": False}, "subspace: let it see what is missing."),

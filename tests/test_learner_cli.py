@@ -17,6 +17,8 @@ EXPLICIT = ("--learner", "explicit")
 LEARNERS = [
     ("--learner", "auto"),
     ("--learner", "subspace"),
+    ("--learner", "bins"),
+    ("--learner", "sgd", "--eta", "0.1"),
     EXPLICIT,
     (*EXPLICIT, "--update", "adagrad"),
     (*EXPLICIT, "--update", "sgd", "--loss", "hinge"),

@@ -17,6 +17,10 @@ from hypothesis import strategies as st
 from river import base, checks, dummy, linear_model, preprocessing
 
 from streamkarma import (
+    BinsClassifier,
+    BinsRegressor,
+    ConstantStepClassifier,
+    ConstantStepRegressor,
     ExplicitKARMAClassifier,
     ExplicitKARMARegressor,
     KARMAClassifier,
@@ -42,6 +46,8 @@ FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "hashed": (ExplicitKARMAClassifier, ExplicitKARMARegressor, {"gamma": 3, "table_bits": 8}),
     "subspace": (SubspaceClassifier, SubspaceRegressor, {"indicators": True}),
     "factor": (SubspaceClassifier, SubspaceRegressor, {"max_pairwise_coordinates": 4, "rank": 3}),
+    "bins": (BinsClassifier, BinsRegressor, {}),
+    "constant": (ConstantStepClassifier, ConstantStepRegressor, {}),
     "mixture": (KARMAMixtureClassifier, KARMAMixtureRegressor, {"budget": 8}),
 }
 TASKS: tuple[Any, ...] = ("binary", "multiclass", "regression")

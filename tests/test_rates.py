@@ -119,7 +119,7 @@ def test_a_learner_sees_what_a_script_would_have_fed() -> None:
     assert sum(rate is not None for rate in rates) > 400
 
 
-@pytest.mark.parametrize("learner", ["auto", "karma", "explicit", "subspace"])
+@pytest.mark.parametrize("learner", ["auto", "karma", "explicit", "subspace", "bins", "sgd"])
 @pytest.mark.parametrize("task", TASKS)
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 99), cuts=st.lists(st.integers(0, 150), max_size=4))

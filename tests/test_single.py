@@ -19,6 +19,10 @@ from hypothesis import strategies as st
 from river import base
 
 from streamkarma import (
+    BinsClassifier,
+    BinsRegressor,
+    ConstantStepClassifier,
+    ConstantStepRegressor,
     ExplicitKARMAClassifier,
     ExplicitKARMARegressor,
     KARMAClassifier,
@@ -44,6 +48,8 @@ FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "sgd": (ExplicitKARMAClassifier, ExplicitKARMARegressor, {"update": "sgd", "scale": False}),
     "hashed": (ExplicitKARMAClassifier, ExplicitKARMARegressor, {"gamma": 3, "table_bits": 8}),
     "subspace": (SubspaceClassifier, SubspaceRegressor, {"forget": 5.0}),
+    "bins": (BinsClassifier, BinsRegressor, {"table_bits": 8}),
+    "constant": (ConstantStepClassifier, ConstantStepRegressor, {"forget": 5.0}),
     "mixture": (KARMAMixtureClassifier, KARMAMixtureRegressor, {"budget": 4}),
 }
 every_form = pytest.mark.parametrize("form", FORMS)

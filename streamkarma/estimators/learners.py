@@ -7,12 +7,14 @@ from inspect import signature
 from typing import Any
 
 from streamkarma.errors import UsageError
+from streamkarma.estimators.bins import BinsClassifier, BinsRegressor
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.explicit import ExplicitKARMAClassifier, ExplicitKARMARegressor
 from streamkarma.estimators.mixture import KARMAMixtureClassifier, KARMAMixtureRegressor
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.regressor import KARMARegressor
+from streamkarma.estimators.sgd import ConstantStepClassifier, ConstantStepRegressor
 from streamkarma.estimators.subspace import SubspaceClassifier, SubspaceRegressor
 from streamkarma.parameters import parameters_of
 
@@ -22,6 +24,8 @@ LEARNERS: dict[str, tuple[type[BaseClassifier], type[BaseRegressor]]] = {
     "karma": (KARMAClassifier, KARMARegressor),
     "explicit": (ExplicitKARMAClassifier, ExplicitKARMARegressor),
     "subspace": (SubspaceClassifier, SubspaceRegressor),
+    "bins": (BinsClassifier, BinsRegressor),
+    "sgd": (ConstantStepClassifier, ConstantStepRegressor),
     "auto": (KARMAMixtureClassifier, KARMAMixtureRegressor),
 }
 

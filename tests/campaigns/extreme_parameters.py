@@ -57,6 +57,8 @@ PARAMETERS: dict[str, dict[str, list[Any]]] = {
         "rank": [16, 1, 64],
         **_SHARED,
     },
+    "bins": {"r": [1.0, 1e-12, 1e12], "table_bits": [8, 12, 22], **_SHARED},
+    "sgd": {"eta": [0.03, 1e-12, 1e12], "table_bits": [8, 12, 22], **_SHARED},
     "auto": {"budget": [128, 1, 2], **_SHARED},
 }
 _LOSSES = {

@@ -83,6 +83,8 @@ _KINDS: list[dict[str, Any]] = [
     {"learner": "explicit", "options": {"update": "adagrad", "forget": 5.0}},
     {"learner": "subspace"},
     {"learner": "subspace", "options": {"indicators": True, "max_pairwise_coordinates": 1, "rank": 3}},
+    {"learner": "bins", "options": {"table_bits": 8}},
+    {"learner": "sgd", "options": {"forget": 5.0}},
     {"learner": "auto", "options": {"budget": 8}},
 ]
 

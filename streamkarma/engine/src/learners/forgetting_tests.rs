@@ -1,10 +1,13 @@
 //! Every learner forgets what was given up.
 
+use super::bins::Bins;
 use super::explicit::Explicit;
 use super::factorisation::{self, FactorisationMachine};
 use super::linear::{Step, Update};
+use super::logarithmic::Logarithmic;
 use super::mixture::{Calibrated, Mixture};
 use super::products::Products;
+use super::sgd::{self, Sgd};
 use super::subspace::{self, Subspace};
 use super::support_vectors::pruning::Pruning;
 use super::support_vectors::{Rule, SupportVectors};
@@ -52,6 +55,10 @@ fn factorisation() -> FactorisationMachine {
     learner
 }
 
+fn sgd() -> Sgd {
+    Sgd::new(sgd::Settings { regression: false, eta: 0.1, half_life: 500.0, table_bits: 18 }).unwrap()
+}
+
 fn of_subspace(max_rank_dim: usize) -> Subspace {
     let (regression, r, indicators, shrink, forget) = (false, 3.0, true, 5.0, 0.0);
     Subspace::new(subspace::Settings { regression, r, indicators, shrink, forget, max_rank_dim, rank: 3 })
@@ -77,6 +84,9 @@ fn plain() -> Vec<Box<dyn Learner>> {
         Box::new(explicit(2, Update::Arow, 18)),
         Box::new(explicit(3, Update::Adagrad, 18)),
         Box::new(Products::new(step(Update::Arow), 18).unwrap()),
+        Box::new(Bins::new(step(Update::Arow), 18, 512).unwrap()),
+        Box::new(sgd()),
+        Box::new(Logarithmic::new(Box::new(explicit(2, Update::Arow, 18)))),
         Box::new(support_vectors(false)),
         Box::new(support_vectors(true)),
         Box::new(of_subspace(64)),
@@ -185,8 +195,10 @@ fn it_tells_as_little_as_what_was_never_learned() {
 
 #[test]
 fn only_what_was_given_up_is_lost() {
-    let linear: [Box<dyn Learner>; 5] = [
+    let linear: [Box<dyn Learner>; 7] = [
         Box::new(explicit(3, Update::Arow, 18)),
+        Box::new(Bins::new(step(Update::Arow), 18, 512).unwrap()),
+        Box::new(sgd()),
         Box::new(Products::new(step(Update::Arow), 18).unwrap()),
         Box::new(support_vectors(true)),
         Box::new(factorisation()),

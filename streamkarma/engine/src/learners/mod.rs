@@ -1,11 +1,15 @@
 //! The learners, one file or folder each.
 
+pub mod bins;
+pub mod expanded;
 pub mod explicit;
 pub mod factorisation;
 pub mod linear;
+pub mod logarithmic;
 pub mod mixture;
 pub mod products;
 pub mod rated;
+pub mod sgd;
 pub mod subspace;
 pub mod support_vectors;
 

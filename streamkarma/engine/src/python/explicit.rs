@@ -1,9 +1,10 @@
-//! The explicit learner and the products.
+//! The explicit learner, the products and the bins.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::learner::Learner;
+use crate::learners::bins::Bins;
 use crate::learners::explicit::Explicit;
 use crate::learners::linear::{self, Update};
 use crate::learners::products::Products;
@@ -52,4 +53,10 @@ pub fn explicit(
 pub fn products(step: Step, table_bits: u32, most: Option<usize>) -> PyResult<Learner> {
     let learner = Products::new(step.of()?, table_bits).map_err(PyValueError::new_err)?;
     Ok(Learner::of(learner.with_most(most.unwrap_or(usize::MAX))))
+}
+
+/// A linear model on bins of values and pairs of them.
+#[pyfunction]
+pub fn bins(step: Step, table_bits: u32, most: usize) -> PyResult<Learner> {
+    Bins::new(step.of()?, table_bits, most).map(Learner::of).map_err(PyValueError::new_err)
 }

@@ -1,0 +1,63 @@
+"""Stochastic gradient descent with a constant step, and learners on logarithms."""
+
+from __future__ import annotations
+
+from streamkarma import _engine
+from streamkarma.core.explicit import TABLE_BITS
+from streamkarma.core.learner import Learner
+
+
+class Sgd(Learner):
+    """A linear model on standardised values as they are, and on which attributes are there.
+
+    Its steps do not die down, so that it follows whatever changes. They are held below 2 / |x|² for
+    classes and 1 / (2 |x|²) for numbers, with x the event's features.
+
+    Parameters
+    ----------
+    regression
+        Squared loss on targets, else the logistic loss on classes.
+    eta
+        The step, above 0.
+    forget
+        Half-life in events, 1 or more, of the weights; 0 for never.
+    table_bits
+        log2 of the most weights, those of all classes together: 8 to 30.
+
+    Examples
+    --------
+    After a thousand events of one kind, two of another turn it around:
+
+    >>> import numpy as np
+    >>> from streamkarma.events.block import Block
+    >>> event = Block(np.array([0, 2]), np.int32([0, 1]), np.int32([0, 1]), np.array([1.0, 2.0]))
+    >>> model, once = Sgd(regression=True, eta=0.1), np.ones(1)
+    >>> for target in [3.0] * 1000 + [-3.0] * 2:
+    ...     _ = model.run(event, np.array([target]), once)
+    >>> model.scores(event)[0, 0].round(2).item()
+    -1.5
+    """
+
+    def __init__(
+        self, regression: bool = False, eta: float = 0.03, forget: float = 0.0, table_bits: int = TABLE_BITS
+    ) -> None:
+        self.regression, self.eta, self.forget, self.table_bits = regression, eta, forget, table_bits
+
+    def create(self) -> _engine.Learner:
+        return _engine.sgd(self.regression, self.eta, self.forget, self.table_bits)
+
+
+class Logarithmic(Learner):
+    """A learner that is given sign(z) log(1 + |z|) of each value z: what has heavy tails is drawn in.
+
+    Parameters
+    ----------
+    learner
+        The learner; a new one of the same settings is given the logarithms.
+    """
+
+    def __init__(self, learner: Learner) -> None:
+        self.learner = learner
+
+    def create(self) -> _engine.Learner:
+        return _engine.logarithmic(self.learner.create())

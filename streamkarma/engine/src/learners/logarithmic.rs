@@ -1,0 +1,115 @@
+//! Another learner on the logarithms of the values, sign(z) log(1 + |z|): what has heavy tails is drawn in.
+
+use std::any::Any;
+
+use crate::block::{Event, Gone};
+use crate::learner::{Fact, Learner, Lesson};
+use crate::math::log1p;
+use crate::state::{Refused, State};
+
+/// A learner that is given logarithms.
+pub struct Logarithmic {
+    inner: Box<dyn Learner>,
+    /// The event's values.
+    values: Vec<f64>,
+}
+
+impl Logarithmic {
+    /// Around a learner.
+    pub fn new(inner: Box<dyn Learner>) -> Self {
+        Self { inner, values: Vec::new() }
+    }
+
+    /// Take the logarithms of an event.
+    fn take(&mut self, event: &Event) {
+        self.values.clear();
+        self.values.extend(event.values.iter().map(|&value| logarithm(value)));
+    }
+}
+
+/// sign(z) log(1 + |z|); of the constant and of a category 1, as they are.
+fn logarithm(value: f64) -> f64 {
+    if value == 1.0 { 1.0 } else { log1p(value.abs()).copysign(value) }
+}
+
+impl Learner for Logarithmic {
+    fn classes(&self) -> usize {
+        self.inner.classes()
+    }
+
+    fn steps(&self) -> u64 {
+        self.inner.steps()
+    }
+
+    fn models(&self) -> usize {
+        self.inner.models()
+    }
+
+    fn join(&mut self, other: &dyn Learner) -> bool {
+        let other = (other as &dyn Any).downcast_ref::<Self>();
+        other.is_some_and(|other| self.inner.join(&*other.inner))
+    }
+
+    fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        self.take(&event);
+        self.inner.step(Event { values: &self.values, ..event }, lesson, scores)
+    }
+
+    fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        self.inner.learn_predicted(Event { values: &self.values, ..event }, lesson, scores)
+    }
+
+    fn forget(&mut self, gone: &Gone) {
+        self.inner.forget(gone);
+    }
+
+    fn widen(&mut self, classes: usize) {
+        self.inner.widen(classes);
+    }
+
+    fn restart(&mut self, steps: u64) {
+        self.inner.restart(steps);
+    }
+
+    fn summary(&self) -> Vec<(&'static str, Fact)> {
+        self.inner.summary()
+    }
+
+    fn state(&self) -> State {
+        self.inner.state()
+    }
+
+    fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
+        self.inner.restore(state, attributes, coordinates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learners::sgd::{Settings, Sgd};
+
+    fn inner(eta: f64) -> Box<dyn Learner> {
+        Box::new(Sgd::new(Settings { regression: false, eta, half_life: 0.0, table_bits: 18 }).unwrap())
+    }
+
+    #[test]
+    fn it_is_the_learner_on_logarithms_alone_and_joined() {
+        let mut outer = Logarithmic::new(inner(0.1));
+        assert!(outer.join(&Logarithmic::new(inner(0.03))) && !outer.join(&*inner(0.03)));
+        let mut apart = [inner(0.1), inner(0.03)];
+        for t in 0..100_i32 {
+            let x = f64::from(t % 7 - 3) * 1.5;
+            let (plain, drawn_in) = ([1.0, x], [1.0, x.signum() * log1p(x.abs())]);
+            let event = Event { attributes: &[0, 1], coordinates: &[0, 1], values: &plain };
+            let lesson = Lesson::of(if t % 3 == 0 { 1.0 } else { -1.0 });
+            let (mut scores, mut expected) = ([0.0; 2], [0.0; 2]);
+            outer.step(event, lesson, &mut scores);
+            for (learner, score) in apart.iter_mut().zip(expected.chunks_mut(1)) {
+                learner.step(Event { values: &drawn_in, ..event }, lesson, score);
+            }
+            assert_eq!(scores, expected);
+        }
+        assert_eq!(logarithm(1.0), 1.0);
+    }
+}

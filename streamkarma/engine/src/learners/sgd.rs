@@ -1,0 +1,186 @@
+//! A linear model on the values as they are, by stochastic gradients of one constant step: it keeps moving.
+//!
+//! The steps of the other linear models die down as they learn, for what they learn is to stay. Here each event
+//! counts as much as the first, so that the model follows whatever changes, and is never quite at rest.
+//! Values are not divided by the event's norm: one of many large values moves the model further.
+//!
+//! The step is held below 2 / |phi|² for classes, where the logistic loss of one of several is steepest, and
+//! below 1 / (2 |phi|²) for a regression, where an event goes half of the way to its target: beyond that the
+//! model would follow noise, and at 2 / |phi|² diverge.
+
+use crate::block::{Event, Gone};
+use crate::learners::expanded::{Expanded, Expansion, Items};
+use crate::learners::explicit::Explicit;
+use crate::learners::linear::{Step, Update};
+use crate::loss::Loss;
+use crate::math::pow;
+use crate::state::{Refused, ensure};
+
+/// What an attribute that is there says by that: less than a value, for where nothing is missing, or at random,
+/// it only adds to the noise. With 0 in place of it the error on a stream whose missingness depends on the label
+/// rose from 8.1 to 22.9 %; with 1 those on nine generators where it does not, by a twentieth.
+const PRESENCE: f64 = 0.5;
+
+/// How it learns; the same for its whole life.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Squared loss on targets, else the logistic loss on classes.
+    pub regression: bool,
+    /// The step, above 0.
+    pub eta: f64,
+    /// Events after which what was learned counts half, 1 or more; 0 for never.
+    pub half_life: f64,
+    /// log2 of the most weights, those of all classes together: 8 to 30.
+    pub table_bits: u32,
+}
+
+/// Stochastic gradient descent with a constant step.
+pub type Sgd = Expanded<PlainFeatures>;
+
+impl Sgd {
+    /// A learner that knows nothing.
+    ///
+    /// # Errors
+    ///
+    /// If `eta` or `table_bits` is out of its range.
+    pub fn new(settings: Settings) -> Result<Self, Refused> {
+        let Settings { regression, eta, half_life, table_bits } = settings;
+        ensure(eta > 0.0 && eta.is_finite(), &format!("eta must be above 0, not {eta}"))?;
+        // Half the slope of the squared loss is the error.
+        let (loss, eta, steepness) =
+            if regression { (Loss::Squared, eta / 2.0, 4.0) } else { (Loss::Logistic, eta, 0.5) };
+        // The weights shrink to half in as many steps.
+        let shrink = if half_life > 0.0 { 1.0 - pow(0.5, 1.0 / half_life) } else { 0.0 };
+        let step =
+            Step { update: Update::Sgd, loss, r: 1.0, eta, rho: shrink / eta, steepness, half_life: 0.0 };
+        Ok(Self::around(Explicit::new(1, false, step, table_bits)?, PlainFeatures))
+    }
+}
+
+/// The values as they are; coordinate k is at 2 k, and the presence of attribute a at 2 a + 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainFeatures;
+
+impl Expansion for PlainFeatures {
+    fn expand(&self, event: &Event, into: &mut Items) {
+        let mut last = 0;
+        for ((&attribute, &coordinate), &value) in
+            event.attributes.iter().zip(event.coordinates).zip(event.values)
+        {
+            if attribute != last {
+                into.put(attribute * 2 + 1, PRESENCE);
+                last = attribute;
+            }
+            into.put(coordinate * 2, value);
+        }
+    }
+
+    fn places(&self, attributes: usize, coordinates: usize) -> usize {
+        attributes.max(coordinates).saturating_mul(2)
+    }
+
+    fn places_of(&self, gone: &Gone, linear: &Explicit) -> Vec<u32> {
+        let presence = gone.attributes.iter().map(|&attribute| attribute * 2 + 1);
+        let places = gone.coordinates.iter().map(|&coordinate| coordinate * 2).chain(presence);
+        let known = linear.coordinates() as u32;
+        places.filter(|&place| place < known).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learner::{Learner, Lesson};
+    use crate::math::logistic;
+
+    fn learner(regression: bool, eta: f64) -> Sgd {
+        Sgd::new(Settings { regression, eta, half_life: 0.0, table_bits: 18 }).unwrap()
+    }
+
+    fn take(learner: &mut Sgd, x: &[f64], lesson: Lesson) -> f64 {
+        let places: Vec<u32> = (0..=x.len() as u32).collect();
+        let values: Vec<f64> = std::iter::once(1.0).chain(x.iter().copied()).collect();
+        let event = Event { attributes: &places, coordinates: &places, values: &values };
+        let mut scores = vec![0.0; learner.classes()];
+        learner.step(event, lesson, &mut scores);
+        scores[0]
+    }
+
+    /// Numbers between -2 and 2, the same in every run.
+    fn number(t: u32) -> f64 {
+        f64::from(t.wrapping_mul(2_654_435_761) >> 8) / f64::from(1 << 24) * 4.0 - 2.0
+    }
+
+    #[test]
+    fn it_is_the_textbook_step() {
+        for regression in [false, true] {
+            let eta: f64 = 0.05;
+            let (mut learner, mut w) = (learner(regression, eta), [0.0; 5]);
+            for t in 0..200 {
+                let x = [number(2 * t), number(2 * t + 1)];
+                let phi = [1.0, x[0], x[1], PRESENCE, PRESENCE];
+                let f: f64 = w.iter().zip(phi).map(|(w, x)| w * x).sum();
+                let y = if regression { x[0] - x[1] } else { (x[0] - x[1]).signum() };
+                assert!((take(&mut learner, &x, Lesson::of(y)) - f).abs() < 1e-9);
+                let slope = if regression { f - y } else { -y * logistic(-y * f) };
+                let square: f64 = phi.iter().map(|x| x * x).sum();
+                let step = if regression { eta.min(0.5 / square) } else { eta.min(2.0 / square) };
+                w.iter_mut().zip(phi).for_each(|(w, x)| *w -= step * slope * x);
+            }
+        }
+    }
+
+    #[test]
+    fn it_follows_what_turns_around_after_any_time() {
+        let mut learner = learner(false, 0.1);
+        for (sign, events) in [(1.0, 20_000), (-1.0, 300)] {
+            for t in 0..events {
+                take(&mut learner, &[number(t)], Lesson::of((sign * number(t)).signum()));
+            }
+            assert!(take(&mut learner, &[1.0], Lesson::NONE) * sign > 0.0);
+        }
+    }
+
+    #[test]
+    fn steps_share_the_features_of_an_event() {
+        let (mut joined, mut alone) = (learner(false, 0.03), [learner(false, 0.03), learner(false, 0.1)]);
+        assert!(joined.join(&alone[1]) && joined.models() == 2);
+        for t in 0..50 {
+            let (x, lesson) = (number(t), Lesson::of(number(t).signum()));
+            let (attributes, values) = ([0, 1], [1.0, x]);
+            let event = Event { attributes: &attributes, coordinates: &attributes, values: &values };
+            let mut scores = [0.0; 2];
+            joined.step(event, lesson, &mut scores);
+            let apart = alone.each_mut().map(|each| take(each, &[x], lesson));
+            assert_eq!(scores.map(f64::to_bits), apart.map(f64::to_bits));
+        }
+        assert!(!joined.join(&alone[0]));
+    }
+
+    #[test]
+    fn wide_events_and_heavy_lessons_do_not_carry_it_away() {
+        for regression in [false, true] {
+            let mut learner = learner(regression, 1.0);
+            for t in 0..300 {
+                let x: Vec<f64> = (0..200).map(|i| 2.5 * number(200 * t + i)).collect();
+                let weight = if t % 3 == 0 { 1e100 } else { 1.0 };
+                let lesson = Lesson { weight, ..Lesson::of(x[0].signum()) };
+                let score = take(&mut learner, &x, lesson);
+                assert!(score.abs() < 100.0, "{score}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_learned_counts_half_after_a_half_life() {
+        let settings = Settings { regression: false, eta: 0.1, half_life: 10.0, table_bits: 18 };
+        let mut learner = Sgd::new(settings).unwrap();
+        take(&mut learner, &[1.5], Lesson::of(1.0));
+        let before = take(&mut learner, &[1.5], Lesson::NONE);
+        // What is learned of another value here weighs next to nothing.
+        (0..10).for_each(|_| {
+            take(&mut learner, &[], Lesson { weight: 1e-12, ..Lesson::of(1.0) });
+        });
+        assert!((take(&mut learner, &[1.5], Lesson::NONE) / before - 0.5).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,114 @@
+"""A linear model on bins of values and pairs of them, as river models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamkarma.core.explicit import AROW, BINS_TABLE_BITS, Bins, Step
+from streamkarma.core.loss import HINGE, SQUARED
+from streamkarma.core.mixture import Calibrated
+from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.estimators.regression import BaseRegressor
+from streamkarma.estimators.settings import ValueParameters, check_count, check_forget, check_positive
+
+
+@dataclass(eq=False, repr=False)
+class BinsParameters(ValueParameters):
+    """The parameters that ``BinsClassifier`` and ``BinsRegressor`` share, see there."""
+
+    r: float = 1.0
+    table_bits: int = BINS_TABLE_BITS
+    scale: bool = True
+    forget: float | None = None
+    max_attributes: int = 16384
+    max_coordinates: int = 16384
+    max_name_bytes: int = 1024
+
+
+@dataclass(eq=False, repr=False)
+class BinsClassifier(BinsParameters, BaseClassifier):
+    """Online classifier on bins of values and pairs of bins, for incomplete events.
+
+    Each number belongs to two of eight bins, in parts that add up to 1, and each category to one of its own; a
+    weight for each bin and each pair of bins is learned by AROW. So it finds thresholds, intervals and
+    boxes, which no linear model of the values knows. What is missing is in no bin. An event costs 3/2 of the
+    number of its attributes squared; one with more than 17 numbers costs less, since each belongs to one
+    bin then, and one with more than 31 attributes is taken without pairs.
+
+    Parameters
+    ----------
+    r
+        The variance of the noise, 1e-12 to 1e12. The larger, the more cautious.
+    table_bits
+        log2 of the most weights, 8 to 30; 18 are 4 MB. Beyond that they are hashed.
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels,
+    kinds, entity, time, carry, carry_for, max_entities
+        As in ``KARMAClassifier``. Bins are half a deviation wide: without ``scale``, half a unit.
+
+    Attributes
+    ----------
+    classes : list
+        The labels seen so far; False and True from the first of them on.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    References
+    ----------
+    Crammer, Kulesza, Dredze: Adaptive Regularization of Weight Vectors, NIPS 2009.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkarma import BinsClassifier
+    >>> evaluate.progressive_val_score(datasets.Phishing(), BinsClassifier(), metrics.Accuracy())
+    Accuracy: 91.19%
+    """
+
+    max_classes: int = 1000
+    loss = "logistic"
+
+    def __post_init__(self) -> None:
+        self._begin(Calibrated(_bins(self, HINGE), check_forget(self.forget) or 0.0))
+
+
+@dataclass(eq=False, repr=False)
+class BinsRegressor(BinsParameters, BaseRegressor):
+    """Online regression on bins of values and pairs of bins, for incomplete events.
+
+    As ``BinsClassifier``, by recursive least squares with a diagonal covariance.
+
+    Parameters
+    ----------
+    r, table_bits
+        As in ``BinsClassifier``.
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
+    time, carry, carry_for, max_entities
+        As in ``KARMARegressor``.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkarma import BinsRegressor
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), BinsRegressor(), metrics.MAE())
+    MAE: 0.413984
+    """
+
+    loss = "squared"
+
+    def __post_init__(self) -> None:
+        self._begin(_bins(self, SQUARED))
+
+
+def _bins(model: BinsParameters, loss: int) -> Bins:
+    """The learner."""
+    r, half_life = check_positive("r", model.r), check_forget(model.forget) or 0.0
+    step = Step(AROW, loss, r, 0.0, 0.0, 0.0, half_life)
+    return Bins(step, check_count("table_bits", model.table_bits))

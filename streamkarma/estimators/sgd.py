@@ -1,0 +1,108 @@
+"""A linear model that keeps moving, by gradient steps of constant length, as river models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamkarma.core.explicit import TABLE_BITS
+from streamkarma.core.mixture import Calibrated
+from streamkarma.core.sgd import Sgd
+from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.estimators.regression import BaseRegressor
+from streamkarma.estimators.settings import ValueParameters, check_count, check_forget, check_positive
+
+
+@dataclass(eq=False, repr=False)
+class ConstantStepParameters(ValueParameters):
+    """The parameters that ``ConstantStepClassifier`` and ``ConstantStepRegressor`` share, see there."""
+
+    eta: float = 0.03
+    table_bits: int = TABLE_BITS
+    scale: bool = True
+    forget: float | None = None
+    max_attributes: int = 16384
+    max_coordinates: int = 16384
+    max_name_bytes: int = 1024
+
+
+@dataclass(eq=False, repr=False)
+class ConstantStepClassifier(ConstantStepParameters, BaseClassifier):
+    """Online logistic regression by stochastic gradients of one constant step, for incomplete events.
+
+    A linear model on the standardised values and on which attributes are there. Its steps do not die
+    down: it follows drift at any time, and where nothing drifts it errs more than models that settle.
+
+    Parameters
+    ----------
+    eta
+        The step, 1e-12 to 1e12. It is held below 2 / |x|², with x the event's features.
+    table_bits
+        log2 of the most weights, 8 to 30. Beyond that they are hashed.
+    forget
+        Half-life of the weights in events, 1 to 1e15; None to let only later events change them.
+    scale, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds,
+    entity, time, carry, carry_for, max_entities
+        As in ``KARMAClassifier``.
+
+    Attributes
+    ----------
+    classes : list
+        The labels seen so far; False and True from the first of them on.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkarma import ConstantStepClassifier
+    >>> evaluate.progressive_val_score(datasets.Phishing(), ConstantStepClassifier(), metrics.Accuracy())
+    Accuracy: 89.75%
+    """
+
+    max_classes: int = 1000
+    loss = "logistic"
+
+    def __post_init__(self) -> None:
+        self._begin(Calibrated(_sgd(self, regression=False), check_forget(self.forget) or 0.0))
+
+
+@dataclass(eq=False, repr=False)
+class ConstantStepRegressor(ConstantStepParameters, BaseRegressor):
+    """Online linear regression by stochastic gradients of one constant step, for incomplete events.
+
+    As ``ConstantStepClassifier``, with the squared loss and the step held below 1 / (2 |x|²).
+
+    Parameters
+    ----------
+    eta, table_bits, forget
+        As in ``ConstantStepClassifier``.
+    scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity, time,
+    carry, carry_for, max_entities
+        As in ``KARMARegressor``.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkarma import ConstantStepRegressor
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), ConstantStepRegressor(), metrics.MAE())
+    MAE: 0.327697
+    """
+
+    loss = "squared"
+
+    def __post_init__(self) -> None:
+        self._begin(_sgd(self, regression=True))
+
+
+def _sgd(model: ConstantStepParameters, regression: bool) -> Sgd:
+    """The learner."""
+    eta, half_life = check_positive("eta", model.eta), check_forget(model.forget) or 0.0
+    return Sgd(regression, eta, half_life, check_count("table_bits", model.table_bits))
