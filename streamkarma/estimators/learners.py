@@ -11,6 +11,7 @@ from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.explicit import ExplicitKARMAClassifier, ExplicitKARMARegressor
 from streamkarma.estimators.mixture import KARMAMixtureClassifier, KARMAMixtureRegressor
+from streamkarma.estimators.neighbors import NeighborsClassifier, NeighborsRegressor
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.regressor import KARMARegressor
 from streamkarma.estimators.subspace import SubspaceClassifier, SubspaceRegressor
@@ -22,6 +23,7 @@ LEARNERS: dict[str, tuple[type[BaseClassifier], type[BaseRegressor]]] = {
     "karma": (KARMAClassifier, KARMARegressor),
     "explicit": (ExplicitKARMAClassifier, ExplicitKARMARegressor),
     "subspace": (SubspaceClassifier, SubspaceRegressor),
+    "neighbors": (NeighborsClassifier, NeighborsRegressor),
     "auto": (KARMAMixtureClassifier, KARMAMixtureRegressor),
 }
 

@@ -4,6 +4,7 @@ pub mod explicit;
 pub mod factorisation;
 pub mod linear;
 pub mod mixture;
+pub mod neighbors;
 pub mod products;
 pub mod rated;
 pub mod subspace;

@@ -16,6 +16,7 @@ mod line_reader;
 mod loss;
 mod mixture;
 mod names;
+mod neighbors;
 mod predicted;
 mod rated;
 mod rows;
@@ -50,6 +51,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(mixture::calibrated, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::mixture, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::use_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(neighbors::neighbors, module)?)?;
     module.add_function(wrap_pyfunction!(rated::rated, module)?)?;
     module.add_function(wrap_pyfunction!(rows::write_rows, module)?)?;
     module.add_function(wrap_pyfunction!(subspace::subspace, module)?)?;
