@@ -3,7 +3,7 @@
 use crate::block::Event;
 
 /// Events come in multiples of this: loops over a tile of them are unrolled and vectorised.
-pub const LANES: usize = 32;
+pub const LANES: usize = 64;
 /// Most attributes at a time.
 pub const MOST: usize = 64;
 /// In place of what is missing: more than any value and any category.

@@ -4,55 +4,71 @@ use pulp::{Arch, NullaryFnOnce};
 
 use super::columns::{ABSENT, Columns, Item, LANES, Tile};
 
+/// How many distances have one lowest of their own.
+const GROUP: usize = 16;
+
 /// Finds them, and remembers those found last.
 #[derive(Clone, Debug, Default)]
 pub struct Nearest {
     arch: Arch,
     distances: Vec<Tile>,
-    /// The least distance of each tile.
-    least: Vec<f32>,
+    /// The lowest distances of groups; and the same in no order, as the bits of these numbers of 0 or more.
+    lowest: Vec<f32>,
+    scratch: Vec<u32>,
+    /// Events to choose from, the nearest and of equally near ones the latest with the lowest number.
+    candidates: Vec<u64>,
     /// Distances and slots, ascending; of equal distances those of later events first.
     pub found: Vec<(f32, usize)>,
 }
 
 impl Nearest {
-    /// Find the so many nearest of `events`, of which the oldest has the slot `next`, or 0 if there is none.
+    /// Find the so many nearest of `events`, of which the oldest has the slot `next`, or 0 if that is past them.
     pub fn find(&mut self, columns: &Columns, items: &[Item], events: usize, next: usize, count: usize) {
         let tiles = events.div_ceil(LANES);
         self.distances.resize(tiles, Tile([0.0; LANES]));
-        self.least.resize(tiles, 0.0);
-        let (distances, least) = (&mut self.distances, &mut self.least);
-        self.arch.dispatch(Measure { columns, items, distances, least });
-        self.found.clear();
-        let next = next.min(events);
-        for (begin, mut end) in [(0, next), (next, events)] {
-            while end > begin {
-                let tile = (end - 1) / LANES;
-                let first = begin.max(tile * LANES);
-                if self.least[tile] < self.bound(count) {
-                    (first..end).rev().for_each(|slot| self.offer(slot, count));
-                }
-                end = first;
-            }
+        self.lowest.resize(tiles * (LANES / GROUP), 0.0);
+        let (distances, lowest) = (&mut self.distances, &mut self.lowest);
+        self.arch.dispatch(Measure { columns, items, distances, lowest });
+        if let Some(last) = distances.last_mut() {
+            // Slots past the events.
+            last.0[events - (tiles - 1) * LANES..].fill(f32::INFINITY);
         }
+        self.choose(events, next, count);
+        if self.candidates.len() > count {
+            self.candidates.select_nth_unstable(count);
+            self.candidates.truncate(count);
+        }
+        self.candidates.sort_unstable();
+        self.found.clear();
+        self.found.extend(self.candidates.iter().map(|candidate| {
+            let age = (candidate & u64::from(u32::MAX)) as usize;
+            let slot = if age < next { next - 1 - age } else { next + events - 1 - age };
+            (f32::from_bits((candidate >> 32) as u32), slot)
+        }));
     }
 
-    /// What a distance must be below.
-    fn bound(&self, count: usize) -> f32 {
-        if self.found.len() < count { f32::INFINITY } else { self.found[count - 1].0 }
-    }
-
-    fn offer(&mut self, slot: usize, count: usize) {
-        let distance = self.distances[slot / LANES].0[slot % LANES];
-        if distance < self.bound(count) {
-            self.found.truncate(count - 1);
-            let at = self.found.partition_point(|(other, _)| *other <= distance);
-            self.found.insert(at, (distance, slot));
+    /// List candidates: all that are as near as the last of so many groups, of which each has one.
+    fn choose(&mut self, events: usize, next: usize, count: usize) {
+        let full = events / GROUP;
+        let mut bound = f32::MAX;
+        if count <= full {
+            self.scratch.clear();
+            self.scratch.extend(self.lowest[..full].iter().map(|lowest| lowest.to_bits()));
+            bound = f32::from_bits(*self.scratch.select_nth_unstable(count - 1).1);
+        }
+        self.candidates.clear();
+        for (group, _) in self.lowest.iter().enumerate().filter(|(_, lowest)| **lowest <= bound) {
+            let begin = group * GROUP;
+            let distances = &self.distances[begin / LANES].0[begin % LANES..][..GROUP];
+            for (slot, &distance) in (begin..).zip(distances).filter(|(_, distance)| **distance <= bound) {
+                let age = if slot < next { next - 1 - slot } else { next + events - 1 - slot };
+                self.candidates.push(u64::from(distance.to_bits()) << 32 | age as u64);
+            }
         }
     }
 }
 
-/// Distances to all events, and the least of each tile.
+/// Distances to all events, and the lowest of each group.
 ///
 /// Each is summed up in the order of the items, so that the bits do not depend on how many a processor takes
 /// at once; see `learners/support_vectors/loops.rs`.
@@ -60,7 +76,7 @@ struct Measure<'a> {
     columns: &'a Columns,
     items: &'a [Item],
     distances: &'a mut [Tile],
-    least: &'a mut [f32],
+    lowest: &'a mut [f32],
 }
 
 impl NullaryFnOnce for Measure<'_> {
@@ -68,8 +84,10 @@ impl NullaryFnOnce for Measure<'_> {
 
     #[inline(always)]
     fn call(self) {
-        let Self { columns, items, distances, least } = self;
-        for (tile, (distances, least)) in distances.iter_mut().zip(least).enumerate() {
+        let Self { columns, items, distances, lowest } = self;
+        for (tile, (distances, lowest)) in
+            distances.iter_mut().zip(lowest.chunks_exact_mut(LANES / GROUP)).enumerate()
+        {
             let mut sums = [0.0; LANES];
             for item in items {
                 if let Some(column) = &columns.places[item.column] {
@@ -77,7 +95,9 @@ impl NullaryFnOnce for Measure<'_> {
                 }
             }
             distances.0 = sums;
-            *least = lowest(&sums);
+            for (lowest, group) in lowest.iter_mut().zip(sums.as_chunks::<GROUP>().0) {
+                *lowest = lowest_of(*group);
+            }
         }
     }
 }
@@ -99,9 +119,8 @@ pub fn part(item: &Item, value: f32) -> f32 {
 }
 
 #[inline(always)]
-fn lowest(numbers: &[f32; LANES]) -> f32 {
-    let mut lanes = *numbers;
-    let mut width = LANES;
+fn lowest_of(mut lanes: [f32; GROUP]) -> f32 {
+    let mut width = GROUP;
     while width > 1 {
         width /= 2;
         for i in 0..width {
