@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from streamkarma.estimators.explicit import ExplicitKARMARegressor as ExplicitKARMARegressor
     from streamkarma.estimators.mixture import KARMAMixtureClassifier as KARMAMixtureClassifier
     from streamkarma.estimators.mixture import KARMAMixtureRegressor as KARMAMixtureRegressor
+    from streamkarma.estimators.neighbors import NeighborsClassifier as NeighborsClassifier
+    from streamkarma.estimators.neighbors import NeighborsRegressor as NeighborsRegressor
     from streamkarma.estimators.persistence import load as load
     from streamkarma.estimators.persistence import save as save
     from streamkarma.estimators.regressor import KARMARegressor as KARMARegressor
@@ -41,6 +43,8 @@ _MODULES = {
     "ConstantStepRegressor": "streamkarma.estimators.sgd",
     "KARMAMixtureClassifier": "streamkarma.estimators.mixture",
     "KARMAMixtureRegressor": "streamkarma.estimators.mixture",
+    "NeighborsClassifier": "streamkarma.estimators.neighbors",
+    "NeighborsRegressor": "streamkarma.estimators.neighbors",
     "load": "streamkarma.estimators.persistence",
     "save": "streamkarma.estimators.persistence",
 }
@@ -56,6 +60,8 @@ __all__ = [
     "KARMAMixtureClassifier",
     "KARMAMixtureRegressor",
     "KARMARegressor",
+    "NeighborsClassifier",
+    "NeighborsRegressor",
     "SubspaceClassifier",
     "SubspaceImputer",
     "SubspaceRegressor",

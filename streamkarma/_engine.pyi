@@ -352,6 +352,9 @@ def factorisation_machine(
 ) -> Learner:
     """See ``core.factorisation.FactorisationMachine``."""
 
+def neighbors(regression: bool, window: int, neighbors: int) -> Learner:
+    """See ``core.neighbors.Neighbors``."""
+
 def subspace(
     regression: bool = False,
     r: float = 10.0,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from streamkarma.parameter_kinds import Integer, Kind, Number, NumbersByName, Seconds, Texts, WordsByName
 
-LEARNER_NAMES = ("auto", "karma", "explicit", "subspace", "bins", "sgd")
+LEARNER_NAMES = ("auto", "karma", "explicit", "subspace", "bins", "sgd", "neighbors")
 TASKS = ("auto", "binary", "multiclass", "regression")
 UNLABELLED = ("learn", "ignore")
 SHARE_LABEL = ("on", "off")
@@ -40,6 +40,8 @@ MISSING_WORDS = ("", "na", "n/a", "null", "none", "nan", "?", "-")
 
 #: The most of anything that is counted.
 MOST = 1 << 20
+#: The most neighbours that vote.
+MOST_NEIGHBORS = 1 << 10
 COUNT, STRENGTH = Integer(1, MOST), Number(1e-12, 1e12)
 #: The longest half-life, and the most events to come.
 LONGEST = 1e15
@@ -171,6 +173,13 @@ _LEARNING = (
         metavar="BITS",
     ),
     _of("indicators", bool, {"subspace": False}, "subspace: let it see what is missing."),
+    _of("window", COUNT, {"neighbors": 1000}, "neighbors: how many events with a label are kept."),
+    _of(
+        "neighbors",
+        Integer(1, MOST_NEIGHBORS),
+        {"neighbors": 10},
+        "neighbors: how many of the nearest events vote.",
+    ),
     _of(
         "loss",
         str,

@@ -12,6 +12,7 @@ from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.explicit import ExplicitKARMAClassifier, ExplicitKARMARegressor
 from streamkarma.estimators.mixture import KARMAMixtureClassifier, KARMAMixtureRegressor
+from streamkarma.estimators.neighbors import NeighborsClassifier, NeighborsRegressor
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.regressor import KARMARegressor
 from streamkarma.estimators.sgd import ConstantStepClassifier, ConstantStepRegressor
@@ -26,6 +27,7 @@ LEARNERS: dict[str, tuple[type[BaseClassifier], type[BaseRegressor]]] = {
     "subspace": (SubspaceClassifier, SubspaceRegressor),
     "bins": (BinsClassifier, BinsRegressor),
     "sgd": (ConstantStepClassifier, ConstantStepRegressor),
+    "neighbors": (NeighborsClassifier, NeighborsRegressor),
     "auto": (KARMAMixtureClassifier, KARMAMixtureRegressor),
 }
 

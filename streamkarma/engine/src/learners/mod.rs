@@ -7,6 +7,7 @@ pub mod factorisation;
 pub mod linear;
 pub mod logarithmic;
 pub mod mixture;
+pub mod neighbors;
 pub mod products;
 pub mod rated;
 pub mod sgd;

@@ -17,6 +17,7 @@ mod logarithmic;
 mod loss;
 mod mixture;
 mod names;
+mod neighbors;
 mod predicted;
 mod rated;
 mod rows;
@@ -54,6 +55,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(mixture::calibrated, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::mixture, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::use_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(neighbors::neighbors, module)?)?;
     module.add_function(wrap_pyfunction!(rated::rated, module)?)?;
     module.add_function(wrap_pyfunction!(rows::write_rows, module)?)?;
     module.add_function(wrap_pyfunction!(sgd::sgd, module)?)?;

@@ -1,0 +1,88 @@
+//! Which attributes count in a distance: their weights are learned.
+//!
+//! Of ten attributes five may say nothing of the label, and the nearest in all ten are then not near in the
+//! others. So each event that is learned takes a step on the weights against the loss of a neighbour drawn at
+//! random, the nearer the likelier [G]:
+//!
+//! ```text
+//! L = -log Σ_q p_q [y_q = y],   or   Σ_q p_q (y_q - y)² / var y,    p_q ∝ exp(-d(x, q) / 2h),
+//! ```
+//!
+//! over the neighbours found, h being the median of their distances. The step is on log s_a, for the weights
+//! are above 0, and what counts is their ratios: their mean is 1.
+//!
+//! - [G] Goldberger, Roweis, Hinton, Salakhutdinov: Neighbourhood Components Analysis, NIPS 2004.
+
+use super::columns::{ABSENT, Columns, Item, LEAST_WEIGHT};
+use super::nearest::part;
+use crate::math::exp;
+
+/// The step. On developers' streams with 0.3 the errors were 2 % higher, and no lower with 2; without any, those
+/// on Friedman's regression are 1.6 times as large.
+const ETA: f64 = 1.0;
+/// By what part a weight changes at most in one step.
+const LARGEST_STEP: f64 = 0.2;
+/// So many events of either kind are added to the neighbours with the event's label and to all.
+const SMOOTHING: f64 = 0.3;
+
+/// Scratch for a step.
+#[derive(Clone, Debug, Default)]
+pub struct Metric {
+    /// Of each neighbour its loss, then the derivative of L in its distance.
+    pub losses: Vec<f64>,
+    chances: Vec<f64>,
+}
+
+impl Metric {
+    /// Take a step with the neighbours found, whose `losses` are set: 0 or 1 of classes, else squares over the
+    /// variance.
+    pub fn step(
+        &mut self,
+        columns: &mut Columns,
+        items: &[Item],
+        found: &[(f32, usize)],
+        is_regression: bool,
+    ) {
+        let median = f64::from(found[found.len() / 2].0);
+        if median <= 0.0 {
+            return; // equal events, which say nothing of distances
+        }
+        self.differentiate(found, median, is_regression);
+        for item in items {
+            let Some(column) = &mut columns.places[item.column] else { continue };
+            let mut gradient = 0.0;
+            for (slope, &(_, slot)) in self.losses.iter().zip(found) {
+                let value = column.get(slot);
+                if value != ABSENT {
+                    gradient += slope * f64::from(part(item, value));
+                }
+            }
+            let step = (-ETA * gradient).clamp(-LARGEST_STEP, LARGEST_STEP);
+            column.weight *= (1.0 + step) as f32;
+        }
+        normalise(columns);
+    }
+
+    /// From losses to derivatives.
+    fn differentiate(&mut self, found: &[(f32, usize)], median: f64, is_regression: bool) {
+        self.chances.clear();
+        self.chances.extend(found.iter().map(|(distance, _)| exp(-0.5 * f64::from(*distance) / median)));
+        let total: f64 = self.chances.iter().sum();
+        self.chances.iter_mut().for_each(|chance| *chance /= total);
+        let mean: f64 = self.chances.iter().zip(&self.losses).map(|(chance, loss)| chance * loss).sum();
+        let count = found.len() as f64;
+        let right = ((1.0 - mean) * count + SMOOTHING) / (count + 2.0 * SMOOTHING);
+        let divisor = 2.0 * median * if is_regression { 1.0 } else { right };
+        for (loss, chance) in self.losses.iter_mut().zip(&self.chances) {
+            *loss = chance * (mean - *loss) / divisor;
+        }
+    }
+}
+
+/// Have the weights a mean of 1, but none below its bound.
+fn normalise(columns: &mut Columns) {
+    let (count, total) =
+        columns.iter_mut().fold((0.0, 0.0), |(n, sum), column| (n + 1.0, sum + column.weight));
+    let factor = count / total;
+    columns.iter_mut().for_each(|column| column.weight = (column.weight * factor).max(LEAST_WEIGHT));
+}

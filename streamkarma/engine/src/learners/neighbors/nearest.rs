@@ -1,0 +1,131 @@
+//! The nearest events of the window.
+
+use pulp::{Arch, NullaryFnOnce};
+
+use super::columns::{ABSENT, Columns, Item, LANES, Tile};
+
+/// How many distances have one lowest of their own.
+const GROUP: usize = 16;
+
+/// Finds them, and remembers those found last.
+#[derive(Clone, Debug, Default)]
+pub struct Nearest {
+    arch: Arch,
+    distances: Vec<Tile>,
+    /// The lowest distances of groups; and the same in no order, as the bits of these numbers of 0 or more.
+    lowest: Vec<f32>,
+    scratch: Vec<u32>,
+    /// Events to choose from, the nearest and of equally near ones the latest with the lowest number.
+    candidates: Vec<u64>,
+    /// Distances and slots, ascending; of equal distances those of later events first.
+    pub found: Vec<(f32, usize)>,
+}
+
+impl Nearest {
+    /// Find the so many nearest of `events`, of which the oldest has the slot `next`, or 0 if that is past them.
+    pub fn find(&mut self, columns: &Columns, items: &[Item], events: usize, next: usize, count: usize) {
+        let tiles = events.div_ceil(LANES);
+        self.distances.resize(tiles, Tile([0.0; LANES]));
+        self.lowest.resize(tiles * (LANES / GROUP), 0.0);
+        let (distances, lowest) = (&mut self.distances, &mut self.lowest);
+        self.arch.dispatch(Measure { columns, items, distances, lowest });
+        if let Some(last) = distances.last_mut() {
+            // Slots past the events.
+            last.0[events - (tiles - 1) * LANES..].fill(f32::INFINITY);
+        }
+        self.choose(events, next, count);
+        if self.candidates.len() > count {
+            self.candidates.select_nth_unstable(count);
+            self.candidates.truncate(count);
+        }
+        self.candidates.sort_unstable();
+        self.found.clear();
+        self.found.extend(self.candidates.iter().map(|candidate| {
+            let age = (candidate & u64::from(u32::MAX)) as usize;
+            let slot = if age < next { next - 1 - age } else { next + events - 1 - age };
+            (f32::from_bits((candidate >> 32) as u32), slot)
+        }));
+    }
+
+    /// List candidates: all that are as near as the last of so many groups, of which each has one.
+    fn choose(&mut self, events: usize, next: usize, count: usize) {
+        let full = events / GROUP;
+        let mut bound = f32::MAX;
+        if count <= full {
+            self.scratch.clear();
+            self.scratch.extend(self.lowest[..full].iter().map(|lowest| lowest.to_bits()));
+            bound = f32::from_bits(*self.scratch.select_nth_unstable(count - 1).1);
+        }
+        self.candidates.clear();
+        for (group, _) in self.lowest.iter().enumerate().filter(|(_, lowest)| **lowest <= bound) {
+            let begin = group * GROUP;
+            let distances = &self.distances[begin / LANES].0[begin % LANES..][..GROUP];
+            for (slot, &distance) in (begin..).zip(distances).filter(|(_, distance)| **distance <= bound) {
+                let age = if slot < next { next - 1 - slot } else { next + events - 1 - slot };
+                self.candidates.push(u64::from(distance.to_bits()) << 32 | age as u64);
+            }
+        }
+    }
+}
+
+/// Distances to all events, and the lowest of each group.
+///
+/// Each is summed up in the order of the items, so that the bits do not depend on how many a processor takes
+/// at once; see `learners/support_vectors/loops.rs`.
+struct Measure<'a> {
+    columns: &'a Columns,
+    items: &'a [Item],
+    distances: &'a mut [Tile],
+    lowest: &'a mut [f32],
+}
+
+impl NullaryFnOnce for Measure<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { columns, items, distances, lowest } = self;
+        for (tile, (distances, lowest)) in
+            distances.iter_mut().zip(lowest.chunks_exact_mut(LANES / GROUP)).enumerate()
+        {
+            let mut sums = [0.0; LANES];
+            for item in items {
+                if let Some(column) = &columns.places[item.column] {
+                    add(&mut sums, item, column.tile(tile));
+                }
+            }
+            distances.0 = sums;
+            for (lowest, group) in lowest.iter_mut().zip(sums.as_chunks::<GROUP>().0) {
+                *lowest = lowest_of(*group);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn add(sums: &mut [f32; LANES], item: &Item, values: &Tile) {
+    for i in 0..LANES {
+        let difference = part(item, values.0[i]);
+        sums[i] += if values.0[i] == ABSENT { item.missing } else { difference };
+    }
+}
+
+/// What an item adds to the distance from a value that is there.
+#[inline(always)]
+pub fn part(item: &Item, value: f32) -> f32 {
+    let difference = item.value - value;
+    let square = difference * difference;
+    item.unit * if square < item.cut { square } else { item.cut }
+}
+
+#[inline(always)]
+fn lowest_of(mut lanes: [f32; GROUP]) -> f32 {
+    let mut width = GROUP;
+    while width > 1 {
+        width /= 2;
+        for i in 0..width {
+            lanes[i] = if lanes[width + i] < lanes[i] { lanes[width + i] } else { lanes[i] };
+        }
+    }
+    lanes[0]
+}

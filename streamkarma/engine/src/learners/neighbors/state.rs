@@ -1,0 +1,143 @@
+//! What goes into a model file, and what may come from one.
+
+use super::columns::{ABSENT, Column, Kind, LARGEST as LARGEST_VALUE, LEAST_WEIGHT, MOST};
+use super::{Moments, Neighbors};
+use crate::learner::Learner;
+use crate::learners::linear::LARGEST;
+use crate::state::{Refused, State, ensure};
+
+const WHY: &str = "the events of the window contradict each other";
+/// Names in a state: as many arrays as `to_state` puts out.
+const ARRAYS: usize = 8;
+/// In place of an attribute or of the coordinate of numbers, where there is none.
+const NONE: i64 = -1;
+
+impl Neighbors {
+    /// Everything learned, events in the order in which they came.
+    pub(super) fn to_state(&self) -> State {
+        let events = self.labels.len();
+        let oldest = if events < self.settings.window { 0 } else { self.next };
+        let slots = || (0..events).map(|age| (oldest + age) % self.settings.window);
+        let places = &self.columns.places;
+        let of_column = |place: &Option<Column>| match place {
+            None => [NONE, NONE],
+            Some(Column { attribute, kind: Kind::Category, .. }) => [i64::from(*attribute), NONE],
+            Some(Column { attribute, kind: Kind::Number(own), .. }) => {
+                [i64::from(*attribute), i64::from(*own)]
+            }
+        };
+        let get = |place: &Option<Column>, slot| place.as_ref().map_or(ABSENT, |column| column.get(slot));
+        let all = || places.iter().flat_map(|place| slots().map(move |slot| get(place, slot)));
+        let weight = |place: &Option<Column>| place.as_ref().map_or(0.0, |column| f64::from(column.weight));
+        let value = |value: f32| if value == ABSENT { 0.0 } else { f64::from(value) };
+        let Moments { count, mean, variance } = self.target;
+        let mut state = State::default();
+        state.put_i64s("size", vec![self.classes as i64, self.steps as i64], &[2]);
+        state.put_f64s("moments", vec![count, mean, variance], &[3]);
+        state.put_f64s("labels", slots().map(|slot| self.labels[slot]).collect(), &[events]);
+        state.put_f64s("weights", slots().map(|slot| self.weights[slot]).collect(), &[events]);
+        state.put_i64s("columns", places.iter().flat_map(of_column).collect(), &[places.len(), 2]);
+        state.put_f64s("metric", places.iter().map(weight).collect(), &[places.len()]);
+        state.put_f64s("values", all().map(value).collect(), &[places.len(), events]);
+        state.put_bools("observed", all().map(|value| value != ABSENT).collect(), &[places.len(), events]);
+        state
+    }
+
+    /// The learner of a state, with the settings of this one.
+    pub(super) fn restored(
+        &self,
+        state: &State,
+        attributes: usize,
+        coordinates: usize,
+    ) -> Result<Self, Refused> {
+        ensure(state.0.len() == ARRAYS, WHY)?;
+        let mut learner = Self::new(self.settings)?;
+        learner.take_size(state)?;
+        learner.take_labels(state)?;
+        learner.take_columns(state, attributes, coordinates)?;
+        learner.take_values(state, coordinates)?;
+        Ok(learner)
+    }
+
+    fn take_size(&mut self, state: &State) -> Result<(), Refused> {
+        let ((size, size_shape), (moments, shape)) = (state.i64s("size")?, state.f64s("moments")?);
+        let (&[classes, steps], &[count, mean, variance]) = (size, moments) else {
+            return Err(WHY.to_owned());
+        };
+        ensure(size_shape == [2] && shape == [3], WHY)?;
+        ensure((1..=1 << 20).contains(&classes) && (0..1 << 53).contains(&steps), WHY)?;
+        ensure((0.0..=self.settings.window as f64).contains(&count) && count.fract() == 0.0, WHY)?;
+        ensure(mean.abs() <= LARGEST && (0.0..=4.0 * LARGEST * LARGEST).contains(&variance), WHY)?;
+        if classes > 1 {
+            ensure(!self.settings.regression, WHY)?;
+            self.widen(classes as usize);
+        }
+        self.steps = steps as u64;
+        self.target = Moments { count, mean, variance };
+        Ok(())
+    }
+
+    fn take_labels(&mut self, state: &State) -> Result<(), Refused> {
+        let ((labels, shape), (weights, other_shape)) = (state.f64s("labels")?, state.f64s("weights")?);
+        ensure(shape == [labels.len()] && other_shape == shape, WHY)?;
+        ensure(labels.len() <= self.settings.window && labels.len() as u64 <= self.steps, WHY)?;
+        ensure(weights.iter().all(|&weight| weight > 0.0 && weight <= LARGEST), WHY)?;
+        let (regression, classes) = (self.settings.regression, self.counts.len() as f64);
+        let is_label = |&label: &f64| {
+            if regression {
+                label.abs() <= LARGEST
+            } else {
+                (0.0..classes).contains(&label) && label.fract() == 0.0
+            }
+        };
+        ensure(labels.iter().all(is_label), WHY)?;
+        labels.iter().for_each(|&label| self.count(label, usize::saturating_add));
+        (self.labels, self.weights) = (labels.to_vec(), weights.to_vec());
+        self.next = labels.len() % self.settings.window;
+        Ok(())
+    }
+
+    fn take_columns(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
+        let ((columns, shape), (metric, metric_shape)) = (state.i64s("columns")?, state.f64s("metric")?);
+        ensure(shape == [metric.len(), 2] && metric_shape == [metric.len()] && metric.len() <= MOST, WHY)?;
+        for (place, (&[attribute, own], &weight)) in columns.as_chunks::<2>().0.iter().zip(metric).enumerate()
+        {
+            self.columns.places.push(None);
+            if attribute == NONE {
+                ensure(own == NONE && weight == 0.0, WHY)?;
+                continue;
+            }
+            ensure((1..attributes as i64).contains(&attribute), WHY)?;
+            ensure(own == NONE || (0..coordinates as i64).contains(&own), WHY)?;
+            ensure((f64::from(LEAST_WEIGHT)..=2.0 * MOST as f64).contains(&weight), WHY)?;
+            let kind = if own == NONE { Kind::Category } else { Kind::Number(own as u32) };
+            let column = self.columns.empty(attribute as u32, kind, weight as f32);
+            self.columns.take(place, column);
+            ensure(self.columns.places[place].is_some(), WHY)?; // else the attribute is there twice
+        }
+        Ok(())
+    }
+
+    fn take_values(&mut self, state: &State, coordinates: usize) -> Result<(), Refused> {
+        let ((values, shape), (observed, other_shape)) = (state.f64s("values")?, state.bools("observed")?);
+        let events = self.labels.len();
+        ensure(shape == [self.columns.places.len(), events] && other_shape == shape, WHY)?;
+        for (place, column) in self.columns.places.iter_mut().enumerate() {
+            let (from, to) = (place * events, (place + 1) * events);
+            for (slot, (&value, &is_there)) in values[from..to].iter().zip(&observed[from..to]).enumerate() {
+                if !is_there {
+                    ensure(value == 0.0, WHY)?;
+                    continue;
+                }
+                let column = column.as_mut().ok_or(WHY)?;
+                let fits = match column.kind {
+                    Kind::Category => (-1.0..coordinates as f64).contains(&value) && value.fract() == 0.0,
+                    Kind::Number(_) => value.abs() <= LARGEST_VALUE,
+                };
+                ensure(fits, WHY)?;
+                column.set(slot, value as f32);
+            }
+        }
+        Ok(())
+    }
+}

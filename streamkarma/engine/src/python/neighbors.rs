@@ -1,0 +1,15 @@
+//! The window of neighbours.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::learner::Learner;
+use crate::learners::neighbors::{Neighbors, Settings};
+
+/// Nearest neighbours among the last events with a label; see `core.neighbors`.
+#[pyfunction]
+#[pyo3(signature = (regression, window, neighbors))]
+pub fn neighbors(regression: bool, window: usize, neighbors: usize) -> PyResult<Learner> {
+    let learner = Neighbors::new(Settings { regression, window, neighbors });
+    learner.map(Learner::of).map_err(PyValueError::new_err)
+}

@@ -1,0 +1,121 @@
+"""Nearest neighbours in a window, as river models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamkarma.core.mixture import Calibrated
+from streamkarma.core.neighbors import Neighbors
+from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.estimators.regression import BaseRegressor
+from streamkarma.estimators.settings import ValueParameters, check_count, check_forget
+from streamkarma.parameters import MOST_NEIGHBORS
+
+
+@dataclass(eq=False, repr=False)
+class NeighborsParameters(ValueParameters):
+    """The parameters that ``NeighborsClassifier`` and ``NeighborsRegressor`` share, see there."""
+
+    window: int = 1000
+    neighbors: int = 10
+    scale: bool = True
+    forget: float | None = None
+    max_attributes: int = 16384
+    max_coordinates: int = 16384
+    max_name_bytes: int = 1024
+
+
+@dataclass(eq=False, repr=False)
+class NeighborsClassifier(NeighborsParameters, BaseClassifier):
+    """Online classifier by the nearest of the last events, for incomplete events of few attributes.
+
+    It keeps a window of events with labels, so that it follows what bends and what moves. Distances are over
+    the attributes that an event has; where one of the window lacks an attribute, part of what is to be
+    expected counts instead, so that events with little in common are not near. How much each attribute counts
+    is learned as well [G].
+
+    Parameters
+    ----------
+    window
+        Events kept, 1 to 1,048,576.
+    neighbors
+        How many of them vote, 1 to 1,024; the nearer, the more.
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
+        As in ``KARMAClassifier``.
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
+        As in ``KARMAClassifier``. Without ``scale``, numbers must be of about the same size as standardised
+        ones: differences are cut at 3.
+
+    Attributes
+    ----------
+    classes : list
+        The labels seen so far; False and True from the first of them on.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    Notes
+    -----
+    An event of more than 32 numbers, categories and words is predicted by the shares of classes in the window
+    and does not enter it. Of more than 64 attributes in the window some are not looked at. Of several words or
+    tags of one attribute the first alone counts.
+
+    Scores are calibrated online, see ``core.calibration``; the loss is the logistic one.
+
+    References
+    ----------
+    [G] Goldberger, Roweis, Hinton, Salakhutdinov: Neighbourhood Components Analysis, NIPS 2004.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkarma import NeighborsClassifier
+    >>> evaluate.progressive_val_score(datasets.Phishing(), NeighborsClassifier(), metrics.Accuracy())
+    Accuracy: 0%
+    """
+
+    max_classes: int = 1000
+    loss = "logistic"
+
+    def __post_init__(self) -> None:
+        self._begin(Calibrated(_neighbors(self, regression=False), check_forget(self.forget) or 0.0))
+
+
+@dataclass(eq=False, repr=False)
+class NeighborsRegressor(NeighborsParameters, BaseRegressor):
+    """Online regression by the nearest of the last events, for incomplete events of few attributes.
+
+    Parameters
+    ----------
+    window, neighbors
+        As in ``NeighborsClassifier``; the prediction is the mean of the targets of the nearest.
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
+    time, carry, carry_for, max_entities
+        As in ``KARMARegressor``.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkarma import NeighborsRegressor
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), NeighborsRegressor(), metrics.MAE())
+    MAE: 0
+    """
+
+    loss = "squared"
+
+    def __post_init__(self) -> None:
+        check_forget(self.forget)
+        self._begin(_neighbors(self, regression=True))
+
+
+def _neighbors(model: NeighborsParameters, regression: bool) -> Neighbors:
+    """The learner, its parameters checked."""
+    window = check_count("window", model.window)
+    return Neighbors(regression, window, check_count("neighbors", model.neighbors, MOST_NEIGHBORS))
