@@ -41,8 +41,8 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     max_attributes: int
     max_coordinates: int
     max_classes: int
-    class_weight: str | Mapping[Label, float] | None
-    threshold: str | float | None
+    class_weight: str | Mapping[Label, float] | None = None
+    threshold: str | float | None = None
     _labels: Labels
     #: None if neither weights nor a threshold are given, so that nothing need be counted.
     _costs: Costs | None
