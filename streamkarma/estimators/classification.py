@@ -16,7 +16,7 @@ from streamkarma.core.asked import LateLabels
 from streamkarma.core.learner import Arrays, Learner
 from streamkarma.errors import UsageError
 from streamkarma.estimators.common import KARMABase, Weights
-from streamkarma.estimators.costs import Costs, check_threshold, decide, greater_of
+from streamkarma.estimators.costs import Costs, check_threshold, choose, greater_of
 from streamkarma.estimators.frames import column_like, frame_like
 from streamkarma.estimators.pipeline import check_weight
 from streamkarma.estimators.results import ClassificationResult, joined, padded, probabilities
@@ -75,7 +75,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         chances = self.predict_proba_one(x)
         if self.threshold is None:
             return max(chances, key=chances.__getitem__, default=None)
-        [best] = self._decide(np.array([list(chances.values())]))
+        [best] = self._decide([list(chances.values())])
         return self._labels.known[best] if best >= 0 else None
 
     def predict_proba_one(  # type: ignore[override]  # river has no floats as labels
@@ -114,7 +114,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         if not known:
             return column_like(X, [None] * len(X))
         chances = self._probabilities(X)
-        best = chances.argmax(axis=1) if self.threshold is None else self._decide(chances)
+        best = chances.argmax(axis=1) if self.threshold is None else self._decide(chances.tolist())
         return column_like(X, [known[i] for i in best])
 
     def decide_by(self, threshold: float | None) -> None:
@@ -133,14 +133,13 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         self._costs = self._costs or Costs(self.class_weight, threshold, self.forget)
         self.threshold = check_threshold(threshold)
 
-    def _decide(self, chances: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The classes to predict, by the threshold and the labels so far; shape (T, classes) to (T,)."""
+    def _decide(self, chances: list[list[float]]) -> list[int]:
+        """The index of the class to predict for each event, by the threshold and the labels so far."""
         assert self._costs is not None
         assert self.threshold is not None
         known = self._labels.known
-        each = np.ones(len(chances), np.int64)
-        shares = self._costs.shares(len(known))
-        return decide(chances, len(known) * each, self.threshold, shares, greater_of(known) * each)
+        shares, positive = self._costs.shares(len(known)), greater_of(known)
+        return [choose(each, self.threshold, shares, positive) for each in chances]
 
     def decision_one(self, x: Record) -> float | dict[Label, float]:
         """The raw score: with up to two classes a number that is positive for the second of

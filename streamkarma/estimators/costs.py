@@ -181,9 +181,9 @@ class Costs:
                 self.count(index, weight, float(weights[t]))
         return shares
 
-    def shares(self, classes: int) -> Floats:
-        """The shares of the classes now, shape (1, classes); without columns where none are needed."""
-        return np.array([[] if self._learned is None else self._learned.of_all(classes)])
+    def shares(self, classes: int) -> list[float]:
+        """The shares of the classes now; none where none are needed."""
+        return [] if self._learned is None else self._learned.of_all(classes)
 
     def unmatched(self, known: Sequence[Label]) -> list[str]:
         """Names that were given a weight, and are none of the classes."""
@@ -202,42 +202,41 @@ class Costs:
                 part.restore(state[name], classes)
 
 
-def decide(chances: Floats, known: Ints, threshold: float | str, shares: Floats, positive: Ints) -> Ints:
-    """The index of the class to predict for each event; -1 before any was known.
+def choose(chances: Sequence[float], threshold: float | str, shares: Sequence[float], positive: int) -> int:
+    """The index of the class to predict for an event; -1 before any was known.
 
     Parameters
     ----------
     chances
-        Shape (T, classes): the probabilities.
-    known
-        Shape (T,): how many classes had been seen.
+        The probability of each class.
     threshold
         A number: the positive class from that probability on. ``"balanced"``: the class whose probability is
         the largest multiple of its share, which is the Bayes rule for balanced accuracy.
     shares
-        As ``Costs.run`` returns them.
+        The share of each class; not looked at if the threshold is a number.
     positive
-        Shape (T,): index of the positive class.
+        The index of the positive class of two.
 
     Examples
     --------
-    >>> chances, two = np.array([[0.8, 0.2], [0.95, 0.05]]), np.array([2, 2])
-    >>> decide(chances, two, 0.2, np.empty((2, 0)), np.array([1, 1])).tolist()
-    [1, 0]
-    >>> decide(chances, two, "balanced", np.array([[0.9, 0.1], [0.9, 0.1]]), np.array([1, 1])).tolist()
-    [1, 0]
+    >>> choose([0.8, 0.2], 0.2, [], 1), choose([0.95, 0.05], 0.2, [], 1)
+    (1, 0)
+    >>> choose([0.8, 0.2], "balanced", [0.9, 0.1], 1), choose([0.95, 0.05], "balanced", [0.9, 0.1], 1)
+    (1, 0)
     """
+    if len(chances) < 2:
+        return len(chances) - 1
     if isinstance(threshold, str):
-        unknown = np.arange(chances.shape[1])[None, :] >= known[:, None]
-        best = (
-            np.where(unknown, -1.0, chances / shares).argmax(axis=1) if chances.size else np.zeros(len(known))
-        )
-    else:
-        each = np.arange(len(known))
-        # With fewer than two classes there is nothing to decide.
-        enough = chances[each, positive] >= threshold if chances.shape[1] > 1 else np.zeros(len(known), bool)
-        best = np.where(enough, positive, 1 - positive)
-    return np.where(known > 1, best, known - 1).astype(np.int64)
+        multiples = [chance / share for chance, share in zip(chances, shares, strict=True)]
+        return multiples.index(max(multiples))
+    return positive if chances[positive] >= threshold else 1 - positive
+
+
+def decide(chances: Floats, known: Ints, threshold: float | str, shares: Floats, positive: Ints) -> Ints:
+    """``choose`` for T events: shapes (T, classes), (T,), those of ``Costs.run``, and (T,)."""
+    rows = zip(chances.tolist(), known.tolist(), shares.tolist(), positive.tolist(), strict=True)
+    found = [choose(row[:most], threshold, share[:most], which) for row, most, share, which in rows]
+    return np.array(found, np.int64)
 
 
 def greater_of(known: Sequence[Label]) -> int:
