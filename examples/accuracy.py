@@ -38,6 +38,7 @@ from streamkarma.core.mixture import Calibrated
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.mixture import experts
 from streamkarma.estimators.results import probabilities
+from streamkarma.estimators.settings import ValueParameters
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +59,7 @@ BINS = 15
 COLUMNS = ("error", "log_loss", "balanced_accuracy", "auc", "ece")
 
 
-class Expert(BaseClassifier):
+class Expert(ValueParameters, BaseClassifier):
     """One expert of the mixture by itself, its scores calibrated as there."""
 
     scale, forget, loss = True, None, "logistic"

@@ -62,6 +62,20 @@ class WordsByName:
     words: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class WeightsByClass:
+    """A weight by class, or the word balanced."""
+
+    weight: Number
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A probability, or the word balanced."""
+
+    probability: Number
+
+
 #: A range, a time, the words to choose from, a switch, any text, or several of something.
 Kind = (
     Integer
@@ -70,6 +84,8 @@ Kind = (
     | Texts
     | NumbersByName
     | WordsByName
+    | WeightsByClass
+    | Threshold
     | tuple[str, ...]
     | type[bool]
     | type[str]

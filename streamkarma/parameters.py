@@ -15,7 +15,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from streamkarma.parameter_kinds import Integer, Kind, Number, NumbersByName, Seconds, Texts, WordsByName
+from streamkarma.parameter_kinds import (
+    Integer,
+    Kind,
+    Number,
+    NumbersByName,
+    Seconds,
+    Texts,
+    Threshold,
+    WeightsByClass,
+    WordsByName,
+)
 
 LEARNER_NAMES = ("auto", "karma", "explicit", "subspace", "bins", "sgd", "neighbors")
 TASKS = ("auto", "binary", "multiclass", "regression")
@@ -25,6 +35,9 @@ CARRY = ("fill", "last", "off")
 
 #: Given instead of a number, it lets the theorem choose.
 AUTO = "auto"
+
+#: Given instead of weights or a threshold, they follow the shares of the classes.
+BALANCED = "balanced"
 
 #: In place of the name of an attribute: the time is that of this machine's clock.
 NOW = "now"
@@ -85,6 +98,8 @@ class Parameter:
         Whether it may also be None, which is 0 on the command line.
     flag
         Its name on the command line where that is another, since it says one thing at a time there.
+    classification
+        Whether it has no meaning in a regression.
     """
 
     name: str
@@ -98,6 +113,7 @@ class Parameter:
     or_auto: bool = False
     or_none: bool = False
     flag: str = ""
+    classification: bool = False
 
 
 def _of(name: str, kind: Kind, defaults: Mapping[str, Any], help: str, **more: Any) -> Parameter:
@@ -260,6 +276,29 @@ _LEARNING = (
     ),
 )
 
+_COSTS = (
+    _of_all(
+        "class_weight",
+        WeightsByClass(STRENGTH),
+        None,
+        "By how much labels of a class weigh more when they are learned; balanced: classes weigh the same in "
+        "total.",
+        default_text="1",
+        metavar="balanced|NAME=W,…",
+        classification=True,
+    ),
+    _of_all(
+        "threshold",
+        Threshold(Number(0, 1)),
+        None,
+        "Predict the positive class of two from this probability on; balanced: the class of the largest "
+        "probability for its share.",
+        default_text="the most probable class",
+        metavar="balanced|F",
+        classification=True,
+    ),
+)
+
 _FOLLOWING = (
     _of_all(
         "entity",
@@ -348,7 +387,7 @@ _RUNNING = (
 )
 
 #: The parameters of learners and those of runs, by name, in the order of the help texts.
-LEARNING = {each.name: each for each in (*_LEARNING, *_FOLLOWING)}
+LEARNING = {each.name: each for each in (*_LEARNING, *_COSTS, *_FOLLOWING)}
 RUNNING = {each.name: each for each in _RUNNING}
 
 

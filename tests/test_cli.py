@@ -53,7 +53,14 @@ def test_learning_from_a_pipe(streamkarma: Program, tmp_path: Path) -> None:
         "mean": pytest.approx(total / 300),
         "total": pytest.approx(total),
     }
-    assert set(summary["metrics"]) == {"error_rate", "balanced_accuracy", "auc", "log_loss"}
+    assert set(summary["metrics"]) == {
+        "error_rate",
+        "balanced_accuracy",
+        "f1",
+        "auc",
+        "average_precision",
+        "log_loss",
+    }
     wanted = {"attributes", "coordinates", "support_vectors", "patterns", "budget",
               "merged_exactly", "merged_closest", "removed", "bytes"}  # fmt: skip
     assert wanted <= set(summary["model"])

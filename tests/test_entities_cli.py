@@ -124,9 +124,12 @@ def test_a_label_of_an_entity_teaches_all_that_waits(streamkarma: Program, tmp_p
     assert summary["learned"] == len(settled)
 
 
-def test_a_label_counts_as_one_and_is_reported_as_one(streamkarma: Program, tmp_path: Path) -> None:
-    given = stays()
-    streamkarma("learn", *LATE, "--model", "shared", "--summary", "s", records=with_labels(given))
+@pytest.mark.parametrize("costs", [(), ("--class-weight", "balanced", "--threshold", "balanced")])
+def test_a_label_counts_as_one_and_is_reported_as_one(
+    streamkarma: Program, tmp_path: Path, costs: tuple[str, ...]
+) -> None:
+    given, late = stays(), (*LATE, *costs)
+    streamkarma("learn", *late, "--model", "shared", "--summary", "s", records=with_labels(given))
     # The same with the parts as weights, and with a label for each event, at once.
     by_hand = [
         record
@@ -136,13 +139,14 @@ def test_a_label_counts_as_one_and_is_reported_as_one(streamkarma: Program, tmp_
             *({"id": f"{stay} {n}", "y": ill} for n in range(len(events))),
         )
     ]
-    streamkarma("learn", *LATE, "--id", "id", "--weight", "w", "--model", "parts", "--learner", "explicit",
+    streamkarma("learn", *late, "--id", "id", "--weight", "w", "--model", "parts", "--learner", "explicit",
                 records=by_hand)  # fmt: skip
-    streamkarma("learn", *LATE, "--model", "alone", "--learner", "explicit", records=with_labels(given))
-    (_, one), (_, other) = (load(tmp_path / name).state() for name in ("alone", "parts"))
+    streamkarma("learn", *late, "--model", "alone", "--learner", "explicit", records=with_labels(given))
+    (head, one), (other_head, other) = (load(tmp_path / name).state() for name in ("alone", "parts"))
     assert np.array_equal(one["0.weights"], other["0.weights"])
+    assert head.get("costs") == other_head.get("costs")
     summary = json.loads((tmp_path / "s").read_text())
-    rows = [row for row in streamkarma("learn", *LATE, records=with_labels(given)).rows if "target" in row]
+    rows = [row for row in streamkarma("learn", *late, records=with_labels(given)).rows if "target" in row]
     ends = np.cumsum([len(events) for _, events, _ in given]) - 1
     wrong = [rows[end]["prediction"] != ill for end, (_, _, ill) in zip(ends, given, strict=True)]
     assert summary["per_label"]["labels"] == len(given)

@@ -10,10 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import balanced_accuracy_score, log_loss, r2_score, roc_auc_score
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    f1_score,
+    log_loss,
+    r2_score,
+    roc_auc_score,
+)
 
 from streamkarma.estimators.results import finite, probabilities
-from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
+from streamkarma.runtime.metrics import SCORE_BINS, ClassificationMetrics, RegressionMetrics
 from tests.loops import run_of
 
 
@@ -24,6 +31,7 @@ def test_classification(seed: int, cuts: list[int]) -> None:
     targets = (scores + 3 * rng.standard_normal(200) > 0).astype(np.int64)
     chances = 1 / (1 + np.exp(-scores))
     metrics, ends = ClassificationMetrics(), sorted({0, 200, *cuts})
+    metrics.positive = 1
     for begin, end in pairwise(ends):
         part = slice(begin, end)
         metrics.update(targets[part], (scores[part] > 0).astype(np.int64))
@@ -33,7 +41,30 @@ def test_classification(seed: int, cuts: list[int]) -> None:
     assert result["error_rate"] == pytest.approx(np.mean((scores > 0) != targets))
     assert result["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(targets, scores > 0))
     assert result["auc"] == pytest.approx(roc_auc_score(targets, scores), abs=1e-3)
+    assert result["average_precision"] == pytest.approx(average_precision_score(targets, scores), abs=1e-3)
+    assert result["f1"] == pytest.approx(f1_score(targets, scores > 0))
     assert result["log_loss"] == pytest.approx(log_loss(targets, chances))
+
+
+@given(st.integers(0, 10_000), st.floats(0.001, 1.0), st.floats(0.01, 100.0))
+def test_rankings_err_by_no_more_than_scores_are_tied(seed: int, rate: float, spread: float) -> None:
+    rng = np.random.default_rng(seed)
+    positive = rng.random(2000) < rate
+    scores = spread * (rng.standard_normal(2000) + positive)
+    metrics = ClassificationMetrics()
+    metrics.update(positive.astype(np.int64), positive.astype(np.int64))
+    metrics.update_scores(scores, positive)
+    result = metrics.result()
+    if positive.all() or not positive.any():
+        assert "average_precision" not in result
+        return
+    bins = ((scores / (1 + np.abs(scores)) + 1) * (SCORE_BINS / 2)).astype(np.int64)
+    assert result["average_precision"] == pytest.approx(average_precision_score(positive, bins))
+    assert result["auc"] == pytest.approx(roc_auc_score(positive, bins))
+    # Of a bin any order is possible: the best has its positives first, the worst last, one after another.
+    best, worst = bins + 0.5 * positive, bins - (0.5 + np.arange(2000) / 1e4) * positive
+    bounds = [average_precision_score(positive, order) for order in (worst, best)]
+    assert bounds[0] - 1e-9 <= average_precision_score(positive, scores) <= bounds[1] + 1e-9
 
 
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 50), max_size=4))
@@ -77,7 +108,7 @@ def test_what_overflowed_is_left_out_and_says_nothing_on_stderr() -> None:
     metrics.update(np.array([1, 0, 1, 1, 0]), np.array([1, 0, 0, 1, 0]))
     metrics.update_scores(scores, np.array([True, False, True, True, False]))
     metrics.update_log_loss(np.array([0.5, np.nan]))
-    assert set(metrics.result()) == {"error_rate", "balanced_accuracy", "auc"}
+    assert set(metrics.result()) == {"error_rate", "balanced_accuracy", "auc", "average_precision"}
     numbers = RegressionMetrics()
     with np.errstate(all="ignore"):
         numbers.update(np.array([1.0, 2.0]), np.array([1e300, -1e300]))

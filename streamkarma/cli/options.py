@@ -8,8 +8,17 @@ from typing import Any
 import click
 
 from streamkarma.errors import UsageError
-from streamkarma.parameter_kinds import Integer, Number, NumbersByName, Seconds, Texts, WordsByName
-from streamkarma.parameters import AUTO, LEARNING, NOW, RUNNING, Parameter
+from streamkarma.parameter_kinds import (
+    Integer,
+    Number,
+    NumbersByName,
+    Seconds,
+    Texts,
+    Threshold,
+    WeightsByClass,
+    WordsByName,
+)
+from streamkarma.parameters import AUTO, BALANCED, LEARNING, NOW, RUNNING, Parameter
 
 Decorator = Callable[[Any], Any]
 
@@ -67,6 +76,10 @@ def _click_type(declared: Parameter) -> Any:
         return _number_by_name
     if isinstance(kind, WordsByName):
         return _word_by_name(kind.words)
+    if isinstance(kind, WeightsByClass):
+        return _weights_by_class(kind.weight)
+    if isinstance(kind, Threshold):
+        return _probability(kind.probability)
     if isinstance(kind, Seconds):
         return above_zero
     if isinstance(kind, Number):
@@ -102,6 +115,44 @@ def _word_by_name(words: tuple[str, ...]) -> Callable[[Any], tuple[str, str]]:
         if name and word in words:
             return name, word
         raise click.BadParameter(f"{value!r} is not NAME=KIND with one of {', '.join(words)}")
+
+    return convert
+
+
+def _weights_by_class(kind: Number) -> Callable[[Any], str | dict[str, float]]:
+    """A type that takes the word balanced, or NAME=W with commas; the name may have a = in it."""
+
+    def convert(value: Any) -> str | dict[str, float]:
+        if value == BALANCED:
+            return BALANCED
+        # A table of a config file comes in parts.
+        parts = value if isinstance(value, list) else str(value).split(",")
+        try:
+            weights = dict(map(_number_by_name, parts))
+        except click.BadParameter:
+            raise click.BadParameter(f"{value!r} is neither {BALANCED} nor NAME=W,… with numbers") from None
+        if len(weights) < len(parts):
+            raise click.BadParameter(f"{value!r} has a class twice")
+        if not all(map(kind.holds, weights.values())):
+            raise click.BadParameter(f"{value!r}: a weight is {kind}")
+        return weights
+
+    return convert
+
+
+def _probability(kind: Number) -> Callable[[Any], str | float]:
+    """A type that takes the word balanced, or a probability."""
+
+    def convert(value: Any) -> str | float:
+        if value == BALANCED:
+            return BALANCED
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+        if not kind.holds(number):
+            raise click.BadParameter(f"{value!r} is neither {BALANCED} nor {kind}")
+        return number
 
     return convert
 

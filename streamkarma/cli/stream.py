@@ -12,6 +12,7 @@ from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
+from streamkarma.parameters import LEARNING
 
 #: What needs more words than its name in JSON, for reading, by section and name.
 _NAMES = {
@@ -54,6 +55,7 @@ def learn(**said: Any) -> None:
 @click.argument("input", default="-")
 @config_option
 @shared.fields
+@shared.option(LEARNING["threshold"])
 @shared.predictions("-")
 @shared.output
 @shared.workers
@@ -61,9 +63,10 @@ def predict(**said: Any) -> None:
     """Score events with a model, without learning.
 
     Names of target, id, weight and ignored attributes are those the model was learned with,
-    unless given. Where events carry the target, loss and metrics are reported.
+    unless given; so is the threshold. Where events carry the target, loss and metrics are reported.
     """
-    _execute(said, model=said["model"], learn=False)
+    options = {} if said["threshold"] is None else {"threshold": said["threshold"]}
+    _execute(said, model=said["model"], learn=False, options=options)
 
 
 #: Attributes that ``inspect`` lists.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import reprlib
+from collections.abc import Mapping, Sequence
 from math import nan
 from typing import Any
 
@@ -13,13 +14,16 @@ from river import base
 from streamkarma._engine import Encoded, logistic
 from streamkarma.core.asked import LateLabels
 from streamkarma.core.learner import Arrays, Learner
+from streamkarma.errors import UsageError
 from streamkarma.estimators.common import KARMABase, Weights
+from streamkarma.estimators.costs import Costs, check_threshold, choose, greater_of
 from streamkarma.estimators.frames import column_like, frame_like
 from streamkarma.estimators.pipeline import check_weight
-from streamkarma.estimators.results import ClassificationResult, joined, probabilities
+from streamkarma.estimators.results import ClassificationResult, joined, padded, probabilities
 from streamkarma.estimators.settings import check_count
 from streamkarma.events.labels import NEW, NONE, Label, Labels
 from streamkarma.events.values import Record, is_missing
+from streamkarma.parameters import BALANCED
 
 #: Of several classes only the first ones have target statistics: each takes coordinates.
 MOST_RATED = 8
@@ -37,13 +41,19 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     max_attributes: int
     max_coordinates: int
     max_classes: int
+    class_weight: str | Mapping[Label, float] | None = None
+    threshold: str | float | None = None
     _labels: Labels
+    #: None if neither weights nor a threshold are given, so that nothing need be counted.
+    _costs: Costs | None
 
     def _begin(self, learner: Learner) -> None:
         """Learn with ``learner``; call this once the parameters are set."""
         most = check_count("max_classes", self.max_classes)
         self._start(learner, rates=min(most, MOST_RATED) if most > 2 else 1, regression=False)
         self._labels = Labels(most, self.max_name_bytes)
+        given = self.class_weight, self.threshold
+        self._costs = None if given == (None, None) else Costs(*given, self.forget)
 
     @property
     def _multiclass(self) -> bool:
@@ -52,6 +62,21 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     @property
     def classes(self) -> list[Label]:
         return list(self._labels.known)
+
+    @property
+    def unmatched_weights(self) -> list[str]:
+        """Names in ``class_weight`` that are no class seen so far."""
+        return [] if self._costs is None else self._costs.unmatched(self._labels.known)
+
+    def predict_one(  # type: ignore[override]  # river has no floats as labels
+        self, x: Record, **_: Any
+    ) -> Label | None:
+        """The most probable class, or the one that ``threshold`` says; None before any is known."""
+        chances = self.predict_proba_one(x)
+        if self.threshold is None:
+            return max(chances, key=chances.__getitem__, default=None)
+        [best] = self._decide([list(chances.values())])
+        return self._labels.known[best] if best >= 0 else None
 
     def predict_proba_one(  # type: ignore[override]  # river has no floats as labels
         self, x: Record, **_: Any
@@ -72,19 +97,49 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             self._pipeline.one(x, nan, weight)
         else:
             label = float(index) if len(self._labels.known) > 2 else 2.0 * index - 1.0
-            self._pipeline.one(x, label, weight)
+            if self._costs is None:
+                self._pipeline.one(x, label, weight)
+                return
+            weighed = self._costs.weigh(index, weight, self._labels.known)
+            self._pipeline.one(x, label, weighed)
+            self._costs.count(index, weight, weighed)
 
     def predict_proba_many(self, X: Any) -> Any:
         """Probability of every class seen so far, as a frame of the kind of ``X``, one row per row of it."""
         return frame_like(X, self._probabilities(X), self._labels.known)
 
     def predict_many(self, X: Any) -> Any:
-        """The most probable class of every row, in a column of the kind of ``X``; None before the first."""
+        """As ``predict_one`` for every row, in a column of the kind of ``X``; None before the first."""
         known = self._labels.known
         if not known:
             return column_like(X, [None] * len(X))
-        best = self._probabilities(X).argmax(axis=1)
+        chances = self._probabilities(X)
+        best = chances.argmax(axis=1) if self.threshold is None else self._decide(chances.tolist())
         return column_like(X, [known[i] for i in best])
+
+    def decide_by(self, threshold: float | None) -> None:
+        """Go on with another threshold.
+
+        Raises
+        ------
+        UsageError
+            If it, or the one before, is ``"balanced"``, which needs the counts of all labels so far; or if it
+            is a number, and there are more than two classes.
+        """
+        if BALANCED in (self.threshold, threshold):
+            raise UsageError("a balanced threshold can only be chosen when a model begins")
+        if threshold is not None and len(self._labels.known) > 2:
+            raise UsageError(f"the threshold {threshold:g} is for two classes; there are more")
+        self._costs = self._costs or Costs(self.class_weight, threshold, self.forget)
+        self.threshold = check_threshold(threshold)
+
+    def _decide(self, chances: list[list[float]]) -> list[int]:
+        """The index of the class to predict for each event, by the threshold and the labels so far."""
+        assert self._costs is not None
+        assert self.threshold is not None
+        known = self._labels.known
+        shares, positive = self._costs.shares(len(known)), greater_of(known)
+        return [choose(each, self.threshold, shares, positive) for each in chances]
 
     def decision_one(self, x: Record) -> float | dict[Label, float]:
         """The raw score: with up to two classes a number that is positive for the second of
@@ -115,13 +170,14 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     ) -> ClassificationResult:
         """See ``KARMABase.run``; from the third class on, each class has its own vector."""
         count = len(events)
-        weighed = np.asarray(weights, np.float64)
+        weighed = np.array(weights, np.float64)
         targets = self._labels.indices(labels)
         learned = (targets != NONE) & (weighed > 0.0)
         self._pipeline.take(events, learned, targets == NONE, late)
         known, losses = np.empty(count, np.int64), np.empty(count)
         learner = self._pipeline.learner
         pieces: list[tuple[int, NDArray[np.float64]]] = []
+        shares: list[NDArray[np.float64]] = []
         begin = 0
         while begin < count:
             known[begin:] = len(self._labels.known)
@@ -134,13 +190,17 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             later = np.flatnonzero((targets[begin:] == NEW) & learned[begin:])
             end = begin + int(later[0]) if later.size else count
             part = slice(begin, end)
+            if self._costs is not None:
+                now = self._labels.known
+                shares.append(self._costs.run(targets[part], weighed[part], now, known[part]))
             codes = np.where(targets[part] < 0, np.nan, targets[part])
             signs = codes if learner.classes > 1 else 2.0 * codes - 1.0
             external = self._external_scores(events, part, targets[part], weighed[part])
             scores, losses[part] = self._pipeline.run(part, signs, weighed[part], external)
             pieces.append((begin, scores))
             begin = end
-        return ClassificationResult(joined(pieces, count, learner.classes), known, targets, losses)
+        scores = joined(pieces, count, learner.classes)
+        return ClassificationResult(scores, known, targets, losses, padded(shares))
 
     def _external_scores(
         self, events: Encoded, part: slice, targets: NDArray[np.int64], weights: NDArray[np.float64]
@@ -150,12 +210,19 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
 
     def check_label(self, label: Any) -> Label:
         """Return ``label`` as it is stored, or raise RecordError if this model cannot have it."""
-        return self._labels.check(label)
+        checked, known = self._labels.check(label), self._labels.known
+        if isinstance(self.threshold, (int, float)) and len(known) == 2 and checked not in known:
+            raise UsageError(
+                f"the label {reprlib.repr(checked)} is a third class, and the threshold {self.threshold:g} "
+                "is for two; balanced is for any number"
+            )
+        return checked
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""
         header, arrays = self._pipeline.state()
-        return {**header, "classes": self._labels.known}, arrays
+        costs = {} if self._costs is None else {"costs": self._costs.state()}
+        return {**header, "classes": self._labels.known, **costs}, arrays
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Restore a ``state``; ValueError if it is inconsistent."""
@@ -166,3 +233,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         vectors = known if known > 2 else 1
         if known != len(header["classes"]) or vectors != self._pipeline.learner.classes:
             raise ValueError("the classes do not fit the support vectors")
+        if isinstance(self.threshold, (int, float)) and known > 2:
+            raise ValueError("a threshold for two classes, and there are more")
+        if self._costs is not None:
+            self._costs.restore(header["costs"], known)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from streamkarma.core.loss import CLASSIFICATION
 from streamkarma.estimators.classification import BaseClassifier
-from streamkarma.estimators.settings import SupportVectorParameters, support_vectors
+from streamkarma.estimators.settings import CostParameters, SupportVectorParameters, support_vectors
 from streamkarma.estimators.vectors import SupportVectorModel
 
 #: See ``settings.support_vectors``. From 13 tabular sets with half of the attributes withheld and two
@@ -15,7 +15,7 @@ STEP_MARGIN = 1.0
 
 
 @dataclass(eq=False, repr=False)
-class KARMAClassifier(SupportVectorParameters, SupportVectorModel, BaseClassifier):
+class KARMAClassifier(CostParameters, SupportVectorParameters, SupportVectorModel, BaseClassifier):
     """Online kernel classifier that learns from incomplete events without imputing them.
 
     KARMA competes with the best linear classifier on the *complete* data when these lie
@@ -112,6 +112,17 @@ class KARMAClassifier(SupportVectorParameters, SupportVectorModel, BaseClassifie
         each in the mean fewer fit.
     max_classes
         Most classes, 1 to 1,048,576; a label beyond is refused with a ValueError.
+    class_weight
+        By how much the weight of an event is multiplied when its label is learned. ``"balanced"``: by
+        n / (K n_c), where n_c of the n labels so far are of its class, one of K, so that all classes count
+        the same in total; the first labels of a class that comes late count less. Or factors by class, 1e-12
+        to 1e12, and 1 for those not named. Probabilities are then those of the stream so weighted; the losses
+        and metrics reported are not weighted. None for no factors.
+    threshold
+        Which class is predicted; no probability depends on it. None: the most probable. A number from 0 to 1,
+        for two classes: the positive one, which is the greater in sort order, from that probability on; a
+        third class is refused with a ValueError. ``"balanced"``: the class whose probability is the largest
+        multiple of its share of the labels so far, which is the best choice for balanced accuracy.
 
     Attributes
     ----------

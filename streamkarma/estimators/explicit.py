@@ -14,6 +14,7 @@ from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
     DEFAULT_RHO,
+    CostParameters,
     ValueParameters,
     check_count,
     check_forget,
@@ -46,7 +47,7 @@ class ExplicitParameters(ValueParameters):
 
 
 @dataclass(eq=False, repr=False)
-class ExplicitKARMAClassifier(ExplicitParameters, BaseClassifier):
+class ExplicitKARMAClassifier(CostParameters, ExplicitParameters, BaseClassifier):
     """Online classifier on the explicit features of KARMA's kernel, for incomplete events.
 
     The hypotheses are those of ``KARMAClassifier``, and nothing is pruned: with ``gamma=2`` each
@@ -74,7 +75,7 @@ class ExplicitKARMAClassifier(ExplicitParameters, BaseClassifier):
         that meet share a weight: memory stays as it is.
     na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
         As in ``KARMAClassifier``.
-    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold
         As in ``KARMAClassifier``; nothing but the table grows with the number of attributes.
 
     Attributes

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from inspect import signature
 from typing import Any
 
+from streamkarma import parameters
 from streamkarma.errors import UsageError
 from streamkarma.estimators.bins import BinsClassifier, BinsRegressor
 from streamkarma.estimators.classification import BaseClassifier
@@ -69,6 +70,8 @@ def create(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
     """
     kind = LEARNERS[learner][regression]
     for name in options:
+        if regression and parameters.LEARNING[name].classification:
+            raise UsageError(f"--{name.replace('_', '-')} has no meaning in a regression")
         if name not in signature(kind).parameters:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning with --learner {learner}")
     return kind(**options)

@@ -25,6 +25,7 @@ from streamkarma.estimators.external_experts import EncodedRecords, ExternalExpe
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
     DEFAULT_RHO,
+    CostParameters,
     ValueParameters,
     averaging_window,
     check_count,
@@ -97,7 +98,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
 
 @renamed(others="extra_experts")
 @dataclass(eq=False, repr=False)
-class KARMAMixtureClassifier(ValueParameters, BaseClassifier):
+class KARMAMixtureClassifier(CostParameters, ValueParameters, BaseClassifier):
     """Online classifier for incomplete events that mixes all learners of this package.
 
     Each expert learns by itself. Its scores are calibrated to probabilities online, and these are
@@ -119,7 +120,7 @@ class KARMAMixtureClassifier(ValueParameters, BaseClassifier):
         Half-life in events, 1 to 1e15, of what was learned, for streams that drift. None to keep
         everything; the mixture follows a change of the best expert in any case.
     scale, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds,
-    entity, time, carry, carry_for, max_entities
+    entity, time, carry, carry_for, max_entities, class_weight, threshold
         As in ``KARMAClassifier``.
 
     Attributes

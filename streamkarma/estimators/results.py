@@ -25,12 +25,16 @@ class ClassificationResult(NamedTuple):
         Shape (T,): index of the label; negative without one, or for one never learned.
     losses
         Shape (T,): NaN without a target.
+    shares
+        Shape (T, classes): the shares of the classes before each event, for a balanced threshold; without
+        columns where there is none. See ``costs.Costs.run``.
     """
 
     scores: NDArray[np.float64]
     known: NDArray[np.int64]
     targets: NDArray[np.int64]
     losses: NDArray[np.float64]
+    shares: NDArray[np.float64]
 
 
 def probabilities(scores: NDArray[np.float64], known: int) -> NDArray[np.float64]:
@@ -64,6 +68,22 @@ def joined(pieces: list[tuple[int, NDArray[np.float64]]], events: int, classes: 
             scores = np.column_stack([-scores[:, 0] / 2, scores[:, 0] / 2])
         joined[begin : begin + len(scores), : scores.shape[1]] = scores
     return joined
+
+
+def padded(pieces: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Consecutive pieces in one array, with ones for the classes that earlier ones have not.
+
+    Examples
+    --------
+    >>> padded([np.full((1, 1), 0.5), np.full((1, 2), 0.25)]).tolist()
+    [[0.5, 1.0], [0.25, 0.25]]
+    """
+    wide = np.ones((sum(map(len, pieces)), max((piece.shape[1] for piece in pieces), default=0)))
+    begin = 0
+    for piece in pieces:
+        wide[begin : begin + len(piece), : piece.shape[1]] = piece
+        begin += len(piece)
+    return wide
 
 
 def loss_of(name: str, scores: NDArray[np.float64], target: int) -> float:

@@ -38,6 +38,14 @@ class ValueParameters:
     max_entities: int = 100_000
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class CostParameters:
+    """What all classifiers take for errors to cost, see ``KARMAClassifier``."""
+
+    class_weight: str | Mapping[Any, float] | None = None
+    threshold: str | float | None = None
+
+
 @dataclass(eq=False, repr=False)
 class SupportVectorParameters(ValueParameters):
     """The parameters that ``KARMAClassifier`` and ``KARMARegressor`` share, see there."""

@@ -15,6 +15,7 @@ from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.pipeline import Pipeline
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
+    CostParameters,
     ValueParameters,
     check_bounds,
     check_count,
@@ -43,7 +44,7 @@ class SubspaceParameters(ValueParameters):
 
 @renamed(max_rank_dim="max_pairwise_coordinates")
 @dataclass(eq=False, repr=False)
-class SubspaceClassifier(SubspaceParameters, BaseClassifier):
+class SubspaceClassifier(CostParameters, SubspaceParameters, BaseClassifier):
     """Online classifier that completes events by the subspace they lie close to.
 
     It learns which attributes go together from those observed together, completes each event by
@@ -70,7 +71,7 @@ class SubspaceClassifier(SubspaceParameters, BaseClassifier):
         Dimensions of that factor model, 1 to 256.
     na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
         As in ``KARMAClassifier``.
-    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold
         As in ``KARMAClassifier``.
 
     Attributes

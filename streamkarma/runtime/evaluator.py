@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from streamkarma._engine import Encoded
 from streamkarma.core.asked import LateLabels
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.common import Weights
+from streamkarma.estimators.costs import decide
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.results import ClassificationResult, finite, joined, loss_of, probabilities
 from streamkarma.events.labels import NEW, numbers
@@ -154,16 +156,26 @@ class Evaluator:
     ) -> Evaluation:
         sign_before = self._task_model.sign()
         result = with_prior(model.run(events, labels, weights, late), prior, model.loss)
-        predicted, chances = _predicted(result), _probabilities(model, result)
         signs = np.where(result.known == result.known[0], sign_before, self._task_model.sign())
+        predicted = _predicted(model, result, signs, prior)
+        chances = _probabilities(model, result)
         if self.regret_adapter is not None:
             self.regret_adapter.classes(result, predicted, weights, full)
         self.metrics.add_losses(result.losses)
         metrics = self.metrics.classification
+        metrics.positive = int(signs[-1] > 0) if len(model.classes) == 2 else None
         labelled = result.targets >= 0
         metrics.update(result.targets[labelled], predicted[labelled])
         metrics.update_strangers(int((result.targets == NEW).sum()))
-        self.metrics.per_label.add_classes(groups, result.targets, result.known, predicted, chances)
+        self.metrics.per_label.add_classes(
+            groups,
+            result.targets,
+            result.known,
+            predicted,
+            chances,
+            signs,
+            partial(_predicted_of, model, result, signs),
+        )
         if chances is not None:
             fair = labelled & (result.targets < result.known) & (result.known > 1)
             metrics.update_log_loss(chances[fair, result.targets[fair]])
@@ -217,10 +229,40 @@ def with_prior(
         known[t] = before.known
         if result.targets[t] >= 0:
             losses[t] = loss_of(loss, scores[t], int(result.targets[t]))
-    return ClassificationResult(scores, known, result.targets, losses)
+    return ClassificationResult(scores, known, result.targets, losses, result.shares)
 
 
-def _predicted(result: ClassificationResult) -> Ints:
+def _predicted(
+    model: BaseClassifier,
+    result: ClassificationResult,
+    signs: Ints,
+    prior: Mapping[int, PriorPrediction],
+) -> Ints:
+    """Index of the class that is predicted; -1 before any class was known."""
+    if model.threshold is None:
+        return _highest(result)
+    chances, positive = _class_probabilities(result, len(model.classes)), (signs > 0).astype(np.int64)
+    predicted = decide(chances, result.known, model.threshold, result.shares, positive)
+    known = model.classes
+    for t, before in prior.items():
+        # The shares of the classes were others then.
+        said = before.row.get("prediction")
+        predicted[t] = known.index(said) if said in known else -1
+    return predicted
+
+
+def _predicted_of(
+    model: BaseClassifier, result: ClassificationResult, signs: Ints, chances: Floats, t: int
+) -> int:
+    """Index of the class to predict for event t by other probabilities than its own."""
+    if model.threshold is None:
+        return int(chances.argmax())
+    positive = (signs[[t]] > 0).astype(np.int64)
+    [best] = decide(chances[None], result.known[[t]], model.threshold, result.shares[[t]], positive)
+    return int(best)
+
+
+def _highest(result: ClassificationResult) -> Ints:
     """Index of the class with the highest score; -1 before any class was known."""
     scores, known = result.scores, result.known
     if scores.shape[1] == 1:
@@ -235,8 +277,13 @@ def _probabilities(model: BaseClassifier, result: ClassificationResult) -> Float
     """Probability of each class for each event; only the logistic loss has them."""
     if model.loss != "logistic" or len(model.classes) < 2:
         return None
+    return _class_probabilities(result, len(model.classes))
+
+
+def _class_probabilities(result: ClassificationResult, classes: int) -> Floats:
+    """Logistic function or softmax of the scores, of classes that were not known 0; shape (T, classes)."""
     scores = finite(result.scores)
     if scores.shape[1] > 1:
         unknown = np.arange(scores.shape[1])[None, :] >= result.known[:, None]
         scores = np.where(unknown & (result.known[:, None] > 0), -np.inf, scores)
-    return probabilities(scores, len(model.classes))
+    return probabilities(scores, classes)

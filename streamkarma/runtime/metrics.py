@@ -18,16 +18,24 @@ SCORE_BINS = 1 << 14
 
 
 class ClassificationMetrics:
-    """Errors, recalls, log loss and AUC of a run; those that are no numbers are left out.
+    """Errors, recalls, log loss and rankings of a run; those that are no numbers are left out.
 
     An event for which no class was known yet, and so nothing predicted, is an error. The
-    log loss is over the events whose class had been seen before; the AUC is that of binary
-    scores, both classes known.
+    log loss is over the events whose class had been seen before; AUC and average precision
+    are those of binary scores, both classes known, and exact but for ties: scores that fall
+    into the same of SCORE_BINS bins count as equal. No metric is weighted.
+
+    Attributes
+    ----------
+    positive
+        The index of the positive class of two, whose F1 is given; None if that is not known.
     """
 
     def __init__(self) -> None:
         self._events = np.zeros(2, np.int64)
         self._right = np.zeros(2, np.int64)
+        self._predicted = np.zeros(2, np.int64)
+        self.positive: int | None = None
         self._strangers = 0
         self._log_loss = 0.0
         self._log_events = 0
@@ -38,6 +46,7 @@ class ClassificationMetrics:
         size = max(len(self._events), int(targets.max(initial=0)) + 1)
         self._events = _add(self._events, np.bincount(targets, minlength=size))
         self._right = _add(self._right, np.bincount(targets[targets == predicted], minlength=size))
+        self._predicted = _add(self._predicted, np.bincount(predicted[predicted >= 0], minlength=size))
 
     def update_strangers(self, events: int) -> None:
         """Count events whose label is no class of the model: errors without a recall."""
@@ -65,13 +74,32 @@ class ClassificationMetrics:
         there = self._events > 0
         if there.any():
             result["balanced_accuracy"] = float((self._right[there] / self._events[there]).mean())
-        negatives, positives = self._scores.astype(np.float64)
-        if negatives.any() and positives.any():
-            below = np.cumsum(negatives) - negatives / 2
-            result["auc"] = float((positives * below).sum() / negatives.sum() / positives.sum())
+        if self.positive is not None and (f1 := self._f1(self.positive)) is not None:
+            result["f1"] = f1
+        result |= self._rankings()
         if self._log_events:
             result["log_loss"] = self._log_loss / self._log_events
         return _finite(result)
+
+    def _f1(self, index: int) -> float | None:
+        """Harmonic mean of recall and precision of a class; None if it neither was nor was predicted."""
+        counted = int(self._events[index] + self._predicted[index])
+        return 2 * int(self._right[index]) / counted if counted else None
+
+    def _rankings(self) -> dict[str, float]:
+        """AUC and average precision, if there are scores of both classes."""
+        negatives, positives = self._scores.astype(np.float64)
+        if not (negatives.any() and positives.any()):
+            return {}
+        below = np.cumsum(negatives) - negatives / 2
+        auc = (positives * below).sum() / negatives.sum() / positives.sum()
+        above = np.cumsum(positives[::-1])[::-1]
+        # Where there is no positive, the precision is not asked for.
+        precision = above / np.maximum(above + np.cumsum(negatives[::-1])[::-1], 1.0)
+        return {
+            "auc": float(auc),
+            "average_precision": float((positives * precision).sum() / positives.sum()),
+        }
 
 
 class RegressionMetrics:

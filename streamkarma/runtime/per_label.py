@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,14 @@ class PerLabel:
         self._numbers = {"last": RegressionMetrics(), "mean": RegressionMetrics()}
 
     def add_classes(
-        self, groups: Sequence[range], targets: Ints, known: Ints, predicted: Ints, chances: Floats | None
+        self,
+        groups: Sequence[range],
+        targets: Ints,
+        known: Ints,
+        predicted: Ints,
+        chances: Floats | None,
+        signs: Ints,
+        decide: Callable[[Floats, int], int],
     ) -> None:
         """Count labels of classes.
 
@@ -42,6 +49,10 @@ class PerLabel:
             that was predicted.
         chances
             Shape (T, classes): their probabilities then; None if there are none.
+        signs
+            Shape (T,): +1 if the second of two classes is the positive one, else -1.
+        decide
+            The index of the class to predict by some probabilities for the event at a position.
         """
         last, mean = self._classes["last"], self._classes["mean"]
         for group in groups:
@@ -55,11 +66,13 @@ class PerLabel:
                 mean.update_strangers(1)
                 continue
             average = chances[group].mean(axis=0)
-            mean.update(np.array([target]), np.array([int(average.argmax())]))
+            mean.update(np.array([target]), np.array([decide(average, group[0])]))
             for metrics, row in ((last, chances[end]), (mean, average)):
                 metrics.update_log_loss(row[[target]])
                 if len(row) == 2:
-                    metrics.update_scores(row[[1]] - 0.5, np.array([target == 1]))
+                    sign = int(signs[end])
+                    metrics.positive = int(sign > 0)
+                    metrics.update_scores(sign * (row[[1]] - 0.5), np.array([(target == 1) == (sign > 0)]))
 
     def add_numbers(self, groups: Sequence[range], targets: Floats, predictions: Floats) -> None:
         """Count labels that are numbers."""

@@ -91,6 +91,8 @@ class Progress:
         self.say(report.table(summary))
         if loop.first_rejected and not loop.failure and self._plan.dead_letters is None:
             self.say(f"first rejected: {loop.first_rejected} ({self._dead_letter_hint})")
+        if unmatched := report.unmatched(loop):
+            self.say(f"warning: {unmatched}")
         self._useless = report.useless(loop, session.fields.target)
         if self._useless is not None and not self._plan.strict:
             self.say(f"warning: {self._useless}")

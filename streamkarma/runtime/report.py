@@ -9,6 +9,7 @@ from typing import Any
 from streamkarma._engine import parse
 from streamkarma.connectors.base import DeadLetter
 from streamkarma.errors import RecordError
+from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.learners import learner_of
 from streamkarma.events.flatten import flatten
 from streamkarma.runtime.live import MEAN_WEIGHTS, RunStatus, heaviest
@@ -110,6 +111,13 @@ def _unclean(set_aside: dict[str, dict[str, int]]) -> list[tuple[str, str]]:
     """The rows of what was set aside or converted: how many values."""
     totals = {text: sum(row.get(what, 0) for row in set_aside.values()) for what, text in _IN_WORDS.items()}
     return [(text, f"{count:,}") for text, count in totals.items() if count]
+
+
+def unmatched(loop: Loop) -> str | None:
+    """What to say of names that were given a weight, where there is no such class."""
+    model = loop.task_model.model
+    names = model.unmatched_weights if isinstance(model, BaseClassifier) and model.classes else []
+    return f"--class-weight: no label was {', '.join(names)}" if names else None
 
 
 def useless(loop: Loop, target: str) -> str | None:

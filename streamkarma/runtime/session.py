@@ -11,7 +11,7 @@ from streamkarma.core.learner import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import Model, infer_learner, learner_of
 from streamkarma.estimators.persistence import load_with_run, save
-from streamkarma.parameters import SHARE_LABEL, UNLABELLED
+from streamkarma.parameters import BALANCED, SHARE_LABEL, UNLABELLED
 from streamkarma.runtime.destinations import Destinations
 from streamkarma.runtime.fields import Fields, merge_fields
 from streamkarma.runtime.loop import Loop
@@ -153,6 +153,8 @@ class Session:
                     f"learner {learner_of(model)}"
                 )
             made = learner_of(model) if name == "learner" else getattr(model, name)
+            if name == "threshold" and BALANCED not in (value, made):
+                continue  # it decides only
             if value != made:
                 raise UsageError(
                     f"{path} was made with {name} {_format(made)}, not {_format(value)}; "
@@ -164,6 +166,8 @@ class Session:
             raise UsageError(f"{path} was made for the task {self.task_model.name}, not {plan.task}")
         if plan.positive is not None:
             self.task_model.positive = plan.positive
+        if plan.options.get("threshold", BALANCED) != BALANCED:
+            self.task_model.decide_by(plan.options["threshold"])
 
     def _open_pending(self) -> Pending | None:
         plan, state = self._plan, self.kept.get("pending")

@@ -50,6 +50,10 @@ class TaskModel:
             raise UsageError(f"task must be one of {', '.join(TASKS)}, not {task!r}")
         if positive is not None and task in ("multiclass", "regression"):
             raise UsageError(f"--positive has no meaning with --task {task}")
+        if task == "multiclass" and isinstance(options.get("threshold"), float):
+            raise UsageError(
+                f"--threshold {options['threshold']:g} is for two classes; balanced is for any number"
+            )
         self.task = task
         self.settled = task != "auto"
         self.positive = positive
@@ -173,6 +177,12 @@ class TaskModel:
         if _is_number(known[0]) and known[0] in (-1, 0, 1):
             return -1 if known[0] == 1 else 1
         return 0
+
+    def decide_by(self, threshold: float | None) -> None:
+        """Go on with another threshold; see ``BaseClassifier.decide_by``."""
+        assert isinstance(self.model, BaseClassifier)
+        self.model.decide_by(threshold)
+        self._options = {**self._options, "threshold": threshold}
 
     def state(self) -> dict[str, Any]:
         """The state to save with the model."""

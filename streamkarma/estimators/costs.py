@@ -1,0 +1,300 @@
+"""What errors cost: weights of classes when labels are learned, and a threshold when a class is chosen."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.checkpoint import finite
+from streamkarma.errors import UsageError
+from streamkarma.estimators.pipeline import HEAVIEST
+from streamkarma.estimators.settings import averaging_window
+from streamkarma.events.labels import Label
+from streamkarma.parameter_kinds import Threshold, WeightsByClass
+from streamkarma.parameters import BALANCED, LEARNING
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Labels that every class starts with, beside those that came: Laplace's rule of succession.
+PRIOR = 1.0
+#: A balanced weight is at most this many times the number of labels of its class: the first label of a class
+#: that is late counts ten times, the second twenty times, and so on up to its full weight.
+RAMP = 10.0
+#: Counts are rescaled beyond this.
+_LARGEST_UNIT = 1e100
+
+
+class LabelShares:
+    """Running shares of the classes among the labels that were learned.
+
+    Parameters
+    ----------
+    window
+        Over how many labels the average goes; infinite for all of them.
+
+    Examples
+    --------
+    >>> shares = LabelShares(float("inf"))
+    >>> for index in (0, 0, 0, 1):
+    ...     shares.add(index, 1.0)
+    >>> [round(share, 3) for share in shares.of_all(2)]
+    [0.667, 0.333]
+    """
+
+    def __init__(self, window: float) -> None:
+        #: By class, and of all, in units of the weight of a label learned now.
+        self.counts: list[float] = []
+        self.total = 0.0
+        self.unit = 1.0
+        self._growth = 1.0 / (1.0 - 1.0 / window)
+
+    def add(self, index: int, weight: float) -> None:
+        """Count a label."""
+        self.unit *= self._growth
+        self.counts += [0.0] * (index + 1 - len(self.counts))
+        self.counts[index] += weight * self.unit
+        self.total += weight * self.unit
+        if self.unit > _LARGEST_UNIT:
+            self.counts = [count / self.unit for count in self.counts]
+            self.total, self.unit = self.total / self.unit, 1.0
+
+    def balanced(self, index: int, weight: float, classes: int) -> float:
+        """The weight that gives so many classes equal parts in all, for a label that is itself counted."""
+        before = self.counts[index] if index < len(self.counts) else 0.0
+        count, total = before / self.unit + weight, self.total / self.unit + weight
+        balanced = (total + PRIOR * classes) / (classes * (count + PRIOR))
+        return min(balanced, max(1.0, RAMP * count))
+
+    def of_all(self, classes: int) -> list[float]:
+        """The share of each class; none is 0."""
+        prior = PRIOR * self.unit
+        whole = self.total + prior * max(classes, 1)
+        shares = [(count + prior) / whole for count in self.counts[:classes]]
+        return shares + [prior / whole] * (classes - len(shares))
+
+    def state(self) -> dict[str, Any]:
+        """The counts, as JSON."""
+        return {"counts": self.counts, "total": self.total, "unit": self.unit}
+
+    def restore(self, state: Mapping[str, Any], classes: int) -> None:
+        """Restore a ``state``; ValueError if it is inconsistent."""
+        counts = [finite(count) for count in state["counts"]]
+        total, unit = finite(state["total"]), finite(state["unit"])
+        near = math.isclose(sum(counts), total, rel_tol=1e-6)
+        if len(counts) > classes or min(counts, default=0.0) < 0.0 or not near or unit < 1.0:
+            raise ValueError("the counts of labels contradict each other")
+        self.counts, self.total, self.unit = counts, total, unit
+
+
+class Costs:
+    """The weights of classes and the threshold of a classifier.
+
+    Parameters
+    ----------
+    class_weight
+        None, ``"balanced"`` or weights by class, those not named having weight 1.
+    threshold
+        None, ``"balanced"`` or the probability from which the positive class is predicted.
+    forget
+        Half-life of the counts of labels, or None.
+
+    Raises
+    ------
+    UsageError
+        If one of them is out of its range.
+    """
+
+    def __init__(self, class_weight: Any, threshold: Any, forget: float | None) -> None:
+        window = averaging_window(forget)
+        self._weights = check_class_weight(class_weight)
+        check_threshold(threshold)
+        #: Of the labels as they came, and as they were weighed; only what is needed is counted.
+        self._came = LabelShares(window) if class_weight == BALANCED else None
+        self._learned = LabelShares(window) if threshold == BALANCED else None
+
+    @property
+    def balances(self) -> bool:
+        """Whether the threshold depends on the shares of the classes."""
+        return self._learned is not None
+
+    def weigh(self, index: int, weight: float, known: Sequence[Label]) -> float:
+        """The weight to learn a label with.
+
+        Parameters
+        ----------
+        index
+            That of its class.
+        weight
+            The event's own, above 0.
+        known
+            The classes, its own among them.
+        """
+        if self._weights is None and self._came is None:
+            return weight
+        factor = (
+            self._came.balanced(index, weight, len(known))
+            if self._came is not None
+            else weight_of(known[index], self._weights or {})
+        )
+        return min(max(weight * factor, sys.float_info.min), HEAVIEST)
+
+    def count(self, index: int, weight: float, weighed: float) -> None:
+        """Count a label that was learned: its event's own weight, and the one it was learned with."""
+        if self._came is not None:
+            self._came.add(index, weight)
+        if self._learned is not None:
+            self._learned.add(index, weighed)
+
+    def run(self, targets: Ints, weights: Floats, known: Sequence[Label], before: Ints) -> Floats:
+        """Weigh and count the labels of T events in turn.
+
+        Parameters
+        ----------
+        targets
+            Shape (T,): the index of the label, negative without one.
+        weights
+            Shape (T,): the events' own weights, which the ones to learn with replace.
+        known
+            The classes.
+        before
+            Shape (T,): how many of them had been seen before the event.
+
+        Returns
+        -------
+        Shape (T, classes): the shares of the classes before each event, 1 for those not seen before; without
+        columns where the threshold needs none.
+        """
+        shares = np.ones((len(targets), len(known) if self.balances else 0))
+        labels = zip(targets.tolist(), weights.tolist(), before.tolist(), strict=True)
+        for t, (index, weight, classes) in enumerate(labels):
+            if self._learned is not None:
+                shares[t, :classes] = self._learned.of_all(classes)
+            if index >= 0 and weight > 0.0:
+                weights[t] = self.weigh(index, weight, known)
+                self.count(index, weight, float(weights[t]))
+        return shares
+
+    def shares(self, classes: int) -> list[float]:
+        """The shares of the classes now; none where none are needed."""
+        return [] if self._learned is None else self._learned.of_all(classes)
+
+    def unmatched(self, known: Sequence[Label]) -> list[str]:
+        """Names that were given a weight, and are none of the classes."""
+        names = {name for label in known for name in names_of(label)}
+        return [name for name in self._weights or {} if name not in names]
+
+    def state(self) -> dict[str, Any]:
+        """What was counted, as JSON."""
+        parts = {"came": self._came, "learned": self._learned}
+        return {name: part.state() for name, part in parts.items() if part is not None}
+
+    def restore(self, state: Mapping[str, Any], classes: int) -> None:
+        """Restore a ``state``; KeyError or ValueError if it is inconsistent."""
+        for name, part in (("came", self._came), ("learned", self._learned)):
+            if part is not None:
+                part.restore(state[name], classes)
+
+
+def choose(chances: Sequence[float], threshold: float | str, shares: Sequence[float], positive: int) -> int:
+    """The index of the class to predict for an event; -1 before any was known.
+
+    Parameters
+    ----------
+    chances
+        The probability of each class.
+    threshold
+        A number: the positive class from that probability on. ``"balanced"``: the class whose probability is
+        the largest multiple of its share, which is the Bayes rule for balanced accuracy.
+    shares
+        The share of each class; not looked at if the threshold is a number.
+    positive
+        The index of the positive class of two.
+
+    Examples
+    --------
+    >>> choose([0.8, 0.2], 0.2, [], 1), choose([0.95, 0.05], 0.2, [], 1)
+    (1, 0)
+    >>> choose([0.8, 0.2], "balanced", [0.9, 0.1], 1), choose([0.95, 0.05], "balanced", [0.9, 0.1], 1)
+    (1, 0)
+    """
+    if len(chances) < 2:
+        return len(chances) - 1
+    if isinstance(threshold, str):
+        multiples = [chance / share for chance, share in zip(chances, shares, strict=True)]
+        return multiples.index(max(multiples))
+    return positive if chances[positive] >= threshold else 1 - positive
+
+
+def decide(chances: Floats, known: Ints, threshold: float | str, shares: Floats, positive: Ints) -> Ints:
+    """``choose`` for T events: shapes (T, classes), (T,), those of ``Costs.run``, and (T,)."""
+    rows = zip(chances.tolist(), known.tolist(), shares.tolist(), positive.tolist(), strict=True)
+    found = [choose(row[:most], threshold, share[:most], which) for row, most, share, which in rows]
+    return np.array(found, np.int64)
+
+
+def greater_of(known: Sequence[Label]) -> int:
+    """The index of the positive class of two: the greater in sort order."""
+    return int(len(known) < 2 or known[1] > known[0])  # type: ignore[operator]  # they are of one kind
+
+
+def check_class_weight(given: Any) -> dict[str, float] | None:
+    """Weights by name, None where there are none by name; UsageError if they are neither these nor balanced.
+
+    Examples
+    --------
+    >>> check_class_weight({True: 10, "spam": 0.5}), check_class_weight("balanced")
+    ({'true': 10.0, 'spam': 0.5}, None)
+    """
+    if given is None or given == BALANCED:
+        return None
+    if not isinstance(given, Mapping):
+        raise UsageError(
+            f"class_weight must be None, 'balanced' or weights by class, not {reprlib.repr(given)}"
+        )
+    kind = LEARNING["class_weight"].kind
+    assert isinstance(kind, WeightsByClass)
+    for label, weight in given.items():
+        if not isinstance(label, (bool, int, float, str)) or not kind.weight.holds(weight):
+            raise UsageError(f"class_weight: {kind.weight} by class, not {reprlib.repr({label: weight})}")
+    return {names_of(label)[0]: float(weight) for label, weight in given.items()}
+
+
+def check_threshold(given: Any) -> float | str | None:
+    """Return a threshold that is None, balanced or a probability; else raise UsageError."""
+    kind = LEARNING["threshold"].kind
+    assert isinstance(kind, Threshold)
+    if given is None or given == BALANCED:
+        return given  # type: ignore[no-any-return]  # one of two values
+    if not kind.probability.holds(given):
+        raise UsageError(
+            f"threshold must be None, 'balanced' or {kind.probability}, not {reprlib.repr(given)}"
+        )
+    return float(given)
+
+
+def names_of(label: Label) -> list[str]:
+    """How a class may be named: as in JSON, and a whole number with a point or without.
+
+    Examples
+    --------
+    >>> names_of(True), names_of(1), names_of("1"), names_of(0.5)
+    (['true'], ['1', '1.0'], ['1'], ['0.5'])
+    """
+    if isinstance(label, bool):
+        return [str(label).lower()]
+    if isinstance(label, str):
+        return [label]
+    whole = math.isfinite(label) and label == int(label)
+    return [str(int(label)), str(float(label))] if whole else [str(label)]
+
+
+def weight_of(label: Label, weights: Mapping[str, float]) -> float:
+    """The weight of a class by its name, 1 where it has none."""
+    return next((weights[name] for name in names_of(label) if name in weights), 1.0)
