@@ -1,22 +1,97 @@
-"""River classifiers as experts of the mixture."""
+"""River models as experts of the mixture."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from river import base
 
 from streamkarma._engine import Encoded
+from streamkarma.core.learner import Arrays, Floats
+from streamkarma.errors import UsageError
+from streamkarma.estimators.common import KARMABase
 from streamkarma.events.flatten import flatten, is_flat
-from streamkarma.events.labels import NONE, Label
+from streamkarma.events.frames import records_of
+from streamkarma.events.labels import Label
 from streamkarma.events.values import Record, is_missing
 
 #: Probabilities of an external expert are clipped this far from 0 and 1.
 CLIP = 1e-6
+#: And predicted numbers this many standard deviations from the mean of the targets.
+FARTHEST = 1e3
+#: Begins the names of the arrays of external experts in a state.
+PREFIX = "external."
+
+
+class RestoredExperts(list[Any]):
+    """Models that have learned with the mixture before, as a file had them; others are copied, unlearned."""
+
+
+class ExternalExperts:
+    """External models that predict and learn alongside the experts.
+
+    Parameters
+    ----------
+    models
+        River classifiers, or regressors. They get each event without its missing attributes and must accept
+        that.
+    regression
+        Whether they are regressors.
+
+    Raises
+    ------
+    UsageError
+        If one is neither.
+    """
+
+    def __init__(self, models: Sequence[base.Estimator], regression: bool) -> None:
+        for model in models:
+            if not isinstance(_last_step(model), base.Regressor if regression else base.Classifier):
+                kind = "regressors" if regression else "classifiers"
+                raise UsageError(f"extra_experts must be river {kind}, not {type(model).__name__}")
+        kept = isinstance(models, RestoredExperts)
+        self.models: list[Any] = list(models) if kept else [model.clone() for model in models]
+        self._regression = regression
+        #: What was asked last and what they said, unless they have learned since: whoever predicts an event
+        #: and then learns it asks them once.
+        self._last: tuple[Record, list[Any]] | None = None
+
+    def run(
+        self, records: Sequence[Record], labels: Sequence[Any], score: Callable[[int, Any], Any]
+    ) -> list[list[Any]]:
+        """Predict, then learn, each event in turn.
+
+        Parameters
+        ----------
+        records
+            T events; nested ones are flattened.
+        labels
+            The label of each, None for one that is not learned.
+        score
+            From the number of an event and what a model says of it to scores.
+
+        Returns
+        -------
+        Scores of each event by each model, from before it was learned.
+        """
+        scores = []
+        for t, (record, label) in enumerate(zip(records, labels, strict=True)):
+            x = dict(_plain(record if is_flat(record) else flatten(record)))
+            scores.append([score(t, answer) for answer in self._answers(x)])
+            if label is not None:
+                self._last = None
+                for model in self.models:
+                    model.learn_one(x, label)
+        return scores
+
+    def _answers(self, x: Record) -> list[Any]:
+        if self._last is None or not _is_same(self._last[0], x):
+            ask = "predict_one" if self._regression else "predict_proba_one"
+            self._last = x, [getattr(model, ask)(x) for model in self.models]
+        return self._last[1]
 
 
 class EncodedRecords(Encoded):
@@ -26,60 +101,93 @@ class EncodedRecords(Encoded):
         self.records: list[Record] = []
 
 
-class ExternalExperts:
-    """External models that predict and learn alongside the experts.
+class WithExternalExperts(KARMABase):
+    """A mixture that keeps the records themselves where it has extra experts."""
 
-    Parameters
-    ----------
-    models
-        River classifiers. They get each event without its missing attributes and must accept that.
-    """
+    extra_experts: list[Any] | None
+    _external: ExternalExperts
 
-    def __init__(self, models: Sequence[base.Classifier]) -> None:
-        self.models = [model.clone() for model in models]
+    def read(self, records: Sequence[Record], learned: Sequence[bool]) -> Encoded:
+        """As ``KARMABase.read``; extra experts need the records themselves."""
+        if not self.extra_experts:
+            return super().read(records, learned)
+        events = EncodedRecords()
+        self.vocabulary.read_dicts(list(records), list(learned), events, asked=True)
+        events.records = list(records)
+        return events
 
-    def run(
+    def _read_any(self, X: Any, learned: Sequence[bool]) -> Encoded:
+        if self.extra_experts and not isinstance(X, list):
+            X = records_of(X)
+        return super()._read_any(X, learned)
+
+    def _of_external(
         self,
-        records: Sequence[Record],
-        known: Sequence[Label],
-        targets: NDArray[np.int64],
-        weights: NDArray[np.float64],
+        events: Encoded,
+        part: slice,
+        labels: Sequence[Any],
+        score: Callable[[int, Any], Any],
         classes: int,
-    ) -> NDArray[np.float64]:
-        """Predict, then learn, each event in turn.
+    ) -> Floats | None:
+        """Scores of the external experts, which learn what has a label, of shape (F, T, classes)."""
+        if not isinstance(events, EncodedRecords):
+            return None
+        scores = self._external.run(events.records[part], labels, score)
+        shape = (len(labels), len(self._external.models), classes)
+        return np.ascontiguousarray(np.reshape(scores, shape).swapaxes(0, 1), np.float64)
 
-        Parameters
-        ----------
-        records
-            T events; nested ones are flattened.
-        known
-            The labels, in the order of the scores.
-        targets, weights
-            Shape (T,): the index of the label, negative without one, and the weight.
-        classes
-            Columns of the scores: 1 for up to two classes.
+    def _with_external(self, header: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
+        """A state together with that of the external experts."""
+        if not self.extra_experts:
+            return header, arrays
+        from streamkarma.estimators import river_state
 
-        Returns
-        -------
-        Scores from before each event was learned, shape (F, T, classes).
-        """
-        scores = np.zeros((len(self.models), len(records), classes))
-        for t, record in enumerate(records):
-            flat = record if is_flat(record) else flatten(record)
-            x = dict(_plain(flat))
-            for f, model in enumerate(self.models):
-                scores[f, t] = self._scores(model, x, known, classes)
-                if targets[t] > NONE and weights[t] > 0.0:
-                    model.learn_one(x, known[targets[t]])
-        return scores
+        external, more = river_state.write(self._external.models)
+        return {**header, "external": external}, {**arrays, **{PREFIX + name: a for name, a in more.items()}}
 
-    def _scores(self, model: Any, x: Record, known: Sequence[Label], classes: int) -> NDArray[np.float64]:
-        chances = model.predict_proba_one(x)
-        each = [min(max(chances.get(label, 0.0), CLIP), 1.0 - CLIP) for label in known]
-        if classes > 1:
-            return np.log(each)
-        # With two classes the score is that of the second; with fewer nothing is known.
-        return np.full(1, math.log(each[1] / each[0]) if len(each) == 2 else 0.0)
+
+def restored_experts(state: Any, arrays: Arrays) -> RestoredExperts:
+    """The external experts from a state; takes their arrays out.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError, AttributeError, IndexError
+        If they are not what ``_with_external`` wrote.
+    """
+    from streamkarma.estimators import river_state
+
+    own = {name: arrays.pop(name) for name in list(arrays) if name.startswith(PREFIX)}
+    return RestoredExperts(
+        river_state.read(state, {name.removeprefix(PREFIX): array for name, array in own.items()})
+    )
+
+
+def class_scores(chances: dict[Label, float], known: Sequence[Label], classes: int) -> Floats:
+    """Scores from what a classifier says: log-odds of the second of two classes, else one for each.
+
+    Examples
+    --------
+    >>> class_scores({False: 0.25, True: 0.75}, [False, True], 1).round(2).tolist()
+    [1.1]
+    """
+    each = [min(max(chances.get(label, 0.0), CLIP), 1.0 - CLIP) for label in known]
+    if classes > 1:
+        return np.log(each)
+    # With fewer than two nothing is known.
+    return np.full(1, math.log(each[1] / each[0]) if len(each) == 2 else 0.0)
+
+
+def number_score(prediction: Any, centre: float, spread: float) -> float:
+    """A predicted number in standard units; the mean for what is no number."""
+    score = (float(prediction) - centre) / spread
+    return 0.0 if math.isnan(score) else min(max(score, -FARTHEST), FARTHEST)
+
+
+def _last_step(model: Any) -> Any:
+    """What predicts in a pipeline; a model that is none itself."""
+    while steps := getattr(model, "steps", None):
+        model = list(steps.values())[-1]
+    return model
 
 
 def _plain(flat: Record) -> Iterator[tuple[Hashable, Any]]:
@@ -89,3 +197,10 @@ def _plain(flat: Record) -> Iterator[tuple[Hashable, Any]]:
             yield from ((f"{name}.{tag}", 1) for tag in value)
         elif not is_missing(value):
             yield name, value
+
+
+def _is_same(one: Record, other: Record) -> bool:
+    """Whether two events are the same to any model: names in the same order, and values of the same types."""
+    return one == other and all(
+        a == b and type(one[a]) is type(other[b]) for a, b in zip(one, other, strict=True)
+    )

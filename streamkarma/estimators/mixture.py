@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +18,13 @@ from streamkarma.core.mixture import Mixture
 from streamkarma.core.subspace import Subspace, SubspaceSettings
 from streamkarma.core.support import Rule, SupportVectors
 from streamkarma.deprecation import renamed
-from streamkarma.errors import UsageError
 from streamkarma.estimators.classification import BaseClassifier
-from streamkarma.estimators.external_experts import EncodedRecords, ExternalExperts
+from streamkarma.estimators.external_experts import (
+    ExternalExperts,
+    WithExternalExperts,
+    class_scores,
+    number_score,
+)
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
     DEFAULT_RHO,
@@ -31,8 +34,7 @@ from streamkarma.estimators.settings import (
     check_count,
     check_forget,
 )
-from streamkarma.events.frames import records_of
-from streamkarma.events.values import Record
+from streamkarma.events.labels import NONE
 
 #: log2 of the most weights of each explicit expert: four megabytes with their spreads, and every
 #: pair of 500 attributes before anything is hashed.
@@ -98,7 +100,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
 
 @renamed(others="extra_experts")
 @dataclass(eq=False, repr=False)
-class KARMAMixtureClassifier(CostParameters, ValueParameters, BaseClassifier):
+class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExperts, BaseClassifier):
     """Online classifier for incomplete events that mixes all learners of this package.
 
     Each expert learns by itself. Its scores are calibrated to probabilities online, and these are
@@ -114,8 +116,8 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, BaseClassifier):
         Most support vectors of the expert that has them, 1 to 1,048,576.
     extra_experts
         A list of river classifiers to mix in: copies of them learn alongside the experts, event by event.
-        They get each event without its missing attributes and must accept that. A model with extra experts
-        cannot be saved.
+        They get each event without its missing attributes and must accept that. They are saved with the
+        mixture if nothing in them needs pickle; see the page on learners.
     forget
         Half-life in events, 1 to 1e15, of what was learned, for streams that drift. None to keep
         everything; the mixture follows a change of the best expert in any case.
@@ -158,35 +160,22 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, BaseClassifier):
     loss = "logistic"
 
     def __post_init__(self) -> None:
-        extra = self.extra_experts or []
-        self._external = ExternalExperts(extra)
-        self._begin(_mixture(self.budget, self.forget, regression=False, external=len(extra)))
+        self._external = ExternalExperts(self.extra_experts or [], regression=False)
+        self._begin(_mixture(self.budget, self.forget, False, len(self._external.models)))
 
     @property
     def weights(self) -> dict[str, float]:
         return _weights(self)
 
-    def read(self, records: Sequence[Record], learned: Sequence[bool]) -> Encoded:
-        """As ``KARMABase.read``; extra experts need the records themselves."""
-        if not self.extra_experts:
-            return super().read(records, learned)
-        events = EncodedRecords()
-        self.vocabulary.read_dicts(list(records), list(learned), events, asked=True)
-        events.records = list(records)
-        return events
-
     def _external_scores(
-        self, events: Encoded, part: slice, targets: NDArray[np.int64], weights: NDArray[np.float64]
-    ) -> NDArray[np.float64] | None:
-        if not isinstance(events, EncodedRecords):
-            return None
-        classes = self._pipeline.learner.classes
-        return self._external.run(events.records[part], self._labels.known, targets, weights, classes)
-
-    def _read_any(self, X: Any, learned: Sequence[bool]) -> Encoded:
-        if self.extra_experts and not isinstance(X, list):
-            X = records_of(X)
-        return super()._read_any(X, learned)
+        self, events: Encoded, part: slice, targets: NDArray[np.int64], weights: Floats
+    ) -> Floats | None:
+        known, classes = self._labels.known, self._pipeline.learner.classes
+        learned = (targets > NONE) & (weights > 0.0)
+        labels = [known[target] if each else None for target, each in zip(targets, learned, strict=True)]
+        return self._of_external(
+            events, part, labels, lambda t, chances: class_scores(chances, known, classes), classes
+        )
 
     def _scores(self, events: Encoded) -> Floats:
         if not self.extra_experts:
@@ -194,14 +183,12 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, BaseClassifier):
         return self.run(events, [None] * len(events), [0.0] * len(events)).scores
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything learned, as JSON and arrays; UsageError with extra experts."""
-        if self.extra_experts:
-            raise UsageError("a mixture with extra experts cannot be saved: their state is not known")
-        return super().state()
+        """Everything learned, as JSON and arrays; UsageError for extra experts that cannot be written."""
+        return self._with_external(*super().state())
 
 
 @dataclass(eq=False, repr=False)
-class KARMAMixtureRegressor(ValueParameters, BaseRegressor):
+class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor):
     """Online regression for incomplete events that mixes all learners of this package.
 
     As ``KARMAMixtureClassifier``; each expert's prediction is corrected by an online straight line
@@ -212,6 +199,8 @@ class KARMAMixtureRegressor(ValueParameters, BaseRegressor):
     ----------
     budget, forget
         As in ``KARMAMixtureClassifier``.
+    extra_experts
+        As in ``KARMAMixtureClassifier``, but river regressors.
     scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity, time,
     carry, carry_for, max_entities
         As in ``KARMARegressor``.
@@ -240,17 +229,33 @@ class KARMAMixtureRegressor(ValueParameters, BaseRegressor):
     max_attributes: int = 16384
     max_coordinates: int = 16384
     max_name_bytes: int = 1024
+    extra_experts: list[base.Regressor] | None = None
     loss = "squared"
 
     def __post_init__(self) -> None:
-        self._begin(_mixture(self.budget, self.forget, regression=True))
+        self._external = ExternalExperts(self.extra_experts or [], regression=True)
+        self._begin(_mixture(self.budget, self.forget, True, len(self._external.models)))
 
     @property
     def weights(self) -> dict[str, float]:
         return _weights(self)
 
+    def _external_scores(
+        self, events: Encoded, targets: Floats, weights: Floats, centres: Floats, spreads: Floats
+    ) -> Floats | None:
+        learned = ~np.isnan(targets) & (weights > 0.0)
+        labels = [float(y) if each else None for y, each in zip(targets, learned, strict=True)]
+        part = slice(0, len(labels))
+        return self._of_external(
+            events, part, labels, lambda t, said: number_score(said, centres[t], spreads[t]), 1
+        )
 
-def _mixture(budget: int, forget: float | None, regression: bool, external: int = 0) -> Mixture:
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything learned, as JSON and arrays; UsageError for extra experts that cannot be written."""
+        return self._with_external(*super().state())
+
+
+def _mixture(budget: int, forget: float | None, regression: bool, external: int) -> Mixture:
     half_life = check_forget(forget) or 0.0
     members = experts(check_count("budget", budget), half_life, regression)
     return Mixture(members, regression, external, half_life)

@@ -9,6 +9,7 @@ from typing import Any
 from streamkarma import checkpoint
 from streamkarma.core.learner import Arrays
 from streamkarma.errors import ModelFileError, UsageError
+from streamkarma.estimators.external_experts import WithExternalExperts, restored_experts
 from streamkarma.estimators.learners import KINDS, Model
 from streamkarma.replacing import backup_of
 
@@ -64,7 +65,9 @@ def save(
     if KINDS.get(kind) is not type(model):
         raise UsageError(f"can save {', '.join(KINDS)}, not {kind}")
     learned, own = model.state()
-    header = {"kind": kind, "params": model._get_params(), "learned": learned, "run": run or {}}
+    # Extra experts are part of what was learned.
+    params = {**model._get_params(), **({"extra_experts": None} if "external" in learned else {})}
+    header = {"kind": kind, "params": params, "learned": learned, "run": run or {}}
     extra = {_RUN_PREFIX + name: array for name, array in (arrays or {}).items()}
     checkpoint.write(Path(path), header, {**own, **extra}, _read)
 
@@ -103,9 +106,17 @@ def _read(path: Path) -> tuple[Model, dict[str, Any], Arrays]:
     header, arrays = checkpoint.read(path)
     extra = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_RUN_PREFIX)}
     try:
-        model = _create(header["kind"], header["params"])
-        _check_classes(header["learned"], arrays)
-        model.restore(header["learned"], arrays)
+        learned, params = header["learned"], header["params"]
+        if params.get("extra_experts") is not None:
+            raise ValueError("extra experts are no parameter")
+        if (external := learned.pop("external", None)) is not None:
+            params["extra_experts"] = restored_experts(external, arrays)
+        model = _create(header["kind"], params)
+        if isinstance(model, WithExternalExperts) and external is not None:
+            # Clones of the mixture begin with new ones.
+            model.extra_experts = list(params["extra_experts"])
+        _check_classes(learned, arrays)
+        model.restore(learned, arrays)
         kept = {name.removeprefix(_RUN_PREFIX): array for name, array in extra.items()}
         return model, dict(header["run"]), kept
     except _WRONG as error:
@@ -120,8 +131,6 @@ def _create(kind: str, params: dict[str, Any]) -> Model:
     for name, parameter in signature(KINDS[kind]).parameters.items():
         if isinstance(parameter.default, bool) and not isinstance(params.get(name, True), bool):
             raise ValueError(f"{name} is neither true nor false")
-    if params.get("extra_experts") is not None:
-        raise ValueError("a file cannot hold extra experts")
     return KINDS[kind](**params)
 
 

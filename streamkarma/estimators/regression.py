@@ -67,12 +67,17 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
 
     def predict_one(self, x: Record) -> float:
         """The predicted target; 0 before anything was learned."""
+        if self._pipeline.learner.external:
+            return float(self._predict([x])[0])
         score = self._pipeline.one(x, nan, 0.0)[0]
         _, centre, spread = self._target.encode_one(nan, 0.0)
         return score * spread + centre
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
         """See ``KARMABase.learn_one``."""
+        if self._pipeline.learner.external:
+            super().learn_one(x, y, w)
+            return
         weight, target = check_weight(w), nan if is_missing(y) else self.check_label(y)
         # Only a valid event may change the statistics of the target.
         standard, _, _ = self._target.encode_one(target, 0.0)
@@ -84,8 +89,11 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         return column_like(X, self._predict(X))
 
     def _predict(self, X: Any) -> Floats:
+        events = self._read_any(X, [False] * len(X))
+        if self._pipeline.learner.external:
+            return self.run(events, [None] * len(X), [0.0] * len(X)).predictions
         _, centre, spread = self._target.encode_one(nan, 0.0)
-        return self._pipeline.scores(self._read_any(X, [False] * len(X)))[:, 0] * spread + centre
+        return self._pipeline.scores(events)[:, 0] * spread + centre
 
     def run(
         self,
@@ -100,10 +108,17 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         standard, centres, spreads = self._target.encode(wanted, weighed)
         unknown = np.isnan(wanted)
         self._pipeline.take(events, ~unknown & (weighed > 0.0), unknown, late)
-        scores = self._pipeline.run(slice(0, len(wanted)), standard, weighed)[0][:, 0]
+        external = self._external_scores(events, wanted, weighed, centres, spreads)
+        scores = self._pipeline.run(slice(0, len(wanted)), standard, weighed, external)[0][:, 0]
         loss = REGRESSION[self.loss]
         losses = _engine.losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree
         return RegressionResult(scores * spreads + centres, losses, spreads)
+
+    def _external_scores(
+        self, events: Encoded, targets: Floats, weights: Floats, centres: Floats, spreads: Floats
+    ) -> Floats | None:
+        """Scores of external models, which also learn these events; None without any."""
+        return None
 
     def loss_of(self, prediction: float, target: float, spread: float) -> float:
         """Loss of a prediction that was made when one standard deviation of the target was ``spread``."""
