@@ -36,7 +36,7 @@ from streams import HAPHAZARD, STAYS, SYNTHETIC, TABLES, Step, Stream, sources, 
 import streamkarma
 from streamkarma.core.mixture import Calibrated
 from streamkarma.estimators.classification import BaseClassifier
-from streamkarma.estimators.mixture import experts
+from streamkarma.estimators.experts import experts
 from streamkarma.estimators.results import probabilities
 from streamkarma.estimators.settings import ValueParameters
 

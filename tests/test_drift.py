@@ -17,7 +17,7 @@ from streamkarma import (
     KARMAMixtureRegressor,
     SubspaceClassifier,
 )
-from streamkarma.estimators.mixture import experts
+from streamkarma.estimators.experts import experts
 from streamkarma.estimators.results import probabilities
 from streamkarma.synthetic import StreamSpec, records
 from tests.test_learners import FORMS, Event, in_one_run, made, said, what_it_says

@@ -10,15 +10,11 @@ from numpy.typing import NDArray
 from river import base
 
 from streamkarma._engine import Encoded
-from streamkarma.core.explicit import ADAGRAD, AROW, Explicit, Products, Step
-from streamkarma.core.factorisation import FactorisationMachine
-from streamkarma.core.learner import Arrays, Floats, Learner
-from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
+from streamkarma.core.learner import Arrays, Floats
 from streamkarma.core.mixture import Mixture
-from streamkarma.core.subspace import Subspace, SubspaceSettings
-from streamkarma.core.support import Rule, SupportVectors
 from streamkarma.deprecation import renamed
 from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.estimators.experts import experts
 from streamkarma.estimators.external_experts import (
     ExternalExperts,
     WithExternalExperts,
@@ -27,75 +23,12 @@ from streamkarma.estimators.external_experts import (
 )
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
-    DEFAULT_RHO,
     CostParameters,
     ValueParameters,
-    averaging_window,
     check_count,
     check_forget,
 )
 from streamkarma.events.labels import NONE
-
-#: log2 of the most weights of each explicit expert: four megabytes with their spreads, and every
-#: pair of 500 attributes before anything is hashed.
-TABLE_BITS = 18
-
-#: Most features of one event for the explicit experts, and half as many for products: an event of more than
-#: 45 attributes is taken without what grows with their square, and costs a third of what it did with 60, a
-#: tenth with 200. On four wide synthetic streams the mixture made up to 4 % more errors, and none of these
-#: has interactions.
-MOST_FEATURES = 2048
-
-#: AdaGrad's step: smaller than for the expert alone, since others are there to be fast. This and the
-#: choice of experts are from 17 tabular sets and four synthetic streams; an explicit expert of order 3
-#: was never worth its time there.
-ETA = 0.05
-
-#: Dimensions of the factor that stands beside pairs: it is ahead where data are truly of low rank.
-RANK = 8
-
-#: The factorisation machine's step and shrinkage, chosen for the mixture on made streams of users and items
-#: and of crossed categories, and on ratings of jokes; shrinkage up to this costs nothing there.
-FACTOR_ETA, FACTOR_SHRINK = 0.5, 1e-3
-
-
-def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
-    """The experts by name: each stands for something a stream may be like.
-
-    The order of the explicit ones says whether weights depend on what is observed beside; AROW finds
-    out fast, the more so with a small r, and AdaGrad bears labels that are noisy. Of two values, products
-    have a weight for each pair, and the factorisation machine one that factorises: it knows something of
-    two categories that never met, and sleeps where there are but few.
-    """
-    hinge, smooth = (SQUARED, SQUARED) if regression else (HINGE, LOGISTIC)
-
-    def arow(gamma: int, r: float) -> Explicit:
-        return Explicit(gamma, True, Step(AROW, hinge, r, 0.0, 0.0, 0.0, forget), TABLE_BITS, MOST_FEATURES)
-
-    def adagrad(gamma: int) -> Explicit:
-        return Explicit(
-            gamma, True, Step(ADAGRAD, smooth, 1.0, ETA, 0.0, 0.0, forget), TABLE_BITS, MOST_FEATURES
-        )
-
-    steepness = 6.0 if regression else 1.0
-    rule = Rule(
-        2, True, DEFAULT_RHO, 0.0, smooth, steepness, budget, "merge", averaging_window(forget or None)
-    )
-    machine = FactorisationMachine(regression, FACTOR_ETA, FACTOR_SHRINK, forget, TABLE_BITS)
-    plain = SubspaceSettings(regression=regression, forget=forget)
-    return {
-        "explicit 1 arow": arow(1, 10.0),
-        "explicit 1 adagrad": adagrad(1),
-        "explicit 2 arow": arow(2, 10.0),
-        "explicit 2 arow fast": arow(2, 1.0),
-        "explicit 2 adagrad": adagrad(2),
-        "products": Products(Step(AROW, hinge, 3.0, 0.0, 0.0, 0.0, forget), TABLE_BITS, MOST_FEATURES // 2),
-        "factorisation machine": machine,
-        "karma": SupportVectors(rule, average=False),
-        "subspace": Subspace(plain._replace(r=100.0)),
-        "subspace indicators": Subspace(plain._replace(indicators=True)),
-        "subspace factor": Subspace(plain._replace(max_rank_dim=1, rank=RANK)),
-    }
 
 
 @renamed(others="extra_experts")
