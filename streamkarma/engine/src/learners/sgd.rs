@@ -13,7 +13,6 @@ use crate::learners::expanded::{Expanded, Expansion, Items};
 use crate::learners::explicit::Explicit;
 use crate::learners::linear::{Step, Update};
 use crate::loss::Loss;
-use crate::math::pow;
 use crate::state::{Refused, ensure};
 
 /// What an attribute that is there says by that: less than a value, for where nothing is missing, or at random,
@@ -49,10 +48,7 @@ impl Sgd {
         // Half the slope of the squared loss is the error.
         let (loss, eta, steepness) =
             if regression { (Loss::Squared, eta / 2.0, 4.0) } else { (Loss::Logistic, eta, 0.5) };
-        // The weights shrink to half in as many steps.
-        let shrink = if half_life > 0.0 { 1.0 - pow(0.5, 1.0 / half_life) } else { 0.0 };
-        let step =
-            Step { update: Update::Sgd, loss, r: 1.0, eta, rho: shrink / eta, steepness, half_life: 0.0 };
+        let step = Step { update: Update::Sgd, loss, r: 1.0, eta, rho: 0.0, steepness, half_life };
         Ok(Self::around(Explicit::new(1, false, step, table_bits)?, PlainFeatures))
     }
 }
