@@ -15,9 +15,9 @@ use crate::learners::linear::{Step, Update};
 use crate::loss::Loss;
 use crate::state::{Refused, ensure};
 
-/// What an attribute that is there says by that: less than a value, for where nothing is missing, or at random,
-/// it only adds to the noise. With 0 in place of it the error on a stream whose missingness depends on the label
-/// rose from 8.1 to 22.9 %; with 1 those on nine generators where it does not, by a twentieth.
+/// The value of the feature that says an attribute is there: less than 1, for where values are missing at random,
+/// or none is, it only adds to the noise. At 0, 0.5 and 1 the error was 22.9, 8.7 and 8.1 % on a stream of low rank
+/// whose missingness depends on the values, and 7.0, 7.4 and 8.1 % on a hyperplane that turns, complete.
 const PRESENCE: f64 = 0.5;
 
 /// How it learns; the same for its whole life.
