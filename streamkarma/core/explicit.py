@@ -13,8 +13,8 @@ TABLE_BITS = 22
 
 #: The same of bins, four megabytes; 16 made no difference on twenty streams.
 BINS_TABLE_BITS = 18
-#: About the most features of one event for bins: 17 numbers belong to two bins each, 31 to one. On 21 that are
-#: noisy, pairs cost ten times as much as what comes without them, and err more.
+#: About the most features of one event for bins: 17 numbers belong to two bins each, 31 to one. With more of
+#: them the pairs cost much; on 21 noisy ones bins alone erred less.
 MOST_BINS = 512
 
 SGD, AROW, ADAGRAD = range(3)
@@ -96,7 +96,7 @@ class Explicit(Learner):
     ) -> None:
         if gamma not in (1, 2, 3):
             raise UsageError(f"the explicit form has gamma 1, 2 or 3, not {gamma!r}")
-        _check_bits(table_bits)
+        check_bits(table_bits)
         self.gamma, self.normalize, self.step, self.table_bits = gamma, bool(normalize), step, table_bits
         self.most = most
 
@@ -119,7 +119,7 @@ class Products(Learner):
     """
 
     def __init__(self, step: Step, table_bits: int, most: int | None = None) -> None:
-        _check_bits(table_bits)
+        check_bits(table_bits)
         self.step, self.table_bits, self.most = step, table_bits, most
 
     def create(self) -> _engine.Learner:
@@ -158,13 +158,14 @@ class Bins(Learner):
     """
 
     def __init__(self, step: Step, table_bits: int = BINS_TABLE_BITS, most: int = MOST_BINS) -> None:
-        _check_bits(table_bits)
+        check_bits(table_bits)
         self.step, self.table_bits, self.most = step, table_bits, most
 
     def create(self) -> _engine.Learner:
         return _engine.bins(self.step, self.table_bits, self.most)
 
 
-def _check_bits(table_bits: int) -> None:
+def check_bits(table_bits: int) -> None:
+    """UsageError if that is no log2 of a table's size."""
     if not 8 <= table_bits <= 30:
         raise UsageError(f"table_bits must be between 8 and 30, not {table_bits!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamkarma import _engine
-from streamkarma.core.explicit import TABLE_BITS
+from streamkarma.core.explicit import TABLE_BITS, check_bits
 from streamkarma.core.learner import Learner
 
 
@@ -24,6 +24,11 @@ class Sgd(Learner):
     table_bits
         log2 of the most weights, those of all classes together: 8 to 30.
 
+    Raises
+    ------
+    UsageError
+        If ``table_bits`` is out of its range.
+
     Examples
     --------
     After a thousand events of one kind, two of another turn it around:
@@ -41,6 +46,7 @@ class Sgd(Learner):
     def __init__(
         self, regression: bool = False, eta: float = 0.03, forget: float = 0.0, table_bits: int = TABLE_BITS
     ) -> None:
+        check_bits(table_bits)
         self.regression, self.eta, self.forget, self.table_bits = regression, eta, forget, table_bits
 
     def create(self) -> _engine.Learner:

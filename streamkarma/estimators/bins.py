@@ -29,11 +29,11 @@ class BinsParameters(ValueParameters):
 class BinsClassifier(BinsParameters, BaseClassifier):
     """Online classifier on bins of values and pairs of bins, for incomplete events.
 
-    Each number belongs to two of eight bins, in parts that add up to 1, and each category to one of its own; a
-    weight for each bin and each pair of bins is learned by AROW. So it finds thresholds, intervals and
-    boxes, which no linear model of the values knows. What is missing is in no bin. An event costs 3/2 of the
-    number of its attributes squared; one with more than 17 numbers costs less, since each belongs to one
-    bin then, and one with more than 31 attributes is taken without pairs.
+    Each number belongs to two of eight bins, in parts that add up to 1, and each category to one of its
+    own. AROW learns a weight for each bin and each pair of bins. So it finds thresholds, intervals and
+    boxes, which no linear model of the values can. What is missing is in no bin. An event of n attributes
+    costs 3/2 n². With more than 17 each number belongs to one bin only, and with more than 31 the event
+    is taken without pairs.
 
     Parameters
     ----------

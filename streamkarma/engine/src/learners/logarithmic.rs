@@ -4,7 +4,7 @@ use std::any::Any;
 
 use crate::block::{Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
-use crate::math::log1p;
+use crate::math::log;
 use crate::state::{Refused, State};
 
 /// A learner that is given logarithms.
@@ -29,7 +29,7 @@ impl Logarithmic {
 
 /// sign(z) log(1 + |z|); of the constant and of a category 1, as they are.
 fn logarithm(value: f64) -> f64 {
-    if value == 1.0 { 1.0 } else { log1p(value.abs()).copysign(value) }
+    if value == 1.0 { 1.0 } else { log(1.0 + value.abs()).copysign(value) }
 }
 
 impl Learner for Logarithmic {
@@ -100,7 +100,7 @@ mod tests {
         let mut apart = [inner(0.1), inner(0.03)];
         for t in 0..100_i32 {
             let x = f64::from(t % 7 - 3) * 1.5;
-            let (plain, drawn_in) = ([1.0, x], [1.0, x.signum() * log1p(x.abs())]);
+            let (plain, drawn_in) = ([1.0, x], [1.0, x.signum() * log(1.0 + x.abs())]);
             let event = Event { attributes: &[0, 1], coordinates: &[0, 1], values: &plain };
             let lesson = Lesson::of(if t % 3 == 0 { 1.0 } else { -1.0 });
             let (mut scores, mut expected) = ([0.0; 2], [0.0; 2]);

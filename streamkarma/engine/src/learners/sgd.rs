@@ -13,12 +13,11 @@ use crate::learners::expanded::{Expanded, Expansion, Items};
 use crate::learners::explicit::Explicit;
 use crate::learners::linear::{Step, Update};
 use crate::loss::Loss;
-use crate::math::pow;
 use crate::state::{Refused, ensure};
 
-/// What an attribute that is there says by that: less than a value, for where nothing is missing, or at random,
-/// it only adds to the noise. With 0 in place of it the error on a stream whose missingness depends on the label
-/// rose from 8.1 to 22.9 %; with 1 those on nine generators where it does not, by a twentieth.
+/// The value of the feature that says an attribute is there: less than 1, for where values are missing at random,
+/// or none is, it only adds to the noise. At 0, 0.5 and 1 the error was 22.9, 8.7 and 8.1 % on a stream of low rank
+/// whose missingness depends on the values, and 7.0, 7.4 and 8.1 % on a hyperplane that turns, complete.
 const PRESENCE: f64 = 0.5;
 
 /// How it learns; the same for its whole life.
@@ -49,10 +48,7 @@ impl Sgd {
         // Half the slope of the squared loss is the error.
         let (loss, eta, steepness) =
             if regression { (Loss::Squared, eta / 2.0, 4.0) } else { (Loss::Logistic, eta, 0.5) };
-        // The weights shrink to half in as many steps.
-        let shrink = if half_life > 0.0 { 1.0 - pow(0.5, 1.0 / half_life) } else { 0.0 };
-        let step =
-            Step { update: Update::Sgd, loss, r: 1.0, eta, rho: shrink / eta, steepness, half_life: 0.0 };
+        let step = Step { update: Update::Sgd, loss, r: 1.0, eta, rho: 0.0, steepness, half_life };
         Ok(Self::around(Explicit::new(1, false, step, table_bits)?, PlainFeatures))
     }
 }

@@ -52,7 +52,7 @@ impl LinearModel {
                 eta = 1.0 / curvature;
             }
         }
-        self.factor *= 1.0 - eta * step.rho;
+        self.factor *= if step.rho > 0.0 { 1.0 - eta * step.rho } else { 1.0 / self.growth };
         if self.factor < SMALLEST_SCALE {
             self.rescale();
         }
