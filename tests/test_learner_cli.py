@@ -17,6 +17,7 @@ EXPLICIT = ("--learner", "explicit")
 LEARNERS = [
     ("--learner", "auto"),
     ("--learner", "subspace"),
+    ("--learner", "neighbors", "--window", "70", "--neighbors", "3"),
     EXPLICIT,
     (*EXPLICIT, "--update", "adagrad"),
     (*EXPLICIT, "--update", "sgd", "--loss", "hinge"),
@@ -55,6 +56,7 @@ def test_stopping_and_resuming_is_never_having_stopped(
         (["--update", "adagrad", "--gamma", "1"], "explicit"),
         (["--table-bits", "10"], "explicit"),
         (["--indicators"], "subspace"),
+        (["--window", "50"], "neighbors"),
         (["--learner", "subspace", "--forget", "50", "--r", "3"], "subspace"),
     ],
 )

@@ -23,6 +23,8 @@ from streamkarma import (
     KARMAMixtureClassifier,
     KARMAMixtureRegressor,
     KARMARegressor,
+    NeighborsClassifier,
+    NeighborsRegressor,
     SubspaceClassifier,
     SubspaceImputer,
     SubspaceRegressor,
@@ -42,6 +44,7 @@ FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "hashed": (ExplicitKARMAClassifier, ExplicitKARMARegressor, {"gamma": 3, "table_bits": 8}),
     "subspace": (SubspaceClassifier, SubspaceRegressor, {"indicators": True}),
     "factor": (SubspaceClassifier, SubspaceRegressor, {"max_pairwise_coordinates": 4, "rank": 3}),
+    "neighbors": (NeighborsClassifier, NeighborsRegressor, {"window": 60, "neighbors": 5}),
     "mixture": (KARMAMixtureClassifier, KARMAMixtureRegressor, {"budget": 8}),
 }
 TASKS: tuple[Any, ...] = ("binary", "multiclass", "regression")

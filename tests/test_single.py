@@ -25,6 +25,8 @@ from streamkarma import (
     KARMAMixtureClassifier,
     KARMAMixtureRegressor,
     KARMARegressor,
+    NeighborsClassifier,
+    NeighborsRegressor,
     SubspaceClassifier,
     SubspaceRegressor,
     _engine,
@@ -44,6 +46,7 @@ FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "sgd": (ExplicitKARMAClassifier, ExplicitKARMARegressor, {"update": "sgd", "scale": False}),
     "hashed": (ExplicitKARMAClassifier, ExplicitKARMARegressor, {"gamma": 3, "table_bits": 8}),
     "subspace": (SubspaceClassifier, SubspaceRegressor, {"forget": 5.0}),
+    "neighbors": (NeighborsClassifier, NeighborsRegressor, {"window": 8, "neighbors": 3}),
     "mixture": (KARMAMixtureClassifier, KARMAMixtureRegressor, {"budget": 4}),
 }
 every_form = pytest.mark.parametrize("form", FORMS)

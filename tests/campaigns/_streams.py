@@ -14,6 +14,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "explicit": [{}, {"update": "sgd"}, {"update": "adagrad"}, {"gamma": 3}, {"table_bits": 8},
                  {"forget": 20.0}, {"scale": False}, {"normalize": False, "gamma": 1}],
     "subspace": [{}, {"indicators": True}, {"r": 2.0}, {"scale": False}],
+    "neighbors": [{}, {"window": 20, "neighbors": 3}, {"scale": False}],
     "auto": [{}, {"scale": False}, {"forget": 50.0}],
 }  # fmt: skip
 

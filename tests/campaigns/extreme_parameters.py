@@ -57,6 +57,7 @@ PARAMETERS: dict[str, dict[str, list[Any]]] = {
         "rank": [16, 1, 64],
         **_SHARED,
     },
+    "neighbors": {"window": [1000, 1, 1 << 20], "neighbors": [10, 1, 1024], **_SHARED},
     "auto": {"budget": [128, 1, 2], **_SHARED},
 }
 _LOSSES = {

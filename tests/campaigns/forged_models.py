@@ -83,6 +83,7 @@ _KINDS: list[dict[str, Any]] = [
     {"learner": "explicit", "options": {"update": "adagrad", "forget": 5.0}},
     {"learner": "subspace"},
     {"learner": "subspace", "options": {"indicators": True, "max_pairwise_coordinates": 1, "rank": 3}},
+    {"learner": "neighbors", "options": {"window": 20, "neighbors": 3}},
     {"learner": "auto", "options": {"budget": 8}},
 ]
 
