@@ -54,7 +54,8 @@ def test_it_predicts_a_number_that_only_some_attributes_bend() -> None:
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_the_order_of_keys_never_shows_and_a_saved_model_goes_on(tmp_path: Path, missing: float) -> None:
-    one, two = NeighborsClassifier(window=100), NeighborsClassifier(window=100)
+    one: Any = NeighborsClassifier(window=100)
+    two: Any = NeighborsClassifier(window=100)
     for t, (x, y) in enumerate(squares(103, 400, missing)):
         assert one.predict_proba_one(x) == two.predict_proba_one(dict(reversed(x.items())))
         one.learn_one(x, y)
@@ -66,7 +67,8 @@ def test_the_order_of_keys_never_shows_and_a_saved_model_goes_on(tmp_path: Path,
 
 
 def test_wide_events_cost_no_memory() -> None:
-    model, wide = NeighborsClassifier(), {f"x{i}": float(i) for i in range(40)}
+    model = NeighborsClassifier()
+    wide: dict[Any, Any] = {f"x{i}": float(i) for i in range(40)}
     for t in range(20):
         model.learn_one(wide, t % 4 > 0)
     assert model.steps == 20
