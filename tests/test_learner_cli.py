@@ -19,6 +19,7 @@ LEARNERS = [
     ("--learner", "subspace"),
     ("--learner", "bins"),
     ("--learner", "sgd", "--eta", "0.1"),
+    ("--learner", "neighbors", "--window", "70", "--neighbors", "3"),
     EXPLICIT,
     (*EXPLICIT, "--update", "adagrad"),
     (*EXPLICIT, "--update", "sgd", "--loss", "hinge"),
@@ -57,6 +58,7 @@ def test_stopping_and_resuming_is_never_having_stopped(
         (["--update", "adagrad", "--gamma", "1"], "explicit"),
         (["--table-bits", "10"], "explicit"),
         (["--indicators"], "subspace"),
+        (["--window", "50"], "neighbors"),
         (["--learner", "subspace", "--forget", "50", "--r", "3"], "subspace"),
     ],
 )

@@ -27,6 +27,8 @@ from streamkarma import (
     KARMAMixtureClassifier,
     KARMAMixtureRegressor,
     KARMARegressor,
+    NeighborsClassifier,
+    NeighborsRegressor,
     SubspaceClassifier,
     SubspaceImputer,
     SubspaceRegressor,
@@ -48,6 +50,7 @@ FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "factor": (SubspaceClassifier, SubspaceRegressor, {"max_pairwise_coordinates": 4, "rank": 3}),
     "bins": (BinsClassifier, BinsRegressor, {}),
     "constant": (ConstantStepClassifier, ConstantStepRegressor, {}),
+    "neighbors": (NeighborsClassifier, NeighborsRegressor, {"window": 60, "neighbors": 5}),
     "mixture": (KARMAMixtureClassifier, KARMAMixtureRegressor, {"budget": 8}),
 }
 TASKS: tuple[Any, ...] = ("binary", "multiclass", "regression")

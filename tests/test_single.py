@@ -29,6 +29,8 @@ from streamkarma import (
     KARMAMixtureClassifier,
     KARMAMixtureRegressor,
     KARMARegressor,
+    NeighborsClassifier,
+    NeighborsRegressor,
     SubspaceClassifier,
     SubspaceRegressor,
     _engine,
@@ -50,6 +52,7 @@ FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "subspace": (SubspaceClassifier, SubspaceRegressor, {"forget": 5.0}),
     "bins": (BinsClassifier, BinsRegressor, {"table_bits": 8}),
     "constant": (ConstantStepClassifier, ConstantStepRegressor, {"forget": 5.0}),
+    "neighbors": (NeighborsClassifier, NeighborsRegressor, {"window": 8, "neighbors": 3}),
     "mixture": (KARMAMixtureClassifier, KARMAMixtureRegressor, {"budget": 4}),
 }
 every_form = pytest.mark.parametrize("form", FORMS)

@@ -9,10 +9,10 @@ from streamkarma.core.learner import Learner
 class Neighbors(Learner):
     """A window of the last events with a label, of which the nearest vote.
 
-    The distance is over the attributes that an event has: squares of standardised numbers, cut at 9, and 2 for
-    another category; where the other event lacks an attribute, half of what is to be expected. How much each
-    attribute counts in it is learned. An event of more than 32 items (numbers, categories, words) gets the
-    shares of classes in the window, or 0, and does not enter it.
+    The distance is over the attributes that an event has: squared differences of standardised numbers, cut
+    at 9, and 2 for another category; where the other event lacks an attribute, half of what is to be
+    expected. How much each attribute counts in it is learned. An event of more than 32 items (numbers,
+    categories, words) gets the shares of classes in the window, or 0, and does not enter it.
 
     Parameters
     ----------

@@ -58,9 +58,9 @@ class NeighborsClassifier(NeighborsParameters, BaseClassifier):
 
     Notes
     -----
-    An event of more than 32 numbers, categories and words is predicted by the shares of classes in the window
-    and does not enter it. Of more than 64 attributes in the window some are not looked at. Of several words or
-    tags of one attribute the first alone counts.
+    An event of more than 32 numbers, categories and words is predicted by the shares of classes in the
+    window and does not enter it. Of more than 64 attributes in the window some are not looked at. Of several
+    words or tags of one attribute no more than one counts.
 
     Scores are calibrated online, see ``core.calibration``; the loss is the logistic one.
 
@@ -73,7 +73,7 @@ class NeighborsClassifier(NeighborsParameters, BaseClassifier):
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import NeighborsClassifier
     >>> evaluate.progressive_val_score(datasets.Phishing(), NeighborsClassifier(), metrics.Accuracy())
-    Accuracy: 0%
+    Accuracy: 90.31%
     """
 
     max_classes: int = 1000
@@ -105,7 +105,7 @@ class NeighborsRegressor(NeighborsParameters, BaseRegressor):
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import NeighborsRegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), NeighborsRegressor(), metrics.MAE())
-    MAE: 0
+    MAE: 0.461501
     """
 
     loss = "squared"

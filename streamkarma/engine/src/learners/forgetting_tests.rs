@@ -6,6 +6,7 @@ use super::factorisation::{self, FactorisationMachine};
 use super::linear::{Step, Update};
 use super::logarithmic::Logarithmic;
 use super::mixture::{Calibrated, Mixture};
+use super::neighbors::{self, Neighbors};
 use super::products::Products;
 use super::sgd::{self, Sgd};
 use super::subspace::{self, Subspace};
@@ -72,6 +73,10 @@ fn support_vectors(average: bool) -> SupportVectors {
     SupportVectors::new(rule, average)
 }
 
+fn window_of_neighbors() -> Neighbors {
+    Neighbors::new(neighbors::Settings { regression: false, window: 200, neighbors: 10 }).unwrap()
+}
+
 /// Those in whose mathematics the number of a coordinate says nothing.
 fn plain() -> Vec<Box<dyn Learner>> {
     let experts: Vec<(String, Box<dyn Learner>)> = vec![
@@ -89,6 +94,7 @@ fn plain() -> Vec<Box<dyn Learner>> {
         Box::new(Logarithmic::new(Box::new(explicit(2, Update::Arow, 18)))),
         Box::new(support_vectors(false)),
         Box::new(support_vectors(true)),
+        Box::new(window_of_neighbors()),
         Box::new(of_subspace(64)),
         Box::new(Calibrated::new(Box::new(explicit(2, Update::Arow, 18)), 0.0).unwrap()),
         Box::new(Mixture::new(experts, 0, false, 0.0).unwrap()),

@@ -150,9 +150,17 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// None yet, for a window of so many events.
-    pub fn new(window: usize) -> Self {
-        Self { places: Vec::new(), index: Vec::new(), tiles: window.div_ceil(LANES) }
+    /// None yet, with room for so many events.
+    pub fn new(events: usize) -> Self {
+        Self { places: Vec::new(), index: Vec::new(), tiles: events.div_ceil(LANES) }
+    }
+
+    /// Have room for an event in a slot.
+    fn make_room(&mut self, slot: usize) {
+        if slot >= self.tiles * LANES {
+            self.tiles += 1;
+            self.iter_mut().for_each(|column| column.values.push(Tile([ABSENT; LANES])));
+        }
     }
 
     /// The columns that there are.
@@ -183,6 +191,7 @@ impl Columns {
 
     /// Put an event into a slot, in place of what was there; an attribute for which there is no room is left out.
     pub fn put(&mut self, event: &Event, slot: usize) {
+        self.make_room(slot);
         self.iter_mut().for_each(|column| column.set(slot, ABSENT));
         let mut has_room = true;
         for (at, &attribute) in event.attributes.iter().enumerate() {

@@ -22,6 +22,8 @@ mod metric;
 mod nearest;
 mod state;
 #[cfg(test)]
+mod state_tests;
+#[cfg(test)]
 mod tests;
 
 use self::columns::{Columns, Item};
@@ -112,7 +114,7 @@ impl Neighbors {
             settings,
             classes: 1,
             steps: 0,
-            columns: Columns::new(window),
+            columns: Columns::new(0),
             labels: Vec::new(),
             weights: Vec::new(),
             next: 0,

@@ -104,9 +104,9 @@ impl NullaryFnOnce for Measure<'_> {
 
 #[inline(always)]
 fn add(sums: &mut [f32; LANES], item: &Item, values: &Tile) {
-    for i in 0..LANES {
-        let difference = part(item, values.0[i]);
-        sums[i] += if values.0[i] == ABSENT { item.missing } else { difference };
+    for (sum, &value) in sums.iter_mut().zip(&values.0) {
+        let difference = part(item, value);
+        *sum += if value == ABSENT { item.missing } else { difference };
     }
 }
 

@@ -1,6 +1,6 @@
 //! What goes into a model file, and what may come from one.
 
-use super::columns::{ABSENT, Column, Kind, LARGEST as LARGEST_VALUE, LEAST_WEIGHT, MOST};
+use super::columns::{ABSENT, Column, Columns, Kind, LARGEST as LARGEST_VALUE, LEAST_WEIGHT, MOST};
 use super::{Moments, Neighbors};
 use crate::learner::Learner;
 use crate::learners::linear::LARGEST;
@@ -32,14 +32,18 @@ impl Neighbors {
         let value = |value: f32| if value == ABSENT { 0.0 } else { f64::from(value) };
         let Moments { count, mean, variance } = self.target;
         let mut state = State::default();
-        state.put_i64s("size", vec![self.classes as i64, self.steps as i64], &[2]);
-        state.put_f64s("moments", vec![count, mean, variance], &[3]);
-        state.put_f64s("labels", slots().map(|slot| self.labels[slot]).collect(), &[events]);
-        state.put_f64s("weights", slots().map(|slot| self.weights[slot]).collect(), &[events]);
-        state.put_i64s("columns", places.iter().flat_map(of_column).collect(), &[places.len(), 2]);
-        state.put_f64s("metric", places.iter().map(weight).collect(), &[places.len()]);
-        state.put_f64s("values", all().map(value).collect(), &[places.len(), events]);
-        state.put_bools("observed", all().map(|value| value != ABSENT).collect(), &[places.len(), events]);
+        state.put_i64s("window_size", vec![self.classes as i64, self.steps as i64], &[2]);
+        state.put_f64s("window_target", vec![count, mean, variance], &[3]);
+        state.put_f64s("window_labels", slots().map(|slot| self.labels[slot]).collect(), &[events]);
+        state.put_f64s("window_weights", slots().map(|slot| self.weights[slot]).collect(), &[events]);
+        state.put_i64s("window_columns", places.iter().flat_map(of_column).collect(), &[places.len(), 2]);
+        state.put_f64s("window_metric", places.iter().map(weight).collect(), &[places.len()]);
+        state.put_f64s("window_values", all().map(value).collect(), &[places.len(), events]);
+        state.put_bools(
+            "window_observed",
+            all().map(|value| value != ABSENT).collect(),
+            &[places.len(), events],
+        );
         state
     }
 
@@ -60,7 +64,8 @@ impl Neighbors {
     }
 
     fn take_size(&mut self, state: &State) -> Result<(), Refused> {
-        let ((size, size_shape), (moments, shape)) = (state.i64s("size")?, state.f64s("moments")?);
+        let ((size, size_shape), (moments, shape)) =
+            (state.i64s("window_size")?, state.f64s("window_target")?);
         let (&[classes, steps], &[count, mean, variance]) = (size, moments) else {
             return Err(WHY.to_owned());
         };
@@ -78,7 +83,8 @@ impl Neighbors {
     }
 
     fn take_labels(&mut self, state: &State) -> Result<(), Refused> {
-        let ((labels, shape), (weights, other_shape)) = (state.f64s("labels")?, state.f64s("weights")?);
+        let ((labels, shape), (weights, other_shape)) =
+            (state.f64s("window_labels")?, state.f64s("window_weights")?);
         ensure(shape == [labels.len()] && other_shape == shape, WHY)?;
         ensure(labels.len() <= self.settings.window && labels.len() as u64 <= self.steps, WHY)?;
         ensure(weights.iter().all(|&weight| weight > 0.0 && weight <= LARGEST), WHY)?;
@@ -94,11 +100,13 @@ impl Neighbors {
         labels.iter().for_each(|&label| self.count(label, usize::saturating_add));
         (self.labels, self.weights) = (labels.to_vec(), weights.to_vec());
         self.next = labels.len() % self.settings.window;
+        self.columns = Columns::new(labels.len());
         Ok(())
     }
 
     fn take_columns(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
-        let ((columns, shape), (metric, metric_shape)) = (state.i64s("columns")?, state.f64s("metric")?);
+        let ((columns, shape), (metric, metric_shape)) =
+            (state.i64s("window_columns")?, state.f64s("window_metric")?);
         ensure(shape == [metric.len(), 2] && metric_shape == [metric.len()] && metric.len() <= MOST, WHY)?;
         for (place, (&[attribute, own], &weight)) in columns.as_chunks::<2>().0.iter().zip(metric).enumerate()
         {
@@ -119,7 +127,8 @@ impl Neighbors {
     }
 
     fn take_values(&mut self, state: &State, coordinates: usize) -> Result<(), Refused> {
-        let ((values, shape), (observed, other_shape)) = (state.f64s("values")?, state.bools("observed")?);
+        let ((values, shape), (observed, other_shape)) =
+            (state.f64s("window_values")?, state.bools("window_observed")?);
         let events = self.labels.len();
         ensure(shape == [self.columns.places.len(), events] && other_shape == shape, WHY)?;
         for (place, column) in self.columns.places.iter_mut().enumerate() {
