@@ -343,6 +343,9 @@ def factorisation_machine(
 ) -> Learner:
     """See ``core.factorisation.FactorisationMachine``."""
 
+def forest(regression: bool, trees: int, half_life: float) -> Learner:
+    """See ``core.forest.Forest``."""
+
 def subspace(
     regression: bool = False,
     r: float = 10.0,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from streamkarma.parameter_kinds import Integer, Kind, Number, NumbersByName, Seconds, Texts, WordsByName
 
-LEARNER_NAMES = ("auto", "karma", "explicit", "subspace")
+LEARNER_NAMES = ("auto", "karma", "explicit", "subspace", "forest")
 TASKS = ("auto", "binary", "multiclass", "regression")
 UNLABELLED = ("learn", "ignore")
 SHARE_LABEL = ("on", "off")
@@ -165,6 +165,7 @@ _LEARNING = (
         "explicit: log2 of the most weights; beyond it they are hashed.",
         metavar="BITS",
     ),
+    _of("trees", Integer(1, 1000), {"forest": 10}, "forest: how many trees."),
     _of("indicators", bool, {"subspace": False}, "subspace: let it see what is missing."),
     _of(
         "loss",

@@ -10,6 +10,7 @@ from streamkarma.errors import UsageError
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.explicit import ExplicitKARMAClassifier, ExplicitKARMARegressor
+from streamkarma.estimators.forest import ForestClassifier, ForestRegressor
 from streamkarma.estimators.mixture import KARMAMixtureClassifier, KARMAMixtureRegressor
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.regressor import KARMARegressor
@@ -22,6 +23,7 @@ LEARNERS: dict[str, tuple[type[BaseClassifier], type[BaseRegressor]]] = {
     "karma": (KARMAClassifier, KARMARegressor),
     "explicit": (ExplicitKARMAClassifier, ExplicitKARMARegressor),
     "subspace": (SubspaceClassifier, SubspaceRegressor),
+    "forest": (ForestClassifier, ForestRegressor),
     "auto": (KARMAMixtureClassifier, KARMAMixtureRegressor),
 }
 

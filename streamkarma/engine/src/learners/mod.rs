@@ -2,6 +2,7 @@
 
 pub mod explicit;
 pub mod factorisation;
+pub mod forest;
 pub mod linear;
 pub mod mixture;
 pub mod products;

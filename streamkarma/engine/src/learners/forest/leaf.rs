@@ -1,0 +1,140 @@
+//! A leaf: histograms of the coordinates that may split it.
+
+use super::codes::{CODES, Codes, MISSING};
+use super::split::{BINS, MOMENTS};
+use super::tree::{Random, Shape};
+use crate::learners::explicit::mix;
+
+/// Most coordinates that may split a leaf.
+pub const MOST_CANDIDATES: usize = 32;
+/// Histograms tell so many groups of classes apart. Beyond that each leaf has groups of its own.
+pub const MOST_GROUPS: usize = 16;
+/// So many coordinates are picked from an event while some are wanted.
+const PICKS: usize = 2;
+
+/// A coordinate that may split a leaf, and which codes its bins have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Candidate {
+    /// The coordinate.
+    pub coordinate: u32,
+    /// The least code it has in this leaf.
+    pub low: u16,
+    /// log2 of the codes of a bin.
+    pub shift: u8,
+}
+
+impl Candidate {
+    /// Of a coordinate whose codes are from `low` up to, and without, `high`.
+    pub fn new(coordinate: u32, low: u16, high: u16) -> Self {
+        let mut shift = 0;
+        while usize::from(high.saturating_sub(low + 1) >> shift) >= BINS {
+            shift += 1;
+        }
+        Self { coordinate, low, shift }
+    }
+
+    /// The bin of a code; the last is for what is missing.
+    fn bin(&self, code: u16) -> usize {
+        if code == MISSING {
+            return BINS;
+        }
+        usize::from(code.saturating_sub(self.low) >> self.shift).min(BINS - 1)
+    }
+
+    /// The highest code of a bin, and of the last one the highest of all but [`MISSING`].
+    pub fn cut(&self, bin: usize) -> u16 {
+        if bin == BINS - 1 {
+            return MISSING - 1;
+        }
+        self.low + (((bin + 1) << self.shift) - 1) as u16
+    }
+}
+
+/// What is known of the events in a leaf, beside the sums that every node has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leaf {
+    /// What makes its groups of classes its own.
+    pub salt: u64,
+    /// The weight of its events.
+    pub weight: f64,
+    /// The weight at which it is next asked whether to split.
+    pub next: f64,
+    /// Targets are counted from here.
+    pub centre: f64,
+    /// Coordinates that may split it.
+    pub candidates: Vec<Candidate>,
+    /// Candidate by candidate: for each bin, and what is missing, a weight for each group, or moments.
+    pub cells: Vec<f32>,
+}
+
+impl Leaf {
+    /// One that knows nothing.
+    pub fn new(salt: u64, centre: f64, first: f64) -> Self {
+        Self { salt, weight: 0.0, next: first, centre, candidates: Vec::new(), cells: Vec::new() }
+    }
+
+    /// The group of a class.
+    pub fn group(&self, class: usize, shape: &Shape) -> usize {
+        if shape.classes <= MOST_GROUPS {
+            return class;
+        }
+        mix(self.salt as i64 ^ mix(class as i64)) as u64 as usize % MOST_GROUPS
+    }
+
+    /// Pick coordinates from an event, unless there are as many as wanted.
+    pub fn pick(
+        &mut self,
+        codes: &Codes,
+        shape: &Shape,
+        random: &mut Random,
+        range: impl Fn(u32) -> [u16; 2],
+    ) {
+        let wanted = shape.candidates(codes.coordinates());
+        for _ in 0..PICKS {
+            if self.candidates.len() >= wanted || codes.len() == 0 {
+                return;
+            }
+            let coordinate = codes.coordinate(random.below(codes.len()));
+            if self.candidates.iter().all(|candidate| candidate.coordinate != coordinate) {
+                let [low, high] = range(coordinate);
+                self.candidates.push(Candidate::new(coordinate, low.min(CODES - 1), high));
+                self.cells.resize(self.candidates.len() * shape.cells(), 0.0);
+            }
+        }
+    }
+
+    /// Count an event.
+    pub fn learn(&mut self, codes: &Codes, shape: &Shape, label: f64, weight: f64) {
+        self.weight += weight;
+        let (cells, groups) = (shape.cells(), shape.groups());
+        let group = if shape.regression { 0 } else { self.group(label as usize, shape) };
+        let away = label - self.centre;
+        for (candidate, histogram) in self.candidates.iter().zip(self.cells.chunks_exact_mut(cells)) {
+            let at = candidate.bin(codes.of(candidate.coordinate)) * groups;
+            if shape.regression {
+                let cell = &mut histogram[at..at + MOMENTS];
+                cell[0] += weight as f32;
+                cell[1] += (weight * away) as f32;
+                cell[2] += (weight * away * away) as f32;
+            } else {
+                histogram[at + group] += weight as f32;
+            }
+        }
+    }
+
+    /// The histogram of a candidate.
+    pub fn histogram(&self, candidate: usize, shape: &Shape) -> &[f32] {
+        &self.cells[candidate * shape.cells()..(candidate + 1) * shape.cells()]
+    }
+
+    /// Drop the candidates that are not to be kept.
+    pub fn retain(&mut self, shape: &Shape, keep: impl Fn(u32) -> bool) {
+        let cells = shape.cells();
+        for candidate in (0..self.candidates.len()).rev() {
+            if !keep(self.candidates[candidate].coordinate) {
+                self.candidates.remove(candidate);
+                self.cells.drain(candidate * cells..(candidate + 1) * cells);
+            }
+        }
+    }
+}
