@@ -42,8 +42,9 @@ impl Codes {
         Self { table: table(), attributes, codes, observed, items }
     }
 
-    /// Take in the names of an event that is to be learned.
-    pub fn meet(&mut self, event: &Event) {
+    /// Take in the names of an event that is to be learned; returns whether any is new.
+    pub fn meet(&mut self, event: &Event) -> bool {
+        let mut is_new = false;
         for (&attribute, &coordinate) in event.attributes.iter().zip(event.coordinates) {
             if coordinate as usize >= self.attributes.len() {
                 self.attributes.resize(coordinate as usize + 1, NOBODY);
@@ -52,8 +53,9 @@ impl Codes {
             if attribute as usize >= self.observed.len() {
                 self.observed.resize(attribute as usize + 1, false);
             }
-            self.attributes[coordinate as usize] = attribute;
+            is_new |= std::mem::replace(&mut self.attributes[coordinate as usize], attribute) != attribute;
         }
+        is_new
     }
 
     /// To which attributes coordinates belong, -1 for none.

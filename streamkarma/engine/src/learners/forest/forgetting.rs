@@ -53,7 +53,7 @@ impl Tree {
     }
 
     /// Go to more classes; histograms begin anew if they tell more groups apart.
-    pub fn widen(&mut self, from: &Shape, to: &Shape) {
+    pub fn widen(&mut self, from: &Shape, to: &Shape, coordinates: usize) {
         let rows = self.sums.chunks_exact(from.width());
         let new = std::iter::repeat_n(0.0, to.width() - from.width());
         self.sums = rows.flat_map(|row| row.iter().copied().chain(new.clone())).collect();
@@ -64,7 +64,7 @@ impl Tree {
             leaf.candidates.clear();
             leaf.cells.clear();
         }
-        if self.nodes.len() > to.most_nodes() {
+        if self.nodes.len() > to.most_nodes(coordinates) {
             let salt = self.nodes.len() as u64;
             self.restart(to, salt, 0);
         }

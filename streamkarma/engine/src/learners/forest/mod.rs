@@ -1,13 +1,30 @@
-//! A forest.
+//! A forest of trees that grow with the stream, for incomplete events.
+//!
+//! Each tree learns the events as often as a Poisson distribution draws them [O]. Its leaves keep histograms of a few
+//! coordinates, picked at random from what their events have, and split as in [D], but early: [`leaf`]. At a split,
+//! what is missing goes to the side where it fits better, and "observed or not" may be a split itself: [`split`].
+//! What a tree says is a mixture over the nodes of the event's path, from the root, which knows much of little, to
+//! the leaf, which knows little of much; each node weighs itself against what is below it by Bayes' rule, as in
+//! context-tree weighting and [M]. So a split that was made too early costs little: [`tree`]. A tree whose loss gets
+//! worse than it was starts afresh, as in [G]. The trees' log-probabilities, or targets, are averaged, weighed by
+//! their recent loss.
+//!
+//! - [D] Domingos, Hulten: Mining High-Speed Data Streams, KDD 2000.
+//! - [G] Gomes et al.: Adaptive Random Forests for Evolving Data Stream Classification, Machine Learning 2017.
+//! - [M] Mourtada, Gaïffas, Scornet: AMF: Aggregated Mondrian Forests for Online Learning, JRSS B 2021.
+//! - [O] Oza, Russell: Online Bagging and Boosting, AISTATS 2001.
 
 mod codes;
 mod forgetting;
 mod leaf;
 mod split;
 mod state;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use codes::Codes;
+use split::fast_log;
 use tree::{Random, Shape, Tree};
 
 use crate::block::{Event, Gone};
@@ -15,22 +32,6 @@ use crate::learner::{Fact, Learner, Lesson};
 use crate::loss::Loss;
 use crate::math::{exp, log};
 use crate::state::{Refused, State, ensure};
-
-/// Temporary.
-fn t(i: usize) -> f64 {
-    static T: std::sync::OnceLock<Vec<f64>> = std::sync::OnceLock::new();
-    T.get_or_init(|| {
-        let mut values =
-            vec![30.0, 4.0, 2.0, 1.2, 0.002, 1.0 / 150.0, 1.35, 1e6, 30.0, 0.5, 4.6, 0.12, 8.0, 1.0];
-        if let Ok(given) = std::env::var("FOREST") {
-            for each in given.split(',') {
-                let (at, value) = each.split_once('=').unwrap();
-                values[at.parse::<usize>().unwrap()] = value.parse().unwrap();
-            }
-        }
-        values
-    })[i]
-}
 
 /// How a forest learns; the same for its whole life.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +44,13 @@ pub struct Settings {
     pub half_life: f64,
 }
 
+/// How often a tree draws an event in the mean; it then counts by how often it was drawn, out of this.
+///
+/// With 1, as in [O], trees miss a third of the events: errors were 4 % higher. With 6, as in [G], they were no lower.
+const DRAWN: f64 = 3.0;
+/// Trees' log-probabilities are averaged, after this was added to each probability. With plain averages of
+/// probabilities the log loss was 1.5 % higher.
+const FLOOR: f64 = 1e-3;
 /// Lessons count no more than this.
 const LARGEST_WEIGHT: f64 = 1e6;
 /// Targets are cut at this, so that their squares stay finite.
@@ -77,7 +85,7 @@ impl Forest {
             shape,
             codes: Codes::new(),
             trees: (0..trees).map(|tree| Tree::new(&shape, tree as u64)).collect(),
-            poisson: poisson(t(13)),
+            poisson: poisson(DRAWN),
             slopes: vec![0.0],
             chances: Vec::new(),
         })
@@ -93,33 +101,49 @@ impl Forest {
             let vote = tree.vote();
             total += vote;
             let said = tree.predict(codes, shape);
-            chances.iter_mut().zip(said).for_each(|(to, chance)| *to += vote * chance);
+            for (to, each) in chances.iter_mut().zip(said) {
+                *to += vote * if shape.regression { *each } else { fast_log(each + FLOOR) };
+            }
         }
         chances.iter_mut().for_each(|chance| *chance /= total);
-        if shape.regression {
-            scores[0] = chances[0];
-        } else if let [score] = scores {
-            *score = log((chances[1] + 1e-4) / (chances[0] + 1e-4));
-        } else {
-            scores.iter_mut().zip(chances).for_each(|(score, chance)| *score = log(*chance + 1e-4));
+        match scores {
+            [score] if shape.regression => *score = chances[0],
+            [score] => *score = chances[1] - chances[0],
+            _ => {
+                let total: f64 = chances.iter().map(|chance| exp(*chance)).sum();
+                let total = log(total);
+                scores.iter_mut().zip(chances).for_each(|(score, chance)| *score = *chance - total);
+            }
         }
     }
 
-    fn learn(&mut self, lesson: &Lesson) {
-        self.steps += 1;
-        let label = if self.shape.regression {
+    /// Suffer the loss of a label, if there is one, and let each tree learn the event that was predicted last.
+    fn learn(&mut self, lesson: &Lesson, scores: &[f64]) -> f64 {
+        if !lesson.is_labelled() {
+            return f64::NAN;
+        }
+        if lesson.is_learned() {
+            self.steps += 1;
+            let (label, weight) = (self.label(lesson), lesson.weight.min(LARGEST_WEIGHT));
+            for (number, tree) in self.trees.iter_mut().enumerate() {
+                let mut random = Random::new(number as u64, self.steps);
+                let drawn = random.next();
+                let times = self.poisson.partition_point(|&below| below <= drawn) as f64 / DRAWN;
+                tree.learn(&self.codes, &self.shape, label, times * weight, self.steps, &mut random);
+            }
+        }
+        let loss = if self.shape.regression { Loss::Squared } else { Loss::Logistic };
+        loss.judge(scores, lesson.label, &mut self.slopes)
+    }
+
+    /// The number of a class, or a target.
+    fn label(&self, lesson: &Lesson) -> f64 {
+        if self.shape.regression {
             lesson.label.clamp(-LARGEST_TARGET, LARGEST_TARGET)
         } else if self.slopes.len() == 1 {
             f64::from(u8::from(lesson.label > 0.0))
         } else {
             lesson.label
-        };
-        let weight = lesson.weight.min(LARGEST_WEIGHT);
-        for (number, tree) in self.trees.iter_mut().enumerate() {
-            let mut random = Random::new(number as u64, self.steps);
-            let drawn = random.next();
-            let times = self.poisson.partition_point(|&below| below <= drawn) as f64 / t(13);
-            tree.learn(&self.codes, &self.shape, label, times * weight, self.steps, &mut random);
         }
     }
 }
@@ -149,14 +173,14 @@ impl Learner for Forest {
             self.codes.meet(&event);
         }
         self.predict(&event, scores);
-        if !lesson.is_labelled() {
-            return f64::NAN;
+        self.learn(&lesson, scores)
+    }
+
+    fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        if !lesson.is_learned() || self.codes.meet(&event) {
+            return self.step(event, lesson, scores);
         }
-        if lesson.is_learned() {
-            self.learn(&lesson);
-        }
-        let loss = if self.shape.regression { Loss::Squared } else { Loss::Logistic };
-        loss.judge(scores, lesson.label, &mut self.slopes)
+        self.learn(&lesson, scores)
     }
 
     fn forget(&mut self, gone: &Gone) {
@@ -170,7 +194,8 @@ impl Learner for Forest {
         let classes = classes.max(self.classes()).max(2);
         self.slopes.resize(classes, 0.0);
         let wider = Shape { classes, ..self.shape };
-        self.trees.iter_mut().for_each(|tree| tree.widen(&self.shape, &wider));
+        let coordinates = self.codes.coordinates();
+        self.trees.iter_mut().for_each(|tree| tree.widen(&self.shape, &wider, coordinates));
         self.shape = wider;
     }
 

@@ -3,6 +3,8 @@
 //! A histogram has for each bin, and for what is missing, the weights of the groups of labels, or in a regression
 //! the weight, the sum and the sum of squares of the targets.
 
+use super::leaf::MOST_GROUPS;
+
 /// Bins of a histogram; one more is for what is missing.
 pub const BINS: usize = 32;
 /// Weights of a regression's bins: of the events, of their targets, and of these squared.
@@ -23,31 +25,44 @@ pub struct Split {
 
 /// The best split of a histogram, and the weight of all that is in it; None where nothing is gained.
 pub fn best(histogram: &[f32], width: usize, regression: bool) -> Option<(Split, f64)> {
-    let impurity = if regression { squares } else { entropy };
-    let weight = |sums: &[f64]| if regression { sums[0] } else { sums.iter().sum() };
+    if regression {
+        search::<MOMENTS>(histogram, width, squares, |sums| sums[0], |base, _| base)
+    } else if width == 2 {
+        search::<2>(histogram, width, entropy, |sums| sums.iter().sum(), |_, total| total)
+    } else {
+        search::<MOST_GROUPS>(histogram, width, entropy, |sums| sums.iter().sum(), |_, total| total)
+    }
+}
+
+/// The same for sums of one kind; `unit` is what gains are divided by, of the impurity and the weight of all.
+fn search<const N: usize>(
+    histogram: &[f32],
+    width: usize,
+    impurity: impl Fn(&[f64]) -> f64,
+    weight: impl Fn(&[f64]) -> f64,
+    unit: impl Fn(f64, f64) -> f64,
+) -> Option<(Split, f64)> {
     let bin = |b: usize| &histogram[b * width..(b + 1) * width];
-    let missing: Vec<f64> = bin(BINS).iter().map(|&each| f64::from(each)).collect();
-    let mut right = vec![0.0; width];
+    let [mut left, mut right, mut missing, mut whole] = [[0.0; N]; 4];
     (0..BINS).for_each(|b| add(&mut right, bin(b), 1.0));
-    let whole: Vec<f64> = right.iter().zip(&missing).map(|(one, other)| one + other).collect();
-    let (base, total) = (impurity(&whole), weight(&whole));
-    let some_missing = weight(&missing) > 0.0;
-    let (mut left, mut joined) = (vec![0.0; width], vec![0.0; width]);
-    let mut found: Option<Split> = None;
-    let mut consider = |bin: usize, missing_left: bool, left: &[f64], right: &[f64]| {
-        let (of_left, of_right) = (weight(left), weight(right));
-        if of_left.min(of_right) < LEAST {
-            return;
-        }
-        let gain = base - impurity(left) - impurity(right);
-        let gain = gain / if regression { base } else { total };
-        if gain > found.map_or(0.0, |found| found.gain) {
-            found = Some(Split { bin, missing_left, gain });
-        }
-    };
-    if base <= 0.0 || total <= 0.0 {
+    add(&mut missing, bin(BINS), 1.0);
+    (0..N).for_each(|s| whole[s] = right[s] + missing[s]);
+    let (base, total) = (impurity(&whole[..width]), weight(&whole[..width]));
+    let unit = unit(base, total);
+    if base <= 0.0 || unit <= 0.0 {
         return None;
     }
+    let mut found: Option<Split> = None;
+    let mut consider = |bin: usize, missing_left: bool, left: &[f64; N], right: &[f64; N]| {
+        let (left, right) = (&left[..width], &right[..width]);
+        if weight(left).min(weight(right)) >= LEAST {
+            let gain = (base - impurity(left) - impurity(right)) / unit;
+            if gain > found.map_or(0.0, |found| found.gain) {
+                found = Some(Split { bin, missing_left, gain });
+            }
+        }
+    };
+    let some_missing = weight(&missing[..width]) > 0.0;
     if some_missing {
         consider(BINS - 1, false, &right, &missing);
     }
@@ -58,15 +73,11 @@ pub fn best(histogram: &[f32], width: usize, regression: bool) -> Option<(Split,
         add(&mut left, bin(b), 1.0);
         add(&mut right, bin(b), -1.0);
         if some_missing {
-            joined.iter_mut().zip(left.iter().zip(&missing)).for_each(|(to, (one, other))| *to = one + other);
-            consider(b, true, &joined, &right);
-            joined
-                .iter_mut()
-                .zip(right.iter().zip(&missing))
-                .for_each(|(to, (one, other))| *to = one + other);
-            consider(b, false, &left, &joined);
+            let with = |side: &[f64; N]| std::array::from_fn(|s| side[s] + missing[s]);
+            consider(b, true, &with(&left), &right);
+            consider(b, false, &left, &with(&right));
         } else {
-            consider(b, weight(&left) > weight(&right), &left, &right);
+            consider(b, weight(&left[..width]) > weight(&right[..width]), &left, &right);
         }
     }
     found.map(|found| (found, total))
@@ -98,17 +109,19 @@ fn squares(moments: &[f64]) -> f64 {
     if weight > 0.0 { squares - sum * sum / weight } else { 0.0 }
 }
 
-/// x log x, to some 1e-5 of x; a split needs no more.
+/// x log x, where that is not 0.
 fn weighted_log(x: f64) -> f64 {
-    if x <= 1e-9 {
-        return 0.0;
-    }
+    if x > 1e-9 { x * fast_log(x) } else { 0.0 }
+}
+
+/// The logarithm of a number above 1e-300, to some 1e-5: enough for a choice of splits and a vote.
+pub fn fast_log(x: f64) -> f64 {
     let bits = x.to_bits();
     let exponent = ((bits >> 52) as i64 - 1023) as f64;
+    // From 1 to 2, then from √½ to √2.
     let m = f64::from_bits((bits & 0x000f_ffff_ffff_ffff) | 0x3ff0_0000_0000_0000);
-    // log m by (m - 1) / (m + 1), after m is brought within √½ and √2.
     let (m, exponent) = if m > std::f64::consts::SQRT_2 { (0.5 * m, exponent + 1.0) } else { (m, exponent) };
     let t = (m - 1.0) / (m + 1.0);
     let u = t * t;
-    x * (exponent * std::f64::consts::LN_2 + 2.0 * t * (1.0 + u * (1.0 / 3.0 + u * (0.2 + u / 7.0))))
+    exponent * std::f64::consts::LN_2 + 2.0 * t * (1.0 + u * (1.0 / 3.0 + u * (0.2 + u / 7.0)))
 }

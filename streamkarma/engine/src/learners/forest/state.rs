@@ -89,9 +89,9 @@ impl Forest {
         let (shape, known) = (self.shape, self.codes.coordinates());
         for tree in &mut self.trees {
             let &[size, age] = sizes.next()? else { return Err(WHY.to_owned()) };
-            ensure((1..=shape.most_nodes() as i64).contains(&size) && (0..1 << 53).contains(&age), WHY)?;
+            ensure((1..=shape.most_nodes(0) as i64).contains(&size) && (0..1 << 53).contains(&age), WHY)?;
             let &[fast, slow] = losses.next()? else { return Err(WHY.to_owned()) };
-            ensure((0.0..100.0).contains(&fast) && (0.0..100.0).contains(&slow), WHY)?;
+            ensure((0.0..1e3).contains(&fast) && (0.0..1e3).contains(&slow), WHY)?;
             (tree.age, tree.losses) = (age as u64, [fast, slow]);
             (tree.nodes, tree.sums) = (Vec::new(), Vec::new());
             for _ in 0..size {
@@ -220,8 +220,8 @@ impl<'a> Leaves<'a> {
         let &[weight, next, centre] = self.numbers.next()? else { return Err(WHY.to_owned()) };
         ensure((0.0..LARGEST).contains(&weight) && (0.0..LARGEST).contains(&next), WHY)?;
         ensure(centre.abs() <= LARGEST_TARGET, WHY)?;
-        let mut leaf = Leaf::new(self.salts.next()?[0], centre, next);
-        leaf.weight = weight;
+        let mut leaf = Leaf::new(self.salts.next()?[0], centre);
+        (leaf.weight, leaf.next) = (weight, next);
         let count = self.counts.next()?[0];
         ensure((0..=MOST_CANDIDATES as i64).contains(&count), WHY)?;
         for row in self.candidates.take(count as usize)?.chunks_exact(3) {
