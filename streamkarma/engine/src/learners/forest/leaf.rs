@@ -15,7 +15,7 @@ const PICKS: usize = 2;
 /// The weight at which it is first asked whether to split.
 const FIRST: f64 = 15.0;
 /// It is asked again when the weight has grown by a factor between these.
-const AGAIN: [f64; 2] = [1.15, 2.0];
+const AGAIN: [f64; 2] = [1.2, 2.0];
 /// log(1 / delta) of Hoeffding's bound for the lead of the best split over the second, at delta = 1 %.
 const CONFIDENCE: f64 = 4.6;
 /// Where the bound is below this, the lead no longer matters: most splits are made so, after 37 events. With 0.12,

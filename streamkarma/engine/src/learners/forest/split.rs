@@ -26,45 +26,46 @@ pub struct Split {
 /// The best split of a histogram, and the weight of all that is in it; None where nothing is gained.
 pub fn best(histogram: &[f32], width: usize, regression: bool) -> Option<(Split, f64)> {
     if regression {
-        search::<MOMENTS>(histogram, width, squares, |sums| sums[0], |base, _| base)
+        search(
+            histogram,
+            width,
+            |[weight, sum, _]: &[f64; MOMENTS]| (*weight, sum * sum),
+            |sums| (squares(sums), squares(sums)),
+        )
     } else if width == 2 {
-        search::<2>(histogram, width, entropy, |sums| sums.iter().sum(), |_, total| total)
+        search(histogram, width, counts::<2>, |sums| (entropy(sums), sums.iter().sum()))
     } else {
-        search::<MOST_GROUPS>(histogram, width, entropy, |sums| sums.iter().sum(), |_, total| total)
+        search(histogram, width, counts::<MOST_GROUPS>, |sums| (entropy(sums), sums.iter().sum()))
     }
 }
 
-/// The same for sums of one kind; `unit` is what gains are divided by, of the impurity and the weight of all.
+/// The same for sums of one kind. Bins are compared by `square` / weight, the sum of both sides: in a regression that
+/// is what the variance loses, and of classes what Gini's impurity does, which needs no logarithm and is highest
+/// where the entropy's gain is, or near. `impurity` is of sums and comes with the unit of gains.
 fn search<const N: usize>(
     histogram: &[f32],
     width: usize,
-    impurity: impl Fn(&[f64]) -> f64,
-    weight: impl Fn(&[f64]) -> f64,
-    unit: impl Fn(f64, f64) -> f64,
+    square: impl Fn(&[f64; N]) -> (f64, f64),
+    impurity: impl Fn(&[f64; N]) -> (f64, f64),
 ) -> Option<(Split, f64)> {
     let bin = |b: usize| &histogram[b * width..(b + 1) * width];
-    let [mut left, mut right, mut missing, mut whole] = [[0.0; N]; 4];
+    let [mut left, mut right, mut missing] = [[0.0; N]; 3];
     (0..BINS).for_each(|b| add(&mut right, bin(b), 1.0));
     add(&mut missing, bin(BINS), 1.0);
-    (0..N).for_each(|s| whole[s] = right[s] + missing[s]);
-    let (base, total) = (impurity(&whole[..width]), weight(&whole[..width]));
-    let unit = unit(base, total);
-    if base <= 0.0 || unit <= 0.0 {
-        return None;
-    }
-    let mut found: Option<Split> = None;
-    let mut consider = |bin: usize, missing_left: bool, left: &[f64; N], right: &[f64; N]| {
-        let (left, right) = (&left[..width], &right[..width]);
-        if weight(left).min(weight(right)) >= LEAST {
-            let gain = (base - impurity(left) - impurity(right)) / unit;
-            if gain > found.map_or(0.0, |found| found.gain) {
-                found = Some(Split { bin, missing_left, gain });
+    let with = |side: &[f64; N]| std::array::from_fn(|s| side[s] + missing[s]);
+    let mut found: Option<(f64, usize, bool, [f64; N], [f64; N])> = None;
+    let mut consider = |bin: usize, missing_left: bool, left: [f64; N], right: [f64; N]| {
+        let ((weight, one), (other_weight, other)) = (square(&left), square(&right));
+        if weight.min(other_weight) >= LEAST {
+            let merit = one / weight + other / other_weight;
+            if found.is_none_or(|(most, ..)| merit > most) {
+                found = Some((merit, bin, missing_left, left, right));
             }
         }
     };
-    let some_missing = weight(&missing[..width]) > 0.0;
+    let some_missing = square(&missing).0 > 0.0;
     if some_missing {
-        consider(BINS - 1, false, &right, &missing);
+        consider(BINS - 1, false, right, missing);
     }
     for b in 0..BINS - 1 {
         if bin(b).iter().all(|&each| each == 0.0) {
@@ -73,14 +74,23 @@ fn search<const N: usize>(
         add(&mut left, bin(b), 1.0);
         add(&mut right, bin(b), -1.0);
         if some_missing {
-            let with = |side: &[f64; N]| std::array::from_fn(|s| side[s] + missing[s]);
-            consider(b, true, &with(&left), &right);
-            consider(b, false, &left, &with(&right));
+            consider(b, true, with(&left), right);
+            consider(b, false, left, with(&right));
         } else {
-            consider(b, weight(&left[..width]) > weight(&right[..width]), &left, &right);
+            consider(b, square(&left).0 > square(&right).0, left, right);
         }
     }
-    found.map(|found| (found, total))
+    let (_, bin, missing_left, left, right) = found?;
+    let whole = std::array::from_fn(|s| left[s] + right[s]);
+    let (base, unit) = impurity(&whole);
+    let gain = base - impurity(&left).0 - impurity(&right).0;
+    let split = Split { bin, missing_left, gain: gain / unit };
+    (unit > 0.0 && gain > 0.0).then_some((split, square(&whole).0))
+}
+
+/// The weight of counts, and the sum of their squares.
+fn counts<const N: usize>(counts: &[f64; N]) -> (f64, f64) {
+    (counts.iter().sum(), counts.iter().map(|count| count * count).sum())
 }
 
 /// What goes left and right of a split, as sums over the bins.
