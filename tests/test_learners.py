@@ -19,6 +19,8 @@ from river import base, checks, dummy, linear_model, preprocessing
 from streamkarma import (
     ExplicitKARMAClassifier,
     ExplicitKARMARegressor,
+    ForestClassifier,
+    ForestRegressor,
     KARMAClassifier,
     KARMAMixtureClassifier,
     KARMAMixtureRegressor,
@@ -42,6 +44,7 @@ FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "hashed": (ExplicitKARMAClassifier, ExplicitKARMARegressor, {"gamma": 3, "table_bits": 8}),
     "subspace": (SubspaceClassifier, SubspaceRegressor, {"indicators": True}),
     "factor": (SubspaceClassifier, SubspaceRegressor, {"max_pairwise_coordinates": 4, "rank": 3}),
+    "forest": (ForestClassifier, ForestRegressor, {"trees": 3}),
     "mixture": (KARMAMixtureClassifier, KARMAMixtureRegressor, {"budget": 8}),
 }
 TASKS: tuple[Any, ...] = ("binary", "multiclass", "regression")
@@ -284,11 +287,13 @@ def test_sgd_is_karma_without_a_budget(task: str, said: dict[str, Any]) -> None:
             "max_pairwise_coordinates must be an integer from 1 to",
         ),
         ("subspace", {"shrink": -1}, "shrink must be"),
+        ("forest", {"trees": 0}, "trees must be an integer from 1 to 1"),
+        ("forest", {"trees": 1001}, "trees must be an integer from 1 to 1"),
         ("mixture", {"budget": 0}, "budget must be an integer from 1 to"),
     ],
 )
 def test_parameters_out_of_range(kinds: str, options: dict[str, Any], reason: str) -> None:
-    pairs = {"explicit": FORMS["arow"], "subspace": FORMS["subspace"], "mixture": FORMS["mixture"]}
+    pairs = {"explicit": FORMS["arow"], **FORMS}
     for kind in (kind for name in kinds.split() for kind in pairs[name][:2]):
         with pytest.raises(UsageError, match=reason) as raised:
             kind(**options)

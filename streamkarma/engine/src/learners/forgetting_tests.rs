@@ -2,6 +2,7 @@
 
 use super::explicit::Explicit;
 use super::factorisation::{self, FactorisationMachine};
+use super::forest::{self, Forest};
 use super::linear::{Step, Update};
 use super::mixture::{Calibrated, Mixture};
 use super::products::Products;
@@ -52,6 +53,10 @@ fn factorisation() -> FactorisationMachine {
     learner
 }
 
+fn forest() -> Forest {
+    Forest::new(forest::Settings { regression: false, trees: 5, half_life: 0.0 }).unwrap()
+}
+
 fn of_subspace(max_rank_dim: usize) -> Subspace {
     let (regression, r, indicators, shrink, forget) = (false, 3.0, true, 5.0, 0.0);
     Subspace::new(subspace::Settings { regression, r, indicators, shrink, forget, max_rank_dim, rank: 3 })
@@ -95,6 +100,7 @@ fn all() -> Vec<Box<dyn Learner>> {
 fn every() -> Vec<Box<dyn Learner>> {
     let mut every = all();
     every.push(Box::new(factorisation()));
+    every.push(Box::new(forest()));
     every
 }
 

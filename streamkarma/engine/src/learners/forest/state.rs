@@ -27,7 +27,11 @@ impl Forest {
         state.put_f64s("losses", self.trees.iter().flat_map(|tree| tree.losses).collect(), &[trees, 2]);
         state.put_i64s("splits", nodes().flat_map(split_of).collect(), &[all, 4]);
         state.put_i64s("learned_at", nodes().map(|node| node.at as i64).collect(), &[all]);
-        state.put_f64s("weights", nodes().flat_map(|node| [node.stay, node.weight]).collect(), &[all, 2]);
+        state.put_f64s(
+            "node_weights",
+            nodes().flat_map(|node| [node.stay, node.weight]).collect(),
+            &[all, 2],
+        );
         let sums = self.trees.iter().flat_map(|tree| tree.sums.iter().copied());
         state.put_f64s("sums", sums.collect(), &[all, width]);
         let of_leaves = leaves().flat_map(|leaf| [leaf.weight, leaf.next, leaf.centre]);
@@ -81,7 +85,7 @@ impl Forest {
     fn take_trees(&mut self, state: &State) -> Result<(), Refused> {
         let mut nodes = Rows::of(state.i64s("splits")?, 4)?;
         let mut at = Rows::of(state.i64s("learned_at")?, 1)?;
-        let mut weights = Rows::of(state.f64s("weights")?, 2)?;
+        let mut weights = Rows::of(state.f64s("node_weights")?, 2)?;
         let mut sums = Rows::of(state.f64s("sums")?, self.shape.width())?;
         let mut leaves = Leaves::of(state)?;
         let mut sizes = Rows::of(state.i64s("trees")?, 2)?;
