@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from streamkarma.estimators.classifier import KARMAClassifier as KARMAClassifier
     from streamkarma.estimators.explicit import ExplicitKARMAClassifier as ExplicitKARMAClassifier
     from streamkarma.estimators.explicit import ExplicitKARMARegressor as ExplicitKARMARegressor
+    from streamkarma.estimators.forest import ForestClassifier as ForestClassifier
+    from streamkarma.estimators.forest import ForestRegressor as ForestRegressor
     from streamkarma.estimators.mixture import KARMAMixtureClassifier as KARMAMixtureClassifier
     from streamkarma.estimators.mixture import KARMAMixtureRegressor as KARMAMixtureRegressor
     from streamkarma.estimators.neighbors import NeighborsClassifier as NeighborsClassifier
@@ -34,6 +36,8 @@ _MODULES = {
     "KARMARegressor": "streamkarma.estimators.regressor",
     "ExplicitKARMAClassifier": "streamkarma.estimators.explicit",
     "ExplicitKARMARegressor": "streamkarma.estimators.explicit",
+    "ForestClassifier": "streamkarma.estimators.forest",
+    "ForestRegressor": "streamkarma.estimators.forest",
     "SubspaceClassifier": "streamkarma.estimators.subspace",
     "SubspaceRegressor": "streamkarma.estimators.subspace",
     "SubspaceImputer": "streamkarma.estimators.subspace",

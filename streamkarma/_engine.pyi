@@ -354,6 +354,8 @@ def factorisation_machine(
 
 def neighbors(regression: bool, window: int, neighbors: int) -> Learner:
     """See ``core.neighbors.Neighbors``."""
+def forest(regression: bool, trees: int, half_life: float) -> Learner:
+    """See ``core.forest.Forest``."""
 
 def subspace(
     regression: bool = False,

@@ -27,7 +27,7 @@ from streamkarma.parameter_kinds import (
     WordsByName,
 )
 
-LEARNER_NAMES = ("auto", "karma", "explicit", "subspace", "bins", "sgd", "neighbors")
+LEARNER_NAMES = ("auto", "karma", "explicit", "subspace", "bins", "sgd", "neighbors", "forest")
 TASKS = ("auto", "binary", "multiclass", "regression")
 UNLABELLED = ("learn", "ignore")
 SHARE_LABEL = ("on", "off")
@@ -188,6 +188,7 @@ _LEARNING = (
         "explicit, bins, sgd: log2 of the most weights; beyond it they are hashed.",
         metavar="BITS",
     ),
+    _of("trees", Integer(1, 1000), {"forest": 10}, "forest: how many trees."),
     _of("indicators", bool, {"subspace": False}, "subspace: let it see what is missing."),
     _of("window", COUNT, {"neighbors": 1000}, "neighbors: how many events with a label are kept."),
     _of(

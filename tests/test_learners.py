@@ -23,6 +23,8 @@ from streamkarma import (
     ConstantStepRegressor,
     ExplicitKARMAClassifier,
     ExplicitKARMARegressor,
+    ForestClassifier,
+    ForestRegressor,
     KARMAClassifier,
     KARMAMixtureClassifier,
     KARMAMixtureRegressor,
@@ -51,6 +53,7 @@ FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "bins": (BinsClassifier, BinsRegressor, {}),
     "constant": (ConstantStepClassifier, ConstantStepRegressor, {}),
     "neighbors": (NeighborsClassifier, NeighborsRegressor, {"window": 60, "neighbors": 5}),
+    "forest": (ForestClassifier, ForestRegressor, {"trees": 3}),
     "mixture": (KARMAMixtureClassifier, KARMAMixtureRegressor, {"budget": 8}),
 }
 TASKS: tuple[Any, ...] = ("binary", "multiclass", "regression")
@@ -293,11 +296,13 @@ def test_sgd_is_karma_without_a_budget(task: str, said: dict[str, Any]) -> None:
             "max_pairwise_coordinates must be an integer from 1 to",
         ),
         ("subspace", {"shrink": -1}, "shrink must be"),
+        ("forest", {"trees": 0}, "trees must be an integer from 1 to 1"),
+        ("forest", {"trees": 1001}, "trees must be an integer from 1 to 1"),
         ("mixture", {"budget": 0}, "budget must be an integer from 1 to"),
     ],
 )
 def test_parameters_out_of_range(kinds: str, options: dict[str, Any], reason: str) -> None:
-    pairs = {"explicit": FORMS["arow"], "subspace": FORMS["subspace"], "mixture": FORMS["mixture"]}
+    pairs = {"explicit": FORMS["arow"], **FORMS}
     for kind in (kind for name in kinds.split() for kind in pairs[name][:2]):
         with pytest.raises(UsageError, match=reason) as raised:
             kind(**options)

@@ -12,6 +12,7 @@ from streamkarma.estimators.bins import BinsClassifier, BinsRegressor
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.explicit import ExplicitKARMAClassifier, ExplicitKARMARegressor
+from streamkarma.estimators.forest import ForestClassifier, ForestRegressor
 from streamkarma.estimators.mixture import KARMAMixtureClassifier, KARMAMixtureRegressor
 from streamkarma.estimators.neighbors import NeighborsClassifier, NeighborsRegressor
 from streamkarma.estimators.regression import BaseRegressor
@@ -29,6 +30,7 @@ LEARNERS: dict[str, tuple[type[BaseClassifier], type[BaseRegressor]]] = {
     "bins": (BinsClassifier, BinsRegressor),
     "sgd": (ConstantStepClassifier, ConstantStepRegressor),
     "neighbors": (NeighborsClassifier, NeighborsRegressor),
+    "forest": (ForestClassifier, ForestRegressor),
     "auto": (KARMAMixtureClassifier, KARMAMixtureRegressor),
 }
 

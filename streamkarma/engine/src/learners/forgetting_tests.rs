@@ -3,6 +3,7 @@
 use super::bins::Bins;
 use super::explicit::Explicit;
 use super::factorisation::{self, FactorisationMachine};
+use super::forest::{self, Forest};
 use super::linear::{Step, Update};
 use super::logarithmic::Logarithmic;
 use super::mixture::{Calibrated, Mixture};
@@ -58,6 +59,8 @@ fn factorisation() -> FactorisationMachine {
 
 fn sgd() -> Sgd {
     Sgd::new(sgd::Settings { regression: false, eta: 0.1, half_life: 500.0, table_bits: 18 }).unwrap()
+fn forest() -> Forest {
+    Forest::new(forest::Settings { regression: false, trees: 5, half_life: 0.0 }).unwrap()
 }
 
 fn of_subspace(max_rank_dim: usize) -> Subspace {
@@ -111,6 +114,7 @@ fn all() -> Vec<Box<dyn Learner>> {
 fn every() -> Vec<Box<dyn Learner>> {
     let mut every = all();
     every.push(Box::new(factorisation()));
+    every.push(Box::new(forest()));
     every
 }
 

@@ -4,6 +4,7 @@ pub mod bins;
 pub mod expanded;
 pub mod explicit;
 pub mod factorisation;
+pub mod forest;
 pub mod linear;
 pub mod logarithmic;
 pub mod mixture;

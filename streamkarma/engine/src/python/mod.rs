@@ -11,6 +11,7 @@ mod explicit;
 mod factorisation;
 mod fields;
 mod following;
+mod forest;
 mod learner;
 mod line_reader;
 mod logarithmic;
@@ -46,6 +47,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(explicit::explicit, module)?)?;
     module.add_function(wrap_pyfunction!(explicit::products, module)?)?;
     module.add_function(wrap_pyfunction!(factorisation::factorisation_machine, module)?)?;
+    module.add_function(wrap_pyfunction!(forest::forest, module)?)?;
     module.add_function(wrap_pyfunction!(line_reader::parse, module)?)?;
     module.add_function(wrap_pyfunction!(loss::logistic, module)?)?;
     module.add_function(wrap_pyfunction!(loss::logistics, module)?)?;

@@ -1,0 +1,356 @@
+//! What a forest learns, splits against a plain search, states, and what must break nothing.
+
+use super::split::{BINS, best};
+use super::*;
+use crate::state::Array;
+
+/// Numbers from 0 to 1, the same each time.
+struct Numbers(Random);
+
+impl Numbers {
+    fn new(seed: u64) -> Self {
+        Self(Random::new(7, seed))
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.0.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+fn forest(regression: bool, half_life: f64) -> Forest {
+    Forest::new(Settings { regression, trees: 10, half_life }).unwrap()
+}
+
+/// Two numbers within ±1.7, of which one is missing at times, and a category of three.
+struct Sample {
+    attributes: Vec<u32>,
+    coordinates: Vec<u32>,
+    values: Vec<f64>,
+}
+
+impl Sample {
+    fn new(numbers: &mut Numbers) -> Self {
+        let mut sample = Self { attributes: vec![0], coordinates: vec![0], values: vec![1.0] };
+        sample.put(1, 1, 3.4 * numbers.unit() - 1.7);
+        if numbers.unit() < 0.7 {
+            sample.put(2, 2, 3.4 * numbers.unit() - 1.7);
+        }
+        sample.put(3, 3 + (3.0 * numbers.unit()) as u32, 1.0);
+        sample
+    }
+
+    fn put(&mut self, attribute: u32, coordinate: u32, value: f64) {
+        self.attributes.push(attribute);
+        self.coordinates.push(coordinate);
+        self.values.push(value);
+    }
+
+    fn event(&self) -> Event<'_> {
+        let Self { attributes, coordinates, values } = self;
+        Event { attributes, coordinates, values }
+    }
+
+    /// The second number, or what its absence says.
+    fn second(&self) -> f64 {
+        if self.coordinates[2] == 2 { self.values[2] } else { -1.0 }
+    }
+
+    /// In a box of the two numbers, unless the category is the third.
+    fn class(&self) -> bool {
+        let third = self.coordinates.last() == Some(&5);
+        third != (self.values[1].abs() < 0.6 && self.second() > -0.4)
+    }
+
+    fn label(&self, task: Task) -> f64 {
+        match task {
+            Task::Two => {
+                if self.class() {
+                    1.0
+                } else {
+                    -1.0
+                }
+            }
+            Task::Many(classes) => ((self.values[1] + 1.7) / 3.4 * classes as f64).floor(),
+            Task::Regression => {
+                if self.class() {
+                    self.second() + 5.0
+                } else {
+                    -5.0
+                }
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Task {
+    Two,
+    Many(usize),
+    Regression,
+}
+
+const TASKS: [Task; 4] = [Task::Two, Task::Many(3), Task::Many(20), Task::Regression];
+
+fn new(task: Task, half_life: f64) -> Forest {
+    let mut forest = forest(task == Task::Regression, half_life);
+    if let Task::Many(classes) = task {
+        forest.widen(classes);
+    }
+    forest
+}
+
+/// Learn so many events; returns the mean loss of the last 500.
+fn teach(forest: &mut Forest, task: Task, seed: u64, events: usize) -> f64 {
+    let (mut numbers, mut scores, mut total) = (Numbers::new(seed), vec![0.0; forest.classes()], 0.0);
+    for t in 0..events {
+        let sample = Sample::new(&mut numbers);
+        let loss = forest.step(sample.event(), Lesson::of(sample.label(task)), &mut scores);
+        assert!(scores.iter().all(|score| score.is_finite()));
+        total += if t + 500 >= events { loss } else { 0.0 };
+    }
+    total / 500.0
+}
+
+#[test]
+fn it_learns_boxes_categories_and_absence() {
+    for (task, most) in
+        [(Task::Two, 0.2), (Task::Many(3), 0.2), (Task::Many(20), 1.0), (Task::Regression, 4.0)]
+    {
+        let mut forest = new(task, 0.0);
+        let loss = teach(&mut forest, task, 1, 4000);
+        assert!(loss < most, "{task:?}: {loss}");
+    }
+}
+
+#[test]
+fn it_follows_a_change() {
+    let mut forest = new(Task::Two, 0.0);
+    teach(&mut forest, Task::Two, 2, 4000);
+    let (mut numbers, mut score, mut wrong) = (Numbers::new(3), [0.0], 0);
+    for t in 0..2500 {
+        let sample = Sample::new(&mut numbers);
+        let label = -sample.label(Task::Two);
+        forest.step(sample.event(), Lesson::of(label), &mut score);
+        wrong += usize::from(t >= 2000 && score[0] * label <= 0.0);
+    }
+    assert!(wrong < 75, "{wrong}");
+}
+
+/// Of a split of a histogram, bin by bin from the definitions: by how much it lowers what is left of Gini's impurity,
+/// or of the variance, and its gain; both 0 where a side has next to nothing.
+fn merit_and_gain(histogram: &[f32], width: usize, regression: bool, split: [usize; 2]) -> [f64; 2] {
+    let all: Vec<usize> = (0..=BINS).collect();
+    let goes_left = |b: &usize| if *b == BINS { split[1] == 1 } else { *b <= split[0] };
+    let (left, right): (Vec<usize>, Vec<usize>) = all.iter().partition(|b| goes_left(b));
+    let sum =
+        |rows: &[usize], s: usize| rows.iter().map(|b| f64::from(histogram[b * width + s])).sum::<f64>();
+    let sums = |rows: &[usize]| (0..width).map(|s| sum(rows, s)).collect::<Vec<f64>>();
+    let weight = |rows: &[usize]| if regression { sum(rows, 0) } else { sums(rows).iter().sum() };
+    let variance = |rows: &[usize]| sum(rows, 2) - sum(rows, 1) * sum(rows, 1) / weight(rows);
+    let gini = |rows: &[usize]| {
+        let total = weight(rows);
+        total - sums(rows).iter().map(|n| n * n / total).sum::<f64>()
+    };
+    let entropy = |rows: &[usize]| {
+        let total = weight(rows);
+        sums(rows).iter().filter(|n| **n > 0.0).map(|n| -n * (n / total).ln()).sum::<f64>()
+    };
+    if weight(&left).min(weight(&right)) < 2.0 {
+        return [0.0; 2];
+    }
+    let gain = |of: &dyn Fn(&[usize]) -> f64| of(&all) - of(&left) - of(&right);
+    if regression {
+        return [gain(&variance), gain(&variance) / variance(&all)];
+    }
+    [gain(&gini), gain(&entropy) / weight(&all)]
+}
+
+#[test]
+fn the_best_split_is_that_of_a_plain_search() {
+    let mut numbers = Numbers::new(4);
+    for round in 0..60 {
+        let (regression, width) = [(false, 2), (false, 5), (true, 3)][round % 3];
+        let mut histogram = vec![0f32; (BINS + 1) * width];
+        for _ in 0..40 {
+            let bin = (numbers.unit() * (BINS + 1) as f64) as usize;
+            if regression {
+                let target = numbers.unit() + bin as f64 / 20.0;
+                let sums = [1.0, target, target * target];
+                (0..3).for_each(|s| histogram[bin * 3 + s] += sums[s] as f32);
+            } else {
+                histogram[bin * width + (numbers.unit() * width as f64) as usize] += 1.0;
+            }
+        }
+        if round % 2 == 0 {
+            histogram[BINS * width..].fill(0.0);
+        }
+        let every = (0..2 * BINS).map(|n| merit_and_gain(&histogram, width, regression, [n / 2, n % 2])[0]);
+        let most = every.fold(0.0, f64::max);
+        let (split, _) = best(&histogram, width, regression).unwrap();
+        let at = [split.bin, usize::from(split.missing_left)];
+        let [merit, gain] = merit_and_gain(&histogram, width, regression, at);
+        assert!((merit - most).abs() < 1e-3 && (split.gain - gain).abs() < 1e-3);
+    }
+}
+
+#[test]
+fn states_come_back_to_the_bit_and_predicting_leaves_no_trace() {
+    for task in TASKS {
+        for half_life in [0.0, 300.0] {
+            let mut model = new(task, half_life);
+            teach(&mut model, task, 5, 900);
+            let mut back = forest(task == Task::Regression, half_life);
+            back.restore(&model.state(), 4, 6).unwrap();
+            assert_eq!(back.state(), model.state());
+            let (mut one, mut two) = (vec![0.0; model.classes()], vec![0.0; model.classes()]);
+            let mut numbers = Numbers::new(6);
+            for _ in 0..200 {
+                let sample = Sample::new(&mut numbers);
+                let lesson = Lesson::of(sample.label(task));
+                let mut new = Sample::new(&mut numbers);
+                new.put(1 << 30, 1 << 30, 1.0);
+                back.step(new.event(), Lesson { weight: 0.0, ..lesson }, &mut two);
+                back.step(sample.event(), Lesson::NONE, &mut two);
+                back.learn_predicted(sample.event(), lesson, &mut two);
+                model.step(sample.event(), lesson, &mut one);
+                assert_eq!(one, two);
+            }
+            assert_eq!(back.state(), model.state());
+            let wrong = forest(task != Task::Regression, half_life).restore(&model.state(), 4, 6);
+            assert!(wrong.is_err() && back.restore(&model.state(), 4, 5).is_err());
+            assert!(back.restore(&model.state(), 3, 6).is_err());
+        }
+    }
+}
+
+#[test]
+fn a_split_by_what_was_given_up_falls_away() {
+    let mut forest = new(Task::Two, 0.0);
+    teach(&mut forest, Task::Two, 7, 3000);
+    let gone = Gone { coordinates: vec![2], attributes: vec![2], ..Gone::default() };
+    forest.forget(&gone);
+    let splits = forest.state().i64s("splits").unwrap().0.to_vec();
+    assert!(splits.chunks(4).any(|split| split[0] == 1) && splits.chunks(4).all(|split| split[0] != 2));
+    let score = |forest: &mut Forest, attribute: u32, coordinate: u32| {
+        let (attributes, coordinates) = ([0, 1, attribute], [0, 1, coordinate]);
+        let event = Event { attributes: &attributes, coordinates: &coordinates, values: &[1.0, 0.3, 1.0] };
+        let mut score = [0.0];
+        forest.step(event, Lesson::NONE, &mut score);
+        score[0]
+    };
+    assert_eq!(score(&mut forest, 2, 2), score(&mut forest, 99, 99));
+    let mut back = new(Task::Two, 0.0);
+    back.restore(&forest.state(), 4, 6).unwrap();
+    assert_eq!(teach(&mut back, Task::Two, 8, 600), teach(&mut forest, Task::Two, 8, 600));
+}
+
+#[test]
+fn more_classes_keep_what_was_learned_and_the_bound_of_a_tree() {
+    let mut forest = new(Task::Two, 0.0);
+    teach(&mut forest, Task::Two, 9, 3000);
+    let sample = Sample::new(&mut Numbers::new(10));
+    let (mut one, mut three) = ([0.0], [0.0; 3]);
+    forest.step(sample.event(), Lesson::NONE, &mut one);
+    forest.widen(3);
+    forest.step(sample.event(), Lesson::NONE, &mut three);
+    assert!((three[1] - three[0] - one[0]).abs() < 0.3 && three[2] < three[0].max(three[1]) - 2.0);
+    forest.widen(1000);
+    teach(&mut forest, Task::Many(1000), 11, 2000);
+    let nodes = forest.trees.iter().map(|tree| tree.nodes.len()).max().unwrap();
+    assert!(nodes > 1 && nodes * 1000 <= 1 << 17);
+}
+
+#[test]
+fn hostile_numbers_break_nothing() {
+    for task in TASKS {
+        let mut forest = new(task, 2.0);
+        let mut scores = vec![0.0; forest.classes()];
+        for (t, huge) in [1e300, -1e300, 1e-300, 0.0, f64::MAX, 1.0].iter().cycle().take(3000).enumerate() {
+            let label = match task {
+                Task::Two => huge.signum(),
+                Task::Many(classes) => (t % classes) as f64,
+                Task::Regression => huge.clamp(-1e100, 1e100),
+            };
+            let coordinates = [0, 1 + t as u32 % 3, 40];
+            let event =
+                Event { attributes: &[0, 1, 2], coordinates: &coordinates, values: &[1.0, *huge, -huge] };
+            let weight = [1e100, 1e-300, 1.0][t % 3];
+            forest.step(event, Lesson { weight, ..Lesson::of(label) }, &mut scores);
+            assert!(scores.iter().all(|score| score.is_finite()));
+        }
+        let mut back = new(task, 2.0);
+        back.restore(&forest.state(), 3, 41).unwrap();
+    }
+}
+
+#[test]
+fn broken_states_are_refused() {
+    let mut model = new(Task::Two, 0.0);
+    teach(&mut model, Task::Two, 12, 2000);
+    let state = model.state();
+    let all = state.i64s("learned_at").unwrap().0.len();
+    let changed = |name: &str, at: usize, value: f64| {
+        let mut broken = state.clone();
+        match broken.0.get_mut(name).unwrap() {
+            Array::F64(values, _) => values[at] = value,
+            Array::I64(values, _) => values[at] = value as i64,
+            Array::I32(values, _) => values[at] = value as i32,
+            Array::U64(values, _) => values[at] = value as u64,
+            Array::Bool(..) => {}
+        }
+        broken
+    };
+    for (name, at, value) in [
+        ("clock", 0, -1.0),
+        ("clock", 1, 0.0),
+        ("clock", 1, 3.0),
+        ("owners", 1, 4.0),
+        ("owners", 1, -2.0),
+        ("trees", 0, 0.0),
+        ("trees", 0, 1e18),
+        ("trees", 1, -1.0),
+        ("losses", 0, f64::NAN),
+        ("losses", 1, -1.0),
+        ("splits", 0, 6.0),
+        ("splits", 0, -2.0),
+        ("splits", 0, -1.0),
+        ("splits", 1, 65535.0),
+        ("splits", 2, 2.0),
+        ("splits", 3, 0.0),
+        ("splits", 3, 2.0),
+        ("splits", 3, 1e9),
+        ("learned_at", 0, 1e15),
+        ("node_weights", 0, 1.5),
+        ("node_weights", 1, f64::INFINITY),
+        ("sums", 0, -1.0),
+        ("sums", 0, f64::NAN),
+        ("leaves", 0, -1.0),
+        ("leaves", 2, f64::NAN),
+        ("counts", 0, 1e6),
+        ("counts", 0, 0.0),
+        ("candidates", 0, 6.0),
+        ("candidates", 1, 2048.0),
+        ("candidates", 2, 12.0),
+        ("cells", 0, 1e19),
+    ] {
+        let mut back = new(Task::Two, 0.0);
+        assert!(back.restore(&changed(name, at, value), 4, 6).is_err(), "{name} {at} {value}");
+        assert_eq!(back.state(), new(Task::Two, 0.0).state());
+    }
+    for name in state.0.keys() {
+        let mut broken = state.clone();
+        match broken.0.get_mut(name).unwrap() {
+            Array::F64(values, shape) => (values.pop(), shape[0] -= 1),
+            Array::I64(values, shape) => (values.pop().map(|_| 0.0), shape[0] -= 1),
+            Array::I32(values, shape) => (values.pop().map(|_| 0.0), shape[0] -= 1),
+            Array::U64(values, shape) => (values.pop().map(|_| 0.0), shape[0] -= 1),
+            Array::Bool(_, shape) => (None, shape[0] -= 1),
+        };
+        assert!(new(Task::Two, 0.0).restore(&broken, 4, 6).is_err() || name == "owners", "{name}");
+    }
+    assert!(all > 10 && forest_of(0).is_err() && forest_of(1001).is_err());
+}
+
+fn forest_of(trees: usize) -> Result<Forest, Refused> {
+    Forest::new(Settings { regression: false, trees, half_life: 0.0 })
+}

@@ -1,0 +1,108 @@
+"""A forest of online trees for incomplete events, as river models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamkarma.core.forest import Forest
+from streamkarma.core.mixture import Calibrated
+from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.estimators.regression import BaseRegressor
+from streamkarma.estimators.settings import ValueParameters, check_count, check_forget
+
+
+@dataclass(eq=False, repr=False)
+class ForestParameters(ValueParameters):
+    """The parameters that ``ForestClassifier`` and ``ForestRegressor`` share, see there."""
+
+    trees: int = 10
+    scale: bool = True
+    forget: float | None = None
+    max_attributes: int = 16384
+    max_coordinates: int = 16384
+    max_name_bytes: int = 1024
+
+
+@dataclass(eq=False, repr=False)
+class ForestClassifier(ForestParameters, BaseClassifier):
+    """Online forest for incomplete events.
+
+    Trees grow by Hoeffding's bound [D] on histograms of random subsets of attributes, each tree on the events
+    as often as a Poisson distribution draws them [O], and one that gets worse than it was starts afresh, as in
+    [G]. At each split what is missing goes to the side where it fits better, and whether an attribute is there
+    may be a split itself.
+
+    Parameters
+    ----------
+    trees
+        How many trees, 1 to 1,000; the cost of an event is in proportion.
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
+        As in ``KARMAClassifier``.
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
+        As in ``KARMAClassifier``.
+
+    Attributes
+    ----------
+    classes : list
+        The labels seen so far; False and True from the first of them on.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    References
+    ----------
+    [D] Domingos, Hulten: Mining High-Speed Data Streams, KDD 2000.
+    [O] Oza, Russell: Online Bagging and Boosting, AISTATS 2001.
+    [G] Gomes et al.: Adaptive Random Forests for Evolving Data Stream Classification, Machine Learning 2017.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkarma import ForestClassifier
+    >>> evaluate.progressive_val_score(datasets.Phishing(), ForestClassifier(), metrics.Accuracy())
+    Accuracy: 88.07%
+    """
+
+    max_classes: int = 1000
+    loss = "logistic"
+
+    def __post_init__(self) -> None:
+        forest = _forest(self, regression=False)
+        self._begin(Calibrated(forest, forest.forget))
+
+
+@dataclass(eq=False, repr=False)
+class ForestRegressor(ForestParameters, BaseRegressor):
+    """Online forest for a regression on incomplete events.
+
+    Parameters
+    ----------
+    trees
+        As in ``ForestClassifier``.
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
+    time, carry, carry_for, max_entities
+        As in ``KARMARegressor``.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a parameter is out of its range.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkarma import ForestRegressor
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), ForestRegressor(), metrics.MAE())
+    MAE: 0.616054
+    """
+
+    loss = "squared"
+
+    def __post_init__(self) -> None:
+        self._begin(_forest(self, regression=True))
+
+
+def _forest(model: ForestParameters, regression: bool) -> Forest:
+    return Forest(regression, check_count("trees", model.trees, 1000), check_forget(model.forget) or 0.0)
