@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamkarma.core.explicit import ADAGRAD, AROW, Bins, Explicit, Products, Step
 from streamkarma.core.factorisation import FactorisationMachine
+from streamkarma.core.forest import Forest
 from streamkarma.core.learner import Learner
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.neighbors import Neighbors
@@ -48,7 +49,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
       it knows something of two categories that never met, and sleeps where there are but few. Bins know
       thresholds and boxes.
     - *Subspaces* complete what is missing by what it goes together with.
-    - *Neighbours* know any shape, but of few attributes.
+    - *Neighbours* know any shape, but of few attributes, and the *forest* what trees know.
 
     Experts that have features in common follow one another: these are then found once.
     """
@@ -88,4 +89,5 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
         "subspace indicators": Subspace(plain._replace(indicators=True)),
         "subspace factor": Subspace(plain._replace(max_rank_dim=1, rank=RANK)),
         "neighbors": Neighbors(regression),
+        "forest": Forest(regression, forget=forget),
     }
