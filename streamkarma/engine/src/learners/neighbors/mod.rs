@@ -43,8 +43,8 @@ const MOST: [usize; 2] = [1 << 20, 1 << 10];
 /// How much less the last of the nearest counts than one at distance 0. On developers' streams all counting
 /// the same made 6 % more errors.
 const FADES: f64 = 0.9;
-/// So many votes are shared as the labels of the window are. 0.5, 1 and 2 differ by 3 % in log loss, but a few
-/// tenths say too much where the neighbours agree.
+/// So many votes are shared as the labels of the window are. On developers' streams the log loss was 4 % higher
+/// with 1 and 12 % with 2; with 0.3 it was 1 % lower, but higher on streams of noisy labels.
 const PRIOR: f64 = 0.5;
 /// Targets and their differences from neighbours in standard deviations are cut here in learning weights.
 const FAR: f64 = 1e3;
