@@ -18,6 +18,7 @@ from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.mixture import Mixture
 from streamkarma.core.subspace import Subspace, SubspaceSettings
 from streamkarma.core.support import Rule, SupportVectors
+from streamkarma.core.transformed_target import TransformedTarget
 from streamkarma.deprecation import renamed
 from streamkarma.errors import UsageError
 from streamkarma.estimators.classification import BaseClassifier
@@ -50,6 +51,11 @@ ETA = 0.05
 
 #: Dimensions of the factor that stands beside pairs: it is ahead where data are truly of low rank.
 RANK = 8
+
+#: The experts of a regression that also learn the target bent to a Gaussian.
+TRANSFORMED = ("explicit 1 arow", "explicit 2 arow", "products", "subspace", "subspace factor")
+#: The losses by which experts of numbers are mixed.
+POINT_LOSSES = ("squared", "absolute")
 
 #: The factorisation machine's step and shrinkage, chosen for the mixture on made streams of users and items
 #: and of crossed categories, and on ratings of jokes; shrinkage up to this costs nothing there.
@@ -205,12 +211,17 @@ class KARMAMixtureRegressor(ValueParameters, BaseRegressor):
 
     As ``KARMAMixtureClassifier``; each expert's prediction is corrected by an online straight line
     and counts as a Gaussian with the running variance of its residuals, and these densities are
-    mixed. The prediction is the mixture's mean.
+    mixed. One more expert is a mixture of the fastest of them that learns the target bent to a
+    Gaussian, as prices and durations need it: see ``core.transformed_target``.
 
     Parameters
     ----------
     budget, forget
         As in ``KARMAMixtureClassifier``.
+    loss
+        ``"squared"``: what is predicted is the mean of what the target may be. ``"absolute"``: the median,
+        which a few huge targets do not move; experts then count as Laplace densities, and lines follow the
+        absolute loss.
     scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity, time,
     carry, carry_for, max_entities
         As in ``KARMARegressor``.
@@ -239,20 +250,39 @@ class KARMAMixtureRegressor(ValueParameters, BaseRegressor):
     max_attributes: int = 16384
     max_coordinates: int = 16384
     max_name_bytes: int = 1024
-    loss = "squared"
+    loss: str = "squared"
 
     def __post_init__(self) -> None:
-        self._begin(_mixture(self.budget, self.forget, regression=True))
+        if self.loss not in POINT_LOSSES:
+            raise UsageError(f"loss must be one of {', '.join(POINT_LOSSES)}, not {self.loss!r}")
+        absolute = self.loss == "absolute"
+        self._begin(_mixture(self.budget, self.forget, True, 0, absolute, bool(self.scale)))
 
     @property
     def weights(self) -> dict[str, float]:
         return _weights(self)
 
 
-def _mixture(budget: int, forget: float | None, regression: bool, external: int = 0) -> Mixture:
+def _transformed(forget: float, absolute: bool) -> Learner:
+    """Of the experts those that are the fastest to learn, mixed, for a target bent to a Gaussian."""
+    chosen = experts(1, forget, regression=True)
+    inner = {name: chosen[name] for name in TRANSFORMED}
+    return TransformedTarget(Mixture(inner, regression=True, forget=forget), median=absolute)
+
+
+def _mixture(
+    budget: int,
+    forget: float | None,
+    regression: bool,
+    external: int = 0,
+    absolute: bool = False,
+    scale: bool = False,
+) -> Mixture:
     half_life = check_forget(forget) or 0.0
     members = experts(check_count("budget", budget), half_life, regression)
-    return Mixture(members, regression, external, half_life)
+    if regression:
+        members["transformed target"] = _transformed(half_life, absolute)
+    return Mixture(members, regression, external, half_life, absolute, regression and scale)
 
 
 def _weights(model: BaseClassifier | BaseRegressor) -> dict[str, float]:

@@ -25,12 +25,15 @@ class ClassificationResult(NamedTuple):
         Shape (T,): index of the label; negative without one, or for one never learned.
     losses
         Shape (T,): NaN without a target.
+    members
+        Shape (T, classes): which classes are in the set of each event; None without ``coverage``.
     """
 
     scores: NDArray[np.float64]
     known: NDArray[np.int64]
     targets: NDArray[np.int64]
     losses: NDArray[np.float64]
+    members: NDArray[np.bool_] | None = None
 
 
 def probabilities(scores: NDArray[np.float64], known: int) -> NDArray[np.float64]:

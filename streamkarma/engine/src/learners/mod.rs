@@ -8,6 +8,7 @@ pub mod products;
 pub mod rated;
 pub mod subspace;
 pub mod support_vectors;
+pub mod transformed_target;
 
 #[cfg(test)]
 mod forgetting_tests;
