@@ -73,8 +73,8 @@ def _scores(evaluation: Evaluation, signs: Ints, classes: Sequence[Label], task:
 
 
 def _intervals(intervals: Floats) -> Column:
-    """Pairs of ends; none where they are not finite."""
-    finite: list[bool] = np.isfinite(intervals).all(axis=1).tolist()
+    """Pairs of ends; none where these are not finite, as the upper one tells."""
+    finite = np.isfinite(intervals[:, 1]).tolist()
     return [ends if there else ABSENT for ends, there in zip(intervals.tolist(), finite, strict=True)]
 
 
