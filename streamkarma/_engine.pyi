@@ -354,6 +354,7 @@ def factorisation_machine(
 
 def neighbors(regression: bool, window: int, neighbors: int) -> Learner:
     """See ``core.neighbors.Neighbors``."""
+
 def forest(regression: bool, trees: int, half_life: float) -> Learner:
     """See ``core.forest.Forest``."""
 
@@ -373,6 +374,8 @@ def mixture(
     others: int = 0,
     regression: bool = False,
     forget: float = 0.0,
+    absolute: bool = False,
+    far: bool = False,
 ) -> Learner:
     """See ``core.mixture.Mixture``; the experts handed over become parts of it."""
 
@@ -381,6 +384,9 @@ def use_threads(threads: int) -> None:
 
 def calibrated(expert: Learner, forget: float = 0.0) -> Learner:
     """See ``core.mixture.Calibrated``; the expert becomes a part of it."""
+
+def transformed_target(learner: Learner, median: bool) -> Learner:
+    """See ``core.transformed_target.TransformedTarget``; the learner becomes a part of it."""
 
 def rated(learner: Learner, rates: int, regression: bool, scale: bool, longest: float) -> Learner:
     """See ``core.learner.Rates``; the learner becomes a part of it."""
@@ -398,10 +404,42 @@ def logistic(score: float) -> float: ...
 def logistics(scores: _Floats) -> _Floats:
     """The logistic function of each score."""
 
+class PredictionIntervals:
+    """See ``core.conformal``."""
+
+    def __init__(self, coverage: float) -> None: ...
+    def around(self, prediction: float) -> tuple[float, float]: ...
+    def run(
+        self, predictions: _Floats, targets: _Floats, weights: _Floats, tickets: NDArray[np.uint64]
+    ) -> tuple[_Floats, _Floats]: ...
+    @property
+    def bytes(self) -> int: ...
+    def arrays(self) -> _Arrays: ...
+    def restore(self, arrays: _Arrays) -> None: ...
+
+class PredictionSets:
+    """See ``core.conformal``."""
+
+    def __init__(self, coverage: float) -> None: ...
+    def of(self, scores: list[float], known: int) -> list[bool]: ...
+    def run(
+        self,
+        scores: _Floats,
+        known: NDArray[np.int64],
+        targets: NDArray[np.int64],
+        weights: _Floats,
+        tickets: NDArray[np.uint64],
+        classes: int,
+    ) -> NDArray[np.bool_]: ...
+    @property
+    def bytes(self) -> int: ...
+    def arrays(self) -> _Arrays: ...
+    def restore(self, arrays: _Arrays) -> None: ...
+
 class Target:
     """What is known of the targets of a regression, by which they are standardised."""
 
-    def __init__(self, scale: bool, longest: float) -> None: ...
+    def __init__(self, scale: bool, longest: float, far: bool = False) -> None: ...
     def encode(self, targets: _Floats, weights: _Floats) -> tuple[_Floats, _Floats, _Floats]:
         """Targets in standard units (NaN for none), and centre and spread before each of them."""
 

@@ -61,13 +61,13 @@ LONGEST = 1e15
 
 
 class PerTask(NamedTuple):
-    """A default that depends on the kind of label."""
+    """A default that depends on the kind of label; None where the parameter is not for that kind."""
 
-    classification: str
-    regression: str
+    classification: str | None
+    regression: str | None
 
     def __str__(self) -> str:
-        return f"{self.classification} or {self.regression}"
+        return " or ".join(each for each in self if each is not None)
 
 
 @dataclass(frozen=True)
@@ -197,12 +197,20 @@ _LEARNING = (
         {"neighbors": 10},
         "neighbors: how many of the nearest events vote.",
     ),
+    _of_all(
+        "coverage",
+        Number(0.01, 0.999),
+        None,
+        "With each prediction an interval, or a set of classes, that holds the label this often.",
+        default_text="none",
+        metavar="F",
+    ),
     _of(
         "loss",
         str,
-        {"karma": PerTask("logistic", "squared"), "explicit": None},
-        "karma: for classes logistic, hinge or squared_hinge; for numbers squared, absolute, huber "
-        "or epsilon_insensitive.",
+        {"karma": PerTask("logistic", "squared"), "explicit": None, "auto": PerTask(None, "squared")},
+        "For classes logistic, karma also hinge or squared_hinge; for numbers squared (the prediction is a "
+        "mean) or absolute (a median), karma also huber or epsilon_insensitive.",
         metavar="NAME",
     ),
     _of(

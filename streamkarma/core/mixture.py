@@ -30,6 +30,11 @@ class Mixture(Learner):
     forget
         Half-life in events, 0 or more, of what calibrations and the blend have learned; 0 for the slow
         forgetting they have anyway.
+    absolute
+        Regression by the absolute loss instead of the squared one: what is predicted is the median.
+    far
+        Targets are standardised, but not cut where they lie far out: experts get them cut to 5
+        deviations, but for a ``TransformedTarget``.
 
     Notes
     -----
@@ -55,14 +60,21 @@ class Mixture(Learner):
     """
 
     def __init__(
-        self, experts: Mapping[str, Learner], regression: bool = False, external: int = 0, forget: float = 0.0
+        self,
+        experts: Mapping[str, Learner],
+        regression: bool = False,
+        external: int = 0,
+        forget: float = 0.0,
+        absolute: bool = False,
+        far: bool = False,
     ) -> None:
         self.experts = dict(experts)
+        self.absolute, self.far = absolute, far
         self.regression, self.external, self.forget = regression, external, forget
 
     def create(self) -> _engine.Learner:
         experts = [(name, expert.create()) for name, expert in self.experts.items()]
-        return _engine.mixture(experts, self.external, self.regression, self.forget)
+        return _engine.mixture(experts, self.external, self.regression, self.forget, self.absolute, self.far)
 
 
 class Calibrated(Learner):

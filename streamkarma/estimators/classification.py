@@ -13,9 +13,10 @@ from river import base
 
 from streamkarma._engine import Encoded, logistic
 from streamkarma.core.asked import LateLabels
+from streamkarma.core.conformal import PredictionSets
 from streamkarma.core.learner import Arrays, Learner
 from streamkarma.errors import UsageError
-from streamkarma.estimators.common import KARMABase, Weights
+from streamkarma.estimators.common import NO_TICKET, KARMABase, Weights
 from streamkarma.estimators.costs import Costs, check_threshold, choose, greater_of
 from streamkarma.estimators.frames import column_like, frame_like
 from streamkarma.estimators.pipeline import check_weight
@@ -97,12 +98,19 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             self._pipeline.one(x, nan, weight)
         else:
             label = float(index) if len(self._labels.known) > 2 else 2.0 * index - 1.0
-            if self._costs is None:
-                self._pipeline.one(x, label, weight)
-                return
-            weighed = self._costs.weigh(index, weight, self._labels.known)
-            self._pipeline.one(x, label, weighed)
-            self._costs.count(index, weight, weighed)
+            scores = self._learn_known(x, index, label, weight)
+            if self._conformal is not None:
+                known, target = np.array([[len(self._labels.known)], [index]], np.int64)
+                self._sets(np.array([scores]), known, target, np.array([weight]), NO_TICKET)
+
+    def _learn_known(self, x: Record, index: int, label: float, weight: float) -> list[float]:
+        """Learn an event of a class that is known; its scores from before."""
+        if self._costs is None:
+            return self._pipeline.one(x, label, weight)
+        weighed = self._costs.weigh(index, weight, self._labels.known)
+        scores = self._pipeline.one(x, label, weighed)
+        self._costs.count(index, weight, weighed)
+        return scores
 
     def predict_proba_many(self, X: Any) -> Any:
         """Probability of every class seen so far, as a frame of the kind of ``X``, one row per row of it."""
@@ -146,6 +154,52 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         ``classes``, with more a number for each."""
         scores = self._one(x)
         return scores[0] if len(scores) == 1 else dict(zip(self._labels.known, scores, strict=True))
+
+    def predict_set_one(self, x: Record, coverage: float | None = None) -> list[Label]:
+        """The classes of which one is that of an event in as many of them as were asked for.
+
+        Parameters
+        ----------
+        x
+            The event.
+        coverage
+            The share of events, 0.01 to 0.999; None for that of the model, or 0.9. A model without a
+            ``coverage`` of its own is calibrated from the first call on, for what that asks for.
+
+        Returns
+        -------
+        Some of ``classes``: none where all are less likely than what usually comes true, and all before a
+        label was learned.
+
+        Raises
+        ------
+        UsageError
+            If the model is calibrated for another coverage.
+        """
+        asked = self._asked_coverage(coverage)
+        if self._conformal is None:
+            self._begin_conformal(asked)
+        assert isinstance(self._conformal, PredictionSets)
+        known = self._labels.known
+        members = self._conformal.of(self._one(x), len(known))
+        return [label for label, is_member in zip(known, members, strict=True) if is_member]
+
+    def _begin_conformal(self, coverage: float) -> None:
+        self._conformal = PredictionSets(coverage)
+
+    def _sets(
+        self,
+        scores: NDArray[np.float64],
+        known: NDArray[np.int64],
+        targets: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        tickets: NDArray[np.uint64],
+    ) -> NDArray[np.bool_] | None:
+        """Which classes are in the sets of events, which are then learned; None if there are to be none."""
+        if self._conformal is None:
+            return None
+        assert isinstance(self._conformal, PredictionSets)
+        return self._conformal.run(scores, known, targets, weights, tickets, len(self._labels.known))
 
     def _one(self, x: Record) -> list[float]:
         """Scores of one event, without learning."""
@@ -199,8 +253,9 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             scores, losses[part] = self._pipeline.run(part, signs, weighed[part], external)
             pieces.append((begin, scores))
             begin = end
-        scores = joined(pieces, count, learner.classes)
-        return ClassificationResult(scores, known, targets, losses, padded(shares))
+        whole = joined(pieces, count, learner.classes)
+        members = self._sets(whole, known, targets, weighed, self._pipeline.tickets)
+        return ClassificationResult(whole, known, targets, losses, padded(shares), members)
 
     def _external_scores(
         self, events: Encoded, part: slice, targets: NDArray[np.int64], weights: NDArray[np.float64]
@@ -220,7 +275,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""
-        header, arrays = self._pipeline.state()
+        header, arrays = self._state()
         costs = {} if self._costs is None else {"costs": self._costs.state()}
         return {**header, "classes": self._labels.known, **costs}, arrays
 
@@ -228,7 +283,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         """Restore a ``state``; ValueError if it is inconsistent."""
         for label in header["classes"]:
             self._labels.enter(self._labels.check(label))
-        self._pipeline.restore(header, arrays)
+        self._restore(header, arrays)
         known = len(self._labels.known)
         vectors = known if known > 2 else 1
         if known != len(header["classes"]) or vectors != self._pipeline.learner.classes:

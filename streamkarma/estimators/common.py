@@ -11,13 +11,22 @@ from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded, Encoder
 from streamkarma.core.asked import LateLabels
-from streamkarma.core.learner import Learner
+from streamkarma.core.conformal import PredictionIntervals, PredictionSets
+from streamkarma.core.learner import Arrays, Learner
+from streamkarma.errors import UsageError
 from streamkarma.estimators.frames import values_of
 from streamkarma.estimators.pipeline import Pipeline, check_weight
-from streamkarma.estimators.settings import check_bounds, check_following, check_rules
+from streamkarma.estimators.settings import check_bounds, check_coverage, check_following, check_rules
 from streamkarma.events.block import Block
 from streamkarma.events.frames import records_of, table_of
 from streamkarma.events.values import Record, is_missing
+
+#: The coverage of intervals and sets where none is named.
+DEFAULT_COVERAGE = 0.9
+#: Of an event that is learned by itself.
+NO_TICKET = np.zeros(1, np.uint64)
+#: What the names of their arrays begin with.
+CONFORMAL = "conformal."
 
 #: One per event.
 Weights = Sequence[float] | NDArray[np.float64]
@@ -40,9 +49,15 @@ class KARMABase:
     carry: str
     carry_for: float | None
     max_entities: int
+    coverage: float | None
+    #: Intervals or sets, once there are any.
+    _conformal: PredictionIntervals | PredictionSets | None
     _pipeline: Pipeline
 
     def _start(self, learner: Learner, rates: int, regression: bool) -> None:
+        self._conformal = None
+        if self.coverage is not None:
+            self._begin_conformal(check_coverage(self.coverage))
         bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
         rules = check_rules(self.na, self.sentinel, self.sentinels, self.kinds)
         followed = self.entity, self.time, self.carry, self.carry_for, self.max_entities
@@ -50,6 +65,35 @@ class KARMABase:
         self._pipeline = Pipeline(
             learner, bool(self.scale), *bounds, self.forget, rules, rates, regression, following
         )
+
+    def _asked_coverage(self, coverage: float | None) -> float:
+        """The coverage that one call asks for; the model has one for its whole life."""
+        known = self.coverage if self._conformal is None else self._conformal.coverage
+        asked = check_coverage((known or DEFAULT_COVERAGE) if coverage is None else coverage)
+        if known is not None and asked != known:
+            raise UsageError(f"this model is calibrated for a coverage of {known:g}, not {asked:g}")
+        return asked
+
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
+        """What is learned, but for what the kind of label needs."""
+        header, arrays = self._pipeline.state()
+        if self._conformal is None:
+            return header, arrays
+        own = {CONFORMAL + name: array for name, array in self._conformal.arrays().items()}
+        return {**header, "coverage": self._conformal.coverage}, {**arrays, **own}
+
+    def _restore(self, header: dict[str, Any], arrays: Arrays) -> None:
+        """Restore a ``_state``; ValueError if it is inconsistent."""
+        own = [name for name in arrays if name.startswith(CONFORMAL)]
+        if (coverage := header.get("coverage")) is not None:
+            self._begin_conformal(self._asked_coverage(coverage))
+        if self._conformal is not None:
+            self._conformal.restore({name.removeprefix(CONFORMAL): arrays.pop(name) for name in own})
+        self._pipeline.restore(header, arrays)
+
+    @abstractmethod
+    def _begin_conformal(self, coverage: float) -> None:
+        """Say intervals or sets from now on."""
 
     @abstractmethod
     def run(
@@ -178,4 +222,7 @@ class KARMABase:
         ``bytes`` is the memory of its arrays, including spare capacity but not the names themselves; a model
         that was saved and loaded takes the same.
         """
-        return self._pipeline.summary()
+        summary = self._pipeline.summary()
+        if self._conformal is not None:
+            summary["bytes"] += self._conformal.bytes
+        return summary

@@ -7,10 +7,12 @@ from streamkarma.core.factorisation import FactorisationMachine
 from streamkarma.core.forest import Forest
 from streamkarma.core.learner import Learner
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
+from streamkarma.core.mixture import Mixture
 from streamkarma.core.neighbors import Neighbors
 from streamkarma.core.sgd import Logarithmic, Sgd
 from streamkarma.core.subspace import Subspace, SubspaceSettings
 from streamkarma.core.support import Rule, SupportVectors
+from streamkarma.core.transformed_target import TransformedTarget
 from streamkarma.estimators.settings import DEFAULT_RHO, averaging_window
 
 #: log2 of the most weights of each explicit expert: four megabytes with their spreads, and every
@@ -34,6 +36,9 @@ RANK = 8
 #: The factorisation machine's step and shrinkage, chosen for the mixture on made streams of users and items
 #: and of crossed categories, and on ratings of jokes; shrinkage up to this costs nothing there.
 FACTOR_ETA, FACTOR_SHRINK = 0.5, 1e-3
+
+#: The experts of a regression that also learn the target bent to a Gaussian.
+TRANSFORMED = ("explicit 1 arow", "explicit 2 arow", "products", "subspace", "subspace factor")
 
 #: Half-life, in events, of what experts know that keep moving; with `forget` no longer than that.
 MOVING = 500.0
@@ -91,3 +96,10 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
         "neighbors": Neighbors(regression),
         "forest": Forest(regression, forget=forget),
     }
+
+
+def transformed(forget: float, absolute: bool) -> Learner:
+    """Of the experts those that learn the fastest, mixed, for a target bent to a Gaussian."""
+    chosen = experts(1, forget, regression=True)
+    inner = {name: chosen[name] for name in TRANSFORMED}
+    return TransformedTarget(Mixture(inner, regression=True, forget=forget), median=absolute)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
@@ -13,7 +13,7 @@ from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.explicit import ExplicitKARMAClassifier, ExplicitKARMARegressor
 from streamkarma.estimators.forest import ForestClassifier, ForestRegressor
-from streamkarma.estimators.mixture import KARMAMixtureClassifier, KARMAMixtureRegressor
+from streamkarma.estimators.mixture import POINT_LOSSES, KARMAMixtureClassifier, KARMAMixtureRegressor
 from streamkarma.estimators.neighbors import NeighborsClassifier, NeighborsRegressor
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.regressor import KARMARegressor
@@ -48,16 +48,19 @@ def learner_of(model: Model) -> str:
     return next(name for name, kinds in LEARNERS.items() if type(model) in kinds)
 
 
-def infer_learner(options: Iterable[str]) -> str:
+def infer_learner(options: Mapping[str, Any]) -> str:
     """The learner to use if none is named, inferred from the options given.
 
     Examples
     --------
-    >>> [infer_learner(options) for options in (["scale"], ["rho", "budget"], ["update"], ["indicators"])]
-    ['auto', 'karma', 'explicit', 'subspace']
+    >>> given = [{"scale": False}, {"loss": "absolute"}, {"rho": 1.0, "budget": 9}, {"update": "sgd"}]
+    >>> [infer_learner(options) for options in given]
+    ['auto', 'auto', 'karma', 'explicit']
     """
     given = set(options)
-    if given <= frozenset.intersection(*map(parameters_of, LEARNERS)):
+    # All learners of numbers have one of these losses.
+    common = given - {"loss"} if options.get("loss") in POINT_LOSSES else given
+    if common <= frozenset.intersection(*map(parameters_of, LEARNERS)):
         return "auto"
     return next((name for name in LEARNERS if name != "auto" and given <= parameters_of(name)), "karma")
 

@@ -13,8 +13,9 @@ from streamkarma._engine import Encoded
 from streamkarma.core.learner import Arrays, Floats
 from streamkarma.core.mixture import Mixture
 from streamkarma.deprecation import renamed
+from streamkarma.errors import UsageError
 from streamkarma.estimators.classification import BaseClassifier
-from streamkarma.estimators.experts import experts
+from streamkarma.estimators.experts import experts, transformed
 from streamkarma.estimators.external_experts import (
     ExternalExperts,
     WithExternalExperts,
@@ -29,6 +30,9 @@ from streamkarma.estimators.settings import (
     check_forget,
 )
 from streamkarma.events.labels import NONE
+
+#: The losses by which experts of numbers are mixed.
+POINT_LOSSES = ("squared", "absolute")
 
 
 @renamed(others="extra_experts")
@@ -126,7 +130,8 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
 
     As ``KARMAMixtureClassifier``; each expert's prediction is corrected by an online straight line
     and counts as a Gaussian with the running variance of its residuals, and these densities are
-    mixed. The prediction is the mixture's mean.
+    mixed. One more expert is a mixture of the fastest of them that learns the target bent to a
+    Gaussian, as prices and durations need it: see ``core.transformed_target``.
 
     Parameters
     ----------
@@ -134,6 +139,10 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
         As in ``KARMAMixtureClassifier``.
     extra_experts
         As in ``KARMAMixtureClassifier``, but river regressors.
+    loss
+        ``"squared"``: what is predicted is the mean of what the target may be. ``"absolute"``: the median,
+        which a few huge targets do not move; experts then count as Laplace densities, and lines follow the
+        absolute loss.
     scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity, time,
     carry, carry_for, max_entities
         As in ``KARMARegressor``.
@@ -163,11 +172,14 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     max_coordinates: int = 16384
     max_name_bytes: int = 1024
     extra_experts: list[base.Regressor] | None = None
-    loss = "squared"
+    loss: str = "squared"
 
     def __post_init__(self) -> None:
+        if self.loss not in POINT_LOSSES:
+            raise UsageError(f"loss must be one of {', '.join(POINT_LOSSES)}, not {self.loss!r}")
         self._external = ExternalExperts(self.extra_experts or [], regression=True)
-        self._begin(_mixture(self.budget, self.forget, True, len(self._external.models)))
+        absolute, external = self.loss == "absolute", len(self._external.models)
+        self._begin(_mixture(self.budget, self.forget, True, external, absolute, bool(self.scale)))
 
     @property
     def weights(self) -> dict[str, float]:
@@ -188,10 +200,19 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
         return self._with_external(*super().state())
 
 
-def _mixture(budget: int, forget: float | None, regression: bool, external: int) -> Mixture:
+def _mixture(
+    budget: int,
+    forget: float | None,
+    regression: bool,
+    external: int = 0,
+    absolute: bool = False,
+    scale: bool = False,
+) -> Mixture:
     half_life = check_forget(forget) or 0.0
     members = experts(check_count("budget", budget), half_life, regression)
-    return Mixture(members, regression, external, half_life)
+    if regression:
+        members["transformed target"] = transformed(half_life, absolute)
+    return Mixture(members, regression, external, half_life, absolute, regression and scale)
 
 
 def _weights(model: BaseClassifier | BaseRegressor) -> dict[str, float]:

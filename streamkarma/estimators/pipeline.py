@@ -151,6 +151,11 @@ class Pipeline:
             tickets = tickets + self.asked.tickets(events, learned & unknown, asked & unknown)
         self._late = LateLabels(tickets, observed, shared)
 
+    @property
+    def tickets(self) -> NDArray[np.uint64]:
+        """Of the events taken last, see ``core.asked``."""
+        return self._late.tickets
+
     def run(
         self, part: slice, labels: Floats, weights: Floats, external: Floats | None = None
     ) -> tuple[Floats, Floats]:

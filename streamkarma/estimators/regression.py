@@ -14,11 +14,13 @@ from river import base
 from streamkarma import _engine
 from streamkarma._engine import Encoded, Target
 from streamkarma.core.asked import LateLabels
+from streamkarma.core.conformal import PredictionIntervals
 from streamkarma.core.learner import Arrays, Learner
 from streamkarma.core.loss import REGRESSION
+from streamkarma.core.mixture import Mixture
 from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import BaseClassifier
-from streamkarma.estimators.common import KARMABase, Weights
+from streamkarma.estimators.common import NO_TICKET, KARMABase, Weights
 from streamkarma.estimators.frames import column_like
 from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.labels import numbers
@@ -41,11 +43,14 @@ class RegressionResult(NamedTuple):
         Shape (T,): NaN without a target.
     spreads
         Shape (T,): one standard deviation of the target so far, or 1 without ``scale``.
+    intervals
+        Shape (T, 2): lower and upper ends; None without ``coverage``.
     """
 
     predictions: Floats
     losses: Floats
     spreads: Floats
+    intervals: Floats | None = None
 
 
 class BaseRegressor(KARMABase, base.MiniBatchRegressor):
@@ -63,7 +68,8 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
     def _begin(self, learner: Learner) -> None:
         """Learn with ``learner``; call this once the parameters are set."""
         self._start(learner, rates=1, regression=True)
-        self._target = Target(bool(self.scale), self._pipeline.longest)
+        far = isinstance(learner, Mixture) and learner.far
+        self._target = Target(bool(self.scale), self._pipeline.longest, far)
 
     def predict_one(self, x: Record) -> float:
         """The predicted target; 0 before anything was learned."""
@@ -73,6 +79,44 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         _, centre, spread = self._target.encode_one(nan, 0.0)
         return score * spread + centre
 
+    def predict_interval_one(self, x: Record, coverage: float | None = None) -> tuple[float, float]:
+        """The interval that holds the target of an event in as many of them as were asked for.
+
+        Parameters
+        ----------
+        x
+            The event.
+        coverage
+            The share of events, 0.01 to 0.999; None for that of the model, or 0.9. A model without a
+            ``coverage`` of its own is calibrated from the first call on, for what that asks for.
+
+        Returns
+        -------
+        Its ends; infinite before a target was learned.
+
+        Raises
+        ------
+        UsageError
+            If the model is calibrated for another coverage.
+        """
+        asked = self._asked_coverage(coverage)
+        if self._conformal is None:
+            self._begin_conformal(asked)
+        assert isinstance(self._conformal, PredictionIntervals)
+        return self._conformal.around(self.predict_one(x))
+
+    def _begin_conformal(self, coverage: float) -> None:
+        self._conformal = PredictionIntervals(coverage)
+
+    def _intervals(
+        self, predictions: Floats, targets: Floats, weights: Floats, tickets: NDArray[np.uint64]
+    ) -> Floats | None:
+        """The intervals of events, which are then learned; None if there are to be none."""
+        if self._conformal is None:
+            return None
+        assert isinstance(self._conformal, PredictionIntervals)
+        return np.column_stack(self._conformal.run(predictions, targets, weights, tickets))
+
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
         """See ``KARMABase.learn_one``."""
         if self._pipeline.learner.external:
@@ -81,8 +125,11 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         weight, target = check_weight(w), nan if is_missing(y) else self.check_label(y)
         # Only a valid event may change the statistics of the target.
         standard, _, _ = self._target.encode_one(target, 0.0)
-        self._pipeline.one(x, standard, weight)
-        self._target.encode_one(target, weight)
+        score = self._pipeline.one(x, standard, weight)[0]
+        _, centre, spread = self._target.encode_one(target, weight)
+        if self._conformal is not None:
+            predicted, wanted, weighed = np.array([[score * spread + centre], [target], [weight]])
+            self._intervals(predicted, wanted, weighed, NO_TICKET)
 
     def predict_many(self, X: Any) -> Any:
         """The predicted target of every row, as a column of the kind of ``X``."""
@@ -112,7 +159,9 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         scores = self._pipeline.run(slice(0, len(wanted)), standard, weighed, external)[0][:, 0]
         loss = REGRESSION[self.loss]
         losses = _engine.losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree
-        return RegressionResult(scores * spreads + centres, losses, spreads)
+        predictions = scores * spreads + centres
+        intervals = self._intervals(predictions, wanted, weighed, self._pipeline.tickets)
+        return RegressionResult(predictions, losses, spreads, intervals)
 
     def _external_scores(
         self, events: Encoded, targets: Floats, weights: Floats, centres: Floats, spreads: Floats
@@ -151,12 +200,12 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""
-        header, arrays = self._pipeline.state()
+        header, arrays = self._state()
         return header, {**arrays, "target": self._target.row}
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Restore a ``state``; ValueError if it is inconsistent."""
         self._target.restore(arrays.pop("target"))
-        self._pipeline.restore(header, arrays)
+        self._restore(header, arrays)
         if self._pipeline.learner.classes != 1:
             raise ValueError("a regression has one vector per support vector")

@@ -28,6 +28,8 @@ class ClassificationResult(NamedTuple):
     shares
         Shape (T, classes): the shares of the classes before each event, for a balanced threshold; without
         columns where there is none. See ``costs.Costs.run``.
+    members
+        Shape (T, classes): which classes are in the set of each event; None without ``coverage``.
     """
 
     scores: NDArray[np.float64]
@@ -35,6 +37,7 @@ class ClassificationResult(NamedTuple):
     targets: NDArray[np.int64]
     losses: NDArray[np.float64]
     shares: NDArray[np.float64]
+    members: NDArray[np.bool_] | None = None
 
 
 def probabilities(scores: NDArray[np.float64], known: int) -> NDArray[np.float64]:

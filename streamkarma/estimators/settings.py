@@ -36,6 +36,7 @@ class ValueParameters:
     carry: str = "fill"
     carry_for: float | None = None
     max_entities: int = 100_000
+    coverage: float | None = None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -127,6 +128,11 @@ def check_count(name: str, value: Any, most: int = parameters.MOST) -> int:
 def check_positive(name: str, value: Any) -> float:
     """Return ``value`` as a float if it is a number that a parameter may be, else raise UsageError."""
     return float(_in_range(name, value, parameters.STRENGTH))
+
+
+def check_coverage(coverage: Any) -> float:
+    """Return ``coverage`` as a float if it is within the range of that parameter, else raise UsageError."""
+    return float(_in_range("coverage", coverage, LEARNING["coverage"].kind))
 
 
 def check_forget(half_life: Any) -> float | None:

@@ -18,6 +18,7 @@ from streamkarma.estimators.costs import decide
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.results import ClassificationResult, finite, joined, loss_of, probabilities
 from streamkarma.events.labels import NEW, numbers
+from streamkarma.runtime.coverage import Coverage
 from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
 from streamkarma.runtime.pending import PriorPrediction
 from streamkarma.runtime.per_label import PerLabel
@@ -59,6 +60,8 @@ class Evaluation(NamedTuple):
         By position: predictions made when the event came, which were evaluated instead of new ones.
     classes
         The predicted classes; None for regression.
+    intervals, members
+        As in ``RegressionResult`` and ``ClassificationResult``.
     """
 
     scores: Floats
@@ -66,6 +69,8 @@ class Evaluation(NamedTuple):
     losses: Floats
     prior: Mapping[int, PriorPrediction]
     classes: PredictedClasses | None
+    intervals: Floats | None = None
+    members: NDArray[np.bool_] | None = None
 
 
 class RunningMetrics:
@@ -77,6 +82,7 @@ class RunningMetrics:
         self.loss_total = 0.0
         self.loss_events = 0
         self.per_label = PerLabel()
+        self.coverage = Coverage()
 
     def add_losses(self, losses: Floats) -> None:
         """Add the losses of labelled events; NaN is skipped."""
@@ -140,8 +146,10 @@ class Evaluator:
     def result(self) -> dict[str, float]:
         """The metrics so far."""
         if isinstance(self._task_model.model, BaseRegressor):
-            return self.metrics.regression.result()
-        return self.metrics.classification.result()
+            own = self.metrics.regression.result()
+        else:
+            own = self.metrics.classification.result()
+        return {**own, **self.metrics.coverage.result()}
 
     def _run_classification(
         self,
@@ -183,9 +191,10 @@ class Evaluator:
             both = labelled & (result.known == 2)
             oriented = signs[both] * result.scores[both, 0]
             metrics.update_scores(oriented, (result.targets[both] == 1) == (signs[both] > 0))
-        return Evaluation(
-            result.scores, result.known, result.losses, prior, PredictedClasses(predicted, chances, signs)
-        )
+        if result.members is not None:
+            self.metrics.coverage.add_sets(result.members, result.targets, result.known, model.classes, prior)
+        said = PredictedClasses(predicted, chances, signs)
+        return Evaluation(result.scores, result.known, result.losses, prior, said, members=result.members)
 
     def _run_regression(
         self,
@@ -200,7 +209,7 @@ class Evaluator:
     ) -> Evaluation:
         # Predictions from before the task turned out to be regression are not numbers.
         prior = {t: before for t, before in prior.items() if len(before.scores) == 2}
-        predictions, losses, spreads = model.run(events, labels, weights, late)
+        predictions, losses, spreads, intervals = model.run(events, labels, weights, late)
         for t, before in prior.items():
             predictions[t], spreads[t] = before.scores
             losses[t] = model.loss_of(predictions[t], labels[t], spreads[t])
@@ -211,8 +220,10 @@ class Evaluator:
         labelled = ~np.isnan(targets)
         self.metrics.regression.update(targets[labelled], predictions[labelled])
         self.metrics.per_label.add_numbers(groups, targets, predictions)
+        if intervals is not None:
+            self.metrics.coverage.add_intervals(intervals, targets, prior)
         known = np.zeros(len(labels), np.int64)
-        return Evaluation(np.column_stack([predictions, spreads]), known, losses, prior, None)
+        return Evaluation(np.column_stack([predictions, spreads]), known, losses, prior, None, intervals)
 
 
 def with_prior(
@@ -229,7 +240,7 @@ def with_prior(
         known[t] = before.known
         if result.targets[t] >= 0:
             losses[t] = loss_of(loss, scores[t], int(result.targets[t]))
-    return ClassificationResult(scores, known, result.targets, losses, result.shares)
+    return ClassificationResult(scores, known, result.targets, losses, result.shares, result.members)
 
 
 def _predicted(

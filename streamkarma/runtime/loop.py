@@ -251,4 +251,4 @@ class Loop:
 
 
 #: What a row may have.
-_ORDER = ("n", "id", "prediction", "score", "probability", "target", "loss", "observed")
+_ORDER = ("n", "id", "prediction", "score", "probability", "interval", "set", "target", "loss", "observed")

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamkarma.connectors.rows import ABSENT, Column, Named, plain
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.events.labels import Label
-from streamkarma.runtime.evaluator import Evaluation, Ints
+from streamkarma.runtime.evaluator import Evaluation, Floats, Ints
 from streamkarma.runtime.task import TaskModel, text_of
 
 
@@ -30,6 +31,8 @@ def prediction_columns(task_model: TaskModel, evaluation: Evaluation) -> dict[st
     if classes is None:
         predictions = evaluation.scores[:, 0]
         columns = {"prediction": predictions, "score": predictions}
+        if evaluation.intervals is not None:
+            columns["interval"] = _intervals(evaluation.intervals)
     else:
         assert isinstance(task_model.model, BaseClassifier)
         columns = {
@@ -40,6 +43,8 @@ def prediction_columns(task_model: TaskModel, evaluation: Evaluation) -> dict[st
         if classes.probabilities is not None:
             each = classes.probabilities[np.arange(len(classes.indices)), classes.indices]
             columns["probability"] = np.where(evaluation.known > 1, each, np.nan)
+        if evaluation.members is not None:
+            columns["set"] = _sets(evaluation.members, evaluation.known, task_model.model.classes)
     if evaluation.prior:
         columns = {name: _restored(name, column, evaluation) for name, column in columns.items()}
     return {**columns, "loss": evaluation.losses}
@@ -64,6 +69,20 @@ def _scores(evaluation: Evaluation, signs: Ints, classes: Sequence[Label], task:
     return [
         {name: value for name, value in zip(names[:known], row, strict=False) if math.isfinite(value)}
         for known, row in zip(evaluation.known.tolist(), scores.tolist(), strict=True)
+    ]
+
+
+def _intervals(intervals: Floats) -> Column:
+    """Pairs of ends; none where these are not finite, as the upper one tells."""
+    finite = np.isfinite(intervals[:, 1]).tolist()
+    return [ends if there else ABSENT for ends, there in zip(intervals.tolist(), finite, strict=True)]
+
+
+def _sets(members: NDArray[np.bool_], known: Ints, classes: Sequence[Label]) -> Column:
+    """Lists of labels; none before any was known."""
+    return [
+        [label for label, is_member in zip(classes, row, strict=True) if is_member] if count else ABSENT
+        for row, count in zip(members.tolist(), known.tolist(), strict=True)
     ]
 
 

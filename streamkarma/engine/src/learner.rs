@@ -90,6 +90,11 @@ pub trait Learner: Any + Send + Sync {
         1
     }
 
+    /// Whether targets may lie as far out as they are; else a mixture cuts them, where they are standardised.
+    fn takes_far_labels(&self) -> bool {
+        false
+    }
+
     /// Take in the models of a learner that sees the same features in every event, so that these are found
     /// once for all. Returns whether it is such a learner, and both know nothing yet.
     fn join(&mut self, _other: &dyn Learner) -> bool {

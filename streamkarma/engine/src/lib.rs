@@ -10,6 +10,7 @@ pub mod ascending;
 pub mod asked;
 pub mod block;
 pub mod cleaning;
+pub mod conformal;
 pub mod encoded;
 pub mod encoder;
 #[cfg(test)]

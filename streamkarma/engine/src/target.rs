@@ -1,6 +1,9 @@
 //! Targets of a regression, standardised.
 
-use crate::scale::Scale;
+use crate::scale::{LARGEST, Scale, within};
+
+/// No target is so many deviations from the mean.
+const FARTHEST: f64 = 1e6;
 
 /// A target of a regression in units that a learner can take in any stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,6 +25,19 @@ impl Target {
         let standard =
             if target.is_nan() { target } else { seen.standardise(target, weight > 0.0, longest).value };
         Self { standard, centre, spread }
+    }
+
+    /// The same, but as far out as the target is, within ±1e6.
+    pub fn far(target: f64, weight: f64, seen: &mut Scale, longest: f64) -> Self {
+        let before = *seen;
+        let near = Self::of(target, weight, seen, longest);
+        if target.is_nan() {
+            return near;
+        }
+        let mut after = before;
+        let with = after.observe(within(target, LARGEST), longest);
+        let standard = if with.deviation > 0.0 { (target - with.mean) / with.deviation } else { 0.0 };
+        Self { standard: within(standard, FARTHEST), ..near }
     }
 
     /// As it stands, where nothing is standardised.

@@ -14,6 +14,7 @@ pub mod rated;
 pub mod sgd;
 pub mod subspace;
 pub mod support_vectors;
+pub mod transformed_target;
 
 #[cfg(test)]
 mod forgetting_tests;

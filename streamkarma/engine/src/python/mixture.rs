@@ -14,18 +14,28 @@ use crate::learners::mixture::{self as engine, Calibrated, Mixture};
 /// A mixture of learners by name, which are parts of it from here on.
 ///
 /// `others` is for how many models from elsewhere there is a place; `forget` the half-life of what is learned
-/// about the experts, 0 for slow forgetting.
+/// about the experts, 0 for slow forgetting. `absolute` is for a regression by that loss, `far` for
+/// standardised targets that are not cut.
 #[pyfunction]
-#[pyo3(signature = (experts, others=0, regression=false, forget=0.0))]
+#[pyo3(signature = (experts, others=0, regression=false, forget=0.0, absolute=false, far=false))]
 pub fn mixture(
     experts: Vec<(String, PyRefMut<'_, Learner>)>,
     others: usize,
     regression: bool,
     forget: f64,
+    absolute: bool,
+    far: bool,
 ) -> PyResult<Learner> {
     let taken = experts.into_iter().map(|(name, mut expert)| Ok((name, expert.take()?)));
     let experts = taken.collect::<PyResult<Vec<_>>>()?;
-    Mixture::new(experts, others, regression, forget).map(Learner::of).map_err(PyValueError::new_err)
+    let mut mixture = Mixture::new(experts, others, regression, forget).map_err(PyValueError::new_err)?;
+    if absolute {
+        mixture = mixture.with_absolute_loss();
+    }
+    if far {
+        mixture = mixture.with_far_labels();
+    }
+    Ok(Learner::of(mixture))
 }
 
 /// Let experts of mixtures that are made from now on run on so many threads.

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 mod asked;
+mod conformal;
 mod dict_reader;
 mod encoded;
 mod encoder;
@@ -29,6 +30,7 @@ mod sums;
 mod support_vectors;
 mod table_reader;
 mod target;
+mod transformed_target;
 mod words;
 
 /// What streamkarma runs for each event.
@@ -37,6 +39,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<encoded::Encoded>()?;
     module.add_class::<encoder::Encoder>()?;
     module.add_class::<asked::Asked>()?;
+    module.add_class::<conformal::PredictionIntervals>()?;
+    module.add_class::<conformal::PredictionSets>()?;
     module.add_class::<learner::Learner>()?;
     module.add_class::<line_reader::LineReader>()?;
     module.add_class::<line_reader::Lines>()?;
@@ -64,6 +68,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(subspace::subspace, module)?)?;
     module.add_function(wrap_pyfunction!(support_vectors::doubling_support_vectors, module)?)?;
     module.add_function(wrap_pyfunction!(support_vectors::support_vectors, module)?)?;
+    module.add_function(wrap_pyfunction!(transformed_target::transformed_target, module)?)?;
     module.add_function(wrap_pyfunction!(words::is_prose, module)?)?;
     module.add_function(wrap_pyfunction!(sums::add_outer_products, module)?)
 }

@@ -16,13 +16,15 @@ pub struct Target {
     seen: Scale,
     scale: bool,
     longest: f64,
+    far: bool,
 }
 
 #[pymethods]
 impl Target {
     #[new]
-    fn new(scale: bool, longest: f64) -> Self {
-        Self { seen: Scale::default(), scale, longest }
+    #[pyo3(signature = (scale, longest, far=false))]
+    fn new(scale: bool, longest: f64, far: bool) -> Self {
+        Self { seen: Scale::default(), scale, longest, far }
     }
 
     /// Targets (NaN for none) in standard units; what scores are to be shifted by, and multiplied by before,
@@ -45,7 +47,9 @@ impl Target {
 
     /// The same of one target.
     fn encode_one(&mut self, target: f64, weight: f64) -> (f64, f64, f64) {
-        let encoded = if self.scale {
+        let encoded = if self.scale && self.far {
+            target::Target::far(target, weight, &mut self.seen, self.longest)
+        } else if self.scale {
             target::Target::of(target, weight, &mut self.seen, self.longest)
         } else {
             target::Target::plain(target)
@@ -78,9 +82,9 @@ impl Target {
     }
 
     /// For pickles: how to make one, and its state.
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (bool, f64), Floats<'py>) {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (bool, f64, bool), Floats<'py>) {
         let this = slf.borrow();
-        (slf.get_type().into_any(), (this.scale, this.longest), this.row(slf.py()))
+        (slf.get_type().into_any(), (this.scale, this.longest, this.far), this.row(slf.py()))
     }
 
     fn __setstate__(&mut self, row: PyReadonlyArray1<f64>) -> PyResult<()> {

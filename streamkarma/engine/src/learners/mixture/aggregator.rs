@@ -88,6 +88,8 @@ impl Scratch {
 pub struct Aggregator {
     pub(super) experts: usize,
     pub(super) regression: bool,
+    /// Whether the absolute loss counts in a regression.
+    pub(super) absolute: bool,
     pub(super) classes: usize,
     pub(super) forgetting: Forgetting,
     pub(super) calibration: Calibration,
@@ -109,6 +111,7 @@ impl Aggregator {
         Self {
             experts,
             regression,
+            absolute: false,
             classes,
             forgetting,
             calibration: Calibration::new(experts, classes, regression),
@@ -118,6 +121,12 @@ impl Aggregator {
             steps: 0,
             scratch: Scratch::new(experts, classes),
         }
+    }
+
+    /// The same, but by the absolute loss, if it is a regression: what is said is a median.
+    #[must_use]
+    pub fn with_absolute_loss(self) -> Self {
+        Self { absolute: true, ..self }
     }
 
     /// How many experts are mixed.
@@ -206,7 +215,8 @@ impl Aggregator {
 
     /// Forget everything.
     pub fn restart(&mut self) {
-        *self = Self::begin(self.experts, 1, self.regression, self.forgetting);
+        let absolute = self.absolute;
+        *self = Self { absolute, ..Self::begin(self.experts, 1, self.regression, self.forgetting) };
     }
 
     /// The memory of what was learned.

@@ -19,6 +19,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,6 +30,7 @@ pub use calibrated::Calibrated;
 use self::late::Late;
 use crate::block::{Block, Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
+use crate::scale::{CLIP, within};
 use crate::state::{Refused, State, ensure};
 
 /// Blocks of fewer events are not worth a thread.
@@ -57,6 +59,8 @@ pub struct Mixture {
     aggregator: Aggregator,
     late: Late,
     threads: usize,
+    /// How far targets may be from 0 for experts that cannot have them farther; infinity for any.
+    farthest: f64,
     /// Of the block in hand: scores and losses of the learners, one learner after another.
     scores: Vec<f64>,
     losses: Vec<f64>,
@@ -96,10 +100,24 @@ impl Mixture {
             late: Late::new(aggregator.experts(), 1),
             aggregator,
             threads: THREADS.load(Ordering::Relaxed),
+            farthest: f64::INFINITY,
             scores: Vec::new(),
             losses: Vec::new(),
             row,
         })
+    }
+
+    /// The same by the absolute loss: what is said of a target is a median.
+    #[must_use]
+    pub fn with_absolute_loss(self) -> Self {
+        Self { aggregator: self.aggregator.with_absolute_loss(), ..self }
+    }
+
+    /// The same for standardised targets that lie as far out as they are: experts get them cut to
+    /// ±[`CLIP`](crate::scale::CLIP), but for those that take them.
+    #[must_use]
+    pub fn with_far_labels(self) -> Self {
+        Self { farthest: CLIP, ..self }
     }
 
     /// Let so many experts run at the same time.
@@ -123,6 +141,7 @@ impl Mixture {
         let (events, classes) = (block.len(), self.classes());
         self.scores.resize(self.names.len() * events * classes, 0.0);
         self.losses.resize(self.learners.len() * events, 0.0);
+        let near = self.near(lessons);
         let threads = if events < WORTH_A_THREAD { 1 } else { self.threads.min(self.learners.len()) };
         let mut rest = self.scores.as_mut_slice();
         // From the end on: in `auto` those come last that take the longest, and who is left with one of them
@@ -133,15 +152,17 @@ impl Mixture {
                 (learner, rest.split_off_mut(begin..).unwrap_or_default(), losses)
             },
         );
+        let of = |learner: &dyn Learner| if learner.takes_far_labels() { lessons } else { &near };
         if threads == 1 {
-            return work.for_each(|(learner, scores, losses)| learner.run(block, lessons, scores, losses));
+            return work
+                .for_each(|(learner, scores, losses)| learner.run(block, of(&**learner), scores, losses));
         }
         // Some take longer than others: who is done takes the next.
         let queue = Mutex::new(work);
         let take = || queue.lock().ok()?.next();
         let worker = || {
             while let Some((learner, scores, losses)) = take() {
-                learner.run(block, lessons, scores, losses);
+                learner.run(block, of(&**learner), scores, losses);
             }
         };
         std::thread::scope(|scope| {
@@ -150,6 +171,16 @@ impl Mixture {
             }
             worker();
         });
+    }
+
+    /// The lessons for those that cannot have far targets.
+    fn near<'a, 'b>(&self, lessons: &'a [Lesson<'b>]) -> Cow<'a, [Lesson<'b>]> {
+        if !lessons.iter().any(|lesson| lesson.label.abs() > self.farthest) {
+            return Cow::Borrowed(lessons);
+        }
+        let cut =
+            |lesson: &Lesson<'b>| Lesson { label: within_or_none(lesson.label, self.farthest), ..*lesson };
+        Cow::Owned(lessons.iter().map(cut).collect())
     }
 
     /// Mixes what is said of event `t` of so many, and learns how to.
@@ -249,7 +280,12 @@ impl Learner for Mixture {
         let (classes, mut rest) = (self.classes(), self.scores.as_mut_slice());
         for learner in &mut self.learners {
             let own = rest.split_off_mut(..learner.models() * classes).unwrap_or_default();
-            learner.learn_predicted(event, lesson, own);
+            let label = if learner.takes_far_labels() {
+                lesson.label
+            } else {
+                within_or_none(lesson.label, self.farthest)
+            };
+            learner.learn_predicted(event, Lesson { label, ..lesson }, own);
         }
         self.mix(0, 1, &lesson, scores)
     }
@@ -315,6 +351,11 @@ impl Learner for Mixture {
         }
         taken
     }
+}
+
+/// A target cut to ±`farthest`; NaN stays what it is.
+fn within_or_none(target: f64, farthest: f64) -> f64 {
+    if target.is_nan() { target } else { within(target, farthest) }
 }
 
 fn bytes_in(facts: &Vec<(&'static str, Fact)>) -> u64 {

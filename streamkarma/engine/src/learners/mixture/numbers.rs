@@ -8,6 +8,8 @@ use crate::math::{dot, exp};
 /// Residuals are kept within ± this many standard deviations, so that one target costs a member at most
 /// exp(-12.5).
 const OUTLYING: f64 = 5.0;
+/// Least absolute residuals are found by least squares, weighed by the inverse of a residual, at most this.
+const STEEPEST: f64 = 10.0;
 /// A variance of residuals is no smaller than this.
 pub const NARROWEST: f64 = 1e-6;
 
@@ -47,10 +49,18 @@ impl Aggregator {
             let variance = self.variances[m];
             let deviation = variance.sqrt();
             let residual = clip(self.scratch.logits[m] - target, OUTLYING * deviation);
-            self.scratch.likelihoods[m] = exp(-0.5 * residual * residual / variance) / deviation;
-            let moved = variance + weight / (weight + seen) * (residual * residual - variance);
+            let rate = weight / (weight + seen);
+            let (cost, moved, part) = if self.absolute {
+                let away = residual.abs();
+                let moved = deviation + rate * (away - deviation);
+                (away / deviation, moved * moved, (deviation / away).min(STEEPEST))
+            } else {
+                let square = residual * residual;
+                (0.5 * square / variance, variance + rate * (square - variance), 1.0)
+            };
+            self.scratch.likelihoods[m] = exp(-cost) / deviation;
             self.variances[m] = moved.max(NARROWEST);
-            self.calibrate_number(m, weight, residual);
+            self.calibrate_number(m, weight * part, residual);
         }
         self.shares.update(&mut self.scratch.likelihoods, weight, self.steps);
     }

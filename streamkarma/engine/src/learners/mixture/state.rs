@@ -58,6 +58,7 @@ impl Aggregator {
         ensure(columns != 1 && !(columns > 0 && self.regression), CONTRADICTION)?;
         ensure(state.0.len() == ARRAYS, CONTRADICTION)?;
         let mut restored = Self::begin(self.experts, columns.max(1), self.regression, self.forgetting);
+        restored.absolute = self.absolute;
         restored.take(state).ok_or(CONTRADICTION)?;
         ensure(restored.is_sound(), CONTRADICTION)?;
         *self = restored;

@@ -32,7 +32,7 @@ use crate::block::{Block, Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::math::log;
 use crate::rate_key::is_key;
-use crate::scale::Scale;
+use crate::scale::{CLIP, Scale, within};
 use crate::state::{Refused, State};
 
 /// So many labels as all have, on average, stand beside those of a category.
@@ -168,6 +168,7 @@ impl Rated {
             *count = *count * keep + weight;
             for (number, sum) in sums.iter_mut().enumerate() {
                 let label = match (settings.regression, is_binary) {
+                    (true, _) if settings.scale => within(lesson.label, CLIP),
                     (true, _) => lesson.label,
                     (_, true) => f64::from(u8::from(lesson.label > 0.0)),
                     _ => f64::from(u8::from(lesson.label == class_of(number) as f64)),

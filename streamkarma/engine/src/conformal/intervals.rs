@@ -1,0 +1,57 @@
+//! Intervals around predicted numbers.
+
+use super::calibration::Calibration;
+use super::kept::{Kept, Said};
+
+/// Intervals that hold the target as often as was asked for; see the module above.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Intervals {
+    pub(super) calibration: Calibration,
+    pub(super) kept: Kept,
+}
+
+impl Intervals {
+    /// For a coverage between 0 and 1, both excluded.
+    pub fn new(coverage: f64) -> Self {
+        Self { calibration: Calibration::new(coverage), kept: Kept::default() }
+    }
+
+    /// The ends of the interval around a prediction; infinite as long as nothing is known.
+    pub fn around(&self, prediction: f64) -> [f64; 2] {
+        let radius = self.calibration.threshold().max(0.0);
+        [prediction - radius, prediction + radius]
+    }
+
+    /// The interval of an event, which is then learned, or kept under its ticket until its target comes.
+    ///
+    /// `target` is NaN where there is none; `learned` says whether one that there is counts, and `ticket` is 0 for
+    /// none, as in [`Lesson`](crate::learner::Lesson).
+    pub fn step(&mut self, prediction: f64, target: f64, learned: bool, ticket: u64) -> [f64; 2] {
+        let interval = self.around(prediction);
+        if target.is_nan() {
+            if ticket > 0 && prediction.is_finite() {
+                let threshold = self.calibration.threshold();
+                self.kept.keep(Said { ticket, threshold, numbers: Box::new([prediction]) });
+            }
+        } else if learned {
+            self.learn(prediction, target, ticket);
+        }
+        interval
+    }
+
+    fn learn(&mut self, prediction: f64, target: f64, ticket: u64) {
+        let (prediction, threshold) = match self.kept.take(ticket) {
+            Some(said) => (said.numbers[0], said.threshold),
+            None => (prediction, self.calibration.threshold()),
+        };
+        let score = (target - prediction).abs();
+        if score.is_finite() {
+            self.calibration.learn(score, threshold);
+        }
+    }
+
+    /// The memory that they take.
+    pub fn bytes(&self) -> usize {
+        self.calibration.bytes() + self.kept.bytes()
+    }
+}

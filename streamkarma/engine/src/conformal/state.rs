@@ -1,0 +1,106 @@
+//! Intervals and sets as arrays: put out, and checked when they come back.
+
+use super::calibration::Calibration;
+use super::intervals::Intervals;
+use super::kept::{Kept, MOST, MOST_NUMBERS, Said};
+use super::sets::Sets;
+use super::window::Window;
+use crate::state::{Refused, State, ensure};
+
+/// Why a state is refused.
+const CONTRADICTION: &str = "the scores by which intervals or sets are calibrated contradict themselves";
+/// The share that may be missed is driven back within about 0 and 1; it goes no farther than this.
+const FARTHEST_SHARE: f64 = 10.0;
+/// No score and no prediction is larger.
+const LARGEST: f64 = 1e300;
+
+impl Intervals {
+    /// Everything learned.
+    pub fn state(&self) -> State {
+        state(&self.calibration, &self.kept)
+    }
+
+    /// Take over a state.
+    ///
+    /// # Errors
+    ///
+    /// If its parts make no sense. This is then as it was.
+    pub fn restore(&mut self, state: &State) -> Result<(), Refused> {
+        let (calibration, kept) = restored(&self.calibration, state)?;
+        ensure(kept.all().all(|said| said.numbers.len() == 1), CONTRADICTION)?;
+        (self.calibration, self.kept) = (calibration, kept);
+        Ok(())
+    }
+}
+
+impl Sets {
+    /// Everything learned.
+    pub fn state(&self) -> State {
+        state(&self.calibration, &self.kept)
+    }
+
+    /// Take over a state.
+    ///
+    /// # Errors
+    ///
+    /// If its parts make no sense. This is then as it was.
+    pub fn restore(&mut self, state: &State) -> Result<(), Refused> {
+        let (calibration, kept) = restored(&self.calibration, state)?;
+        let is_chance = |chance: &f64| (0.0..=1.0).contains(chance);
+        let sound = kept.all().all(|said| said.numbers.iter().all(is_chance));
+        let scores = calibration.window.sorted().iter().all(is_chance);
+        ensure(sound && scores, CONTRADICTION)?;
+        (self.calibration, self.kept) = (calibration, kept);
+        Ok(())
+    }
+}
+
+fn state(calibration: &Calibration, kept: &Kept) -> State {
+    let mut state = State::default();
+    let (scores, count) = (calibration.window.in_order(), kept.len());
+    let numbers: Vec<f64> = kept.all().flat_map(|said| &said.numbers).copied().collect();
+    // Infinity, for all labels, is no number of a file.
+    let threshold = |said: &Said| if said.threshold == f64::INFINITY { -2.0 } else { said.threshold };
+    state.put_f64s("share", vec![calibration.share], &[1]);
+    state.put_f64s("scores", scores.clone(), &[scores.len()]);
+    state.put_u64s("tickets", kept.all().map(|said| said.ticket).collect(), &[count]);
+    state.put_f64s("thresholds", kept.all().map(threshold).collect(), &[count]);
+    state.put_i64s("sizes", kept.all().map(|said| said.numbers.len() as i64).collect(), &[count]);
+    state.put_f64s("numbers", numbers.clone(), &[numbers.len()]);
+    state
+}
+
+fn restored(before: &Calibration, state: &State) -> Result<(Calibration, Kept), Refused> {
+    let (&[share], scores) = (state.f64s("share")?.0, state.f64s("scores")?.0) else {
+        return Err(CONTRADICTION.to_owned());
+    };
+    let is_score = |score: &f64| (0.0..=LARGEST).contains(score);
+    ensure(share.abs() <= FARTHEST_SHARE && scores.iter().all(is_score), CONTRADICTION)?;
+    let mut calibration = before.clone();
+    ensure(scores.len() <= calibration.window.most(), CONTRADICTION)?;
+    (calibration.share, calibration.window) = (share, Window::of(calibration.window.most(), scores));
+    Ok((calibration, restored_kept(state)?))
+}
+
+fn restored_kept(state: &State) -> Result<Kept, Refused> {
+    let (tickets, thresholds) = (state.u64s("tickets")?.0, state.f64s("thresholds")?.0);
+    let (sizes, mut numbers) = (state.i64s("sizes")?.0, state.f64s("numbers")?.0);
+    let count = tickets.len();
+    let sound = count <= MOST
+        && numbers.len() <= MOST_NUMBERS
+        && thresholds.len() == count
+        && sizes.len() == count
+        && thresholds.iter().chain(numbers).all(|each| each.abs() <= LARGEST)
+        && !tickets.contains(&0);
+    ensure(sound, CONTRADICTION)?;
+    let mut kept = Kept::default();
+    for ((&ticket, &threshold), &size) in tickets.iter().zip(thresholds).zip(sizes) {
+        let own = usize::try_from(size).ok().and_then(|size| numbers.split_at_checked(size));
+        let (own, rest) = own.ok_or(CONTRADICTION)?;
+        numbers = rest;
+        let threshold = if threshold == -2.0 { f64::INFINITY } else { threshold };
+        kept.keep(Said { ticket, threshold, numbers: own.into() });
+    }
+    ensure(numbers.is_empty() && kept.len() == count, CONTRADICTION)?;
+    Ok(kept)
+}

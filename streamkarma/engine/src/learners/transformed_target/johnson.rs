@@ -1,0 +1,111 @@
+//! A curve that makes targets of heavy tails, skewed or not, nearly Gaussian.
+//!
+//! `z = gamma + delta asinh((y - xi) / lambda)` is Johnson's system S_U (Johnson 1949): about a line near xi and a
+//! logarithm far from it, on either side. For prices, durations and counts it becomes log(y - c), its limit, and for
+//! Gaussian targets a line. Slifker and Shapiro (The Johnson system: selection and parameter estimation,
+//! Technometrics 22, 1980) give the parameters in closed form from four quantiles, so that nothing has to be
+//! searched, and outliers beyond the outer ones cannot move them.
+
+use super::quantiles::{INNER, OUTER};
+use crate::math::{acosh, asinh, exp, sinh};
+use crate::scale::within;
+
+/// How far z goes to either side: targets further out count as these, and no prediction lies beyond.
+pub const EXTREME: f64 = 4.0;
+/// The tails as multiples of the middle are kept within these, so that no curve is steeper than is sensible.
+const THINNEST: f64 = 0.1;
+const HEAVIEST: f64 = 30.0;
+/// Their product is at least this: S_U ends at 1, where the curve becomes a logarithm or, of a Gaussian, a line.
+const LEAST_PRODUCT: f64 = 1.01;
+/// A mean is at most e to this times as far from xi as the median.
+const MOST_LIFT: f64 = 2.0;
+
+/// The curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Johnson {
+    gamma: f64,
+    delta: f64,
+    xi: f64,
+    lambda: f64,
+}
+
+impl Johnson {
+    /// Through the quantiles of a Gaussian at -[`OUTER`], -[`INNER`], [`INNER`] and [`OUTER`]: these of targets
+    /// become those; they ascend, and the inner ones differ.
+    pub fn through(quantiles: &[f64; 4]) -> Self {
+        let middle = quantiles[2] - quantiles[1];
+        let tail = |from: f64, to: f64| ((to - from) / middle).clamp(THINNEST, HEAVIEST);
+        let (left, right) = (tail(quantiles[0], quantiles[1]), tail(quantiles[2], quantiles[3]));
+        // Tails lighter than those of a logarithm count as its, as skewed as they are.
+        let product = (left * right).max(LEAST_PRODUCT);
+        let raised = (product / (left * right)).sqrt();
+        let (left, right) = (raised * left, raised * right);
+        let (sum, root) = (left + right, (product - 1.0).sqrt());
+        let delta = (OUTER - INNER) / acosh(0.5 * sum);
+        Self {
+            delta,
+            gamma: delta * asinh(0.5 * (left - right) / root),
+            lambda: 2.0 * middle * root / ((sum - 2.0) * (sum + 2.0).sqrt()),
+            xi: 0.5 * (quantiles[1] + quantiles[2]) + 0.5 * middle * (left - right) / (sum - 2.0),
+        }
+    }
+
+    /// A target as a standard Gaussian would have it, within ±[`EXTREME`].
+    pub fn bend(&self, target: f64) -> f64 {
+        within(self.gamma + self.delta * asinh((target - self.xi) / self.lambda), EXTREME)
+    }
+
+    /// The target that becomes z: the median, if z is one.
+    pub fn median(&self, z: f64) -> f64 {
+        self.xi + self.lambda * sinh((within(z, EXTREME) - self.gamma) / self.delta)
+    }
+
+    /// The mean of the targets that become a Gaussian around z.
+    pub fn mean(&self, z: f64, variance: f64) -> f64 {
+        let lift = (0.5 * variance / (self.delta * self.delta)).min(MOST_LIFT);
+        self.xi + exp(lift) * (self.median(z) - self.xi)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learners::transformed_target::quantiles::GAUSSIAN;
+
+    #[test]
+    fn the_quantiles_become_those_of_a_gaussian() {
+        for quantiles in [[-3.0, -0.6, 0.5, 4.0], [0.3, 0.6, 2.0, 40.0], [-8.0, 0.0, 1.0, 2.5]] {
+            let curve = Johnson::through(&quantiles);
+            for (quantile, z) in quantiles.iter().zip(GAUSSIAN) {
+                assert!((curve.bend(*quantile) - z).abs() < 1e-9, "{quantiles:?}");
+                assert!((curve.median(z) - quantile).abs() < 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn a_gaussian_stays_and_a_lognormal_becomes_its_logarithm() {
+        let (plain, log) = (Johnson::through(&GAUSSIAN), Johnson::through(&GAUSSIAN.map(|z| 5.0 + exp(z))));
+        for z in [-2.0, -1.0, 0.0, 0.7, 2.2] {
+            assert!((plain.bend(z) - z).abs() < 0.05);
+            assert!((log.bend(5.0 + exp(z)) - z).abs() < 0.05);
+            assert!((log.mean(z, 1.0) - 5.0 - exp(z + 0.5)).abs() < 0.1 * exp(z + 0.5));
+        }
+    }
+
+    #[test]
+    fn whatever_the_quantiles_and_the_target_all_is_finite() {
+        let ends: [f64; 6] = [-1e250, -3.0, 0.0, 1e-12, 1.0, 1e250];
+        for outer in ends {
+            for middle in [1e-9, 1.0, 1e9] {
+                let curve = Johnson::through(&[-outer.abs() - middle, 0.0, middle, outer.abs() + middle]);
+                for target in ends {
+                    let z = curve.bend(target);
+                    assert!(
+                        z.abs() <= EXTREME && curve.median(z).is_finite() && curve.mean(z, 1e9).is_finite()
+                    );
+                }
+            }
+        }
+    }
+}

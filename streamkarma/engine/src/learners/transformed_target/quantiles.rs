@@ -1,0 +1,110 @@
+//! Four quantiles of the latest targets.
+
+use crate::state::{Refused, State, ensure};
+
+/// Where the quantiles of a Gaussian are followed, to either side; Slifker and Shapiro advise 0.524 and three times
+/// that.
+pub const INNER: f64 = 0.524;
+/// See [`INNER`].
+pub const OUTER: f64 = 3.0 * INNER;
+/// The quantiles of a standard Gaussian, where they begin.
+pub const GAUSSIAN: [f64; 4] = [-OUTER, -INNER, INNER, OUTER];
+/// The share of a Gaussian below each of them.
+const SHARES: [f64; 4] = [0.058, 0.3, 0.7, 0.942];
+/// The first look is at so many targets, the next ones at twice as many as before.
+const FIRST: usize = 32;
+/// From then on each look is at so many new ones.
+const ALL: usize = 512;
+/// And counts one part in so many, once there were as many.
+const LOOKS: u64 = 8;
+/// The inner quantiles differ by at least this part of the distance between the outer ones, where a value that many
+/// share lies between them.
+const LEAST_MIDDLE: f64 = 0.01;
+/// No number of a state is larger.
+const LARGEST: f64 = 1e101;
+/// Why a state is refused.
+const CONTRADICTION: &str = "the quantiles of the targets contradict themselves";
+
+/// The quantiles, and the targets that will move them.
+#[derive(Clone, Debug)]
+pub struct Quantiles {
+    /// Ascending, and the inner ones differ.
+    pub now: [f64; 4],
+    /// How often all of so many new targets were looked at.
+    looks: u64,
+    /// The targets since.
+    recent: Vec<f64>,
+}
+
+impl Default for Quantiles {
+    fn default() -> Self {
+        Self { now: GAUSSIAN, looks: 0, recent: Vec::new() }
+    }
+}
+
+impl Quantiles {
+    /// Take in a finite target; whether the quantiles may have moved.
+    pub fn observe(&mut self, target: f64) -> bool {
+        self.recent.push(target);
+        let count = self.recent.len();
+        let is_time = count == ALL || (self.looks == 0 && count >= FIRST && count.is_power_of_two());
+        if is_time {
+            self.look();
+        }
+        is_time
+    }
+
+    fn look(&mut self) {
+        let mut sorted = self.recent.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let last = (sorted.len() - 1) as f64;
+        let found = SHARES.map(|share| sorted[(share * last + 0.5) as usize]);
+        if sorted.len() == ALL {
+            self.looks = (self.looks + 1).min(LOOKS);
+            self.recent.clear();
+        }
+        let Some(found) = apart(found) else { return };
+        let rate = 1.0 / self.looks.max(1) as f64;
+        for (quantile, found) in self.now.iter_mut().zip(found) {
+            *quantile += rate * (found - *quantile);
+        }
+    }
+
+    /// The memory that they take.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(self.recent.as_slice())
+    }
+
+    /// Everything known.
+    pub fn state(&self) -> State {
+        let mut state = State::default();
+        state.put_f64s("quantiles", self.now.to_vec(), &[4]);
+        state.put_f64s("recent", self.recent.clone(), &[self.recent.len()]);
+        state.put_i64s("looks", vec![self.looks as i64], &[1]);
+        state
+    }
+
+    /// From a state, which may have more in it.
+    ///
+    /// # Errors
+    ///
+    /// If no targets leave such numbers.
+    pub fn restored(state: &State) -> Result<Self, Refused> {
+        let (now, recent) = (state.f64s("quantiles")?.0, state.f64s("recent")?.0);
+        let now: [f64; 4] = now.try_into().map_err(|_| CONTRADICTION)?;
+        let &[looks] = state.i64s("looks")?.0 else { return Err(CONTRADICTION.to_owned()) };
+        let bounded = now.iter().chain(recent).all(|number| number.abs() <= LARGEST);
+        let in_order = now.is_sorted() && now[2] - now[1] >= 0.5 * LEAST_MIDDLE * (now[3] - now[0]);
+        let fits = recent.len() < ALL && (0..=LOOKS as i64).contains(&looks);
+        ensure(bounded && in_order && now[1] < now[2] && fits, CONTRADICTION)?;
+        Ok(Self { now, looks: looks as u64, recent: recent.to_vec() })
+    }
+}
+
+/// The quantiles with the inner ones some way apart; None if nearly all targets are equal.
+fn apart([lowest, low, high, highest]: [f64; 4]) -> Option<[f64; 4]> {
+    let least = LEAST_MIDDLE * (highest - lowest);
+    let lack = (least - (high - low)).max(0.0);
+    let (low, high) = ((low - 0.5 * lack).max(lowest), (high + 0.5 * lack).min(highest));
+    (least > 0.0 && low < high).then_some([lowest, low, high, highest])
+}

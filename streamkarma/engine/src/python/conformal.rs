@@ -1,0 +1,149 @@
+//! Intervals and sets, as Python sees them.
+
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::state::{from_python, to_python};
+use crate::conformal;
+
+type Floats<'py> = Bound<'py, PyArray1<f64>>;
+type Numbers<'py> = PyReadonlyArray1<'py, f64>;
+
+/// Intervals around predicted numbers; see `core.conformal`.
+#[pyclass(module = "streamkarma._engine")]
+pub struct PredictionIntervals {
+    inner: conformal::Intervals,
+}
+
+#[pymethods]
+impl PredictionIntervals {
+    #[new]
+    fn new(coverage: f64) -> PyResult<Self> {
+        Ok(Self { inner: conformal::Intervals::new(checked(coverage)?) })
+    }
+
+    /// The interval around a prediction.
+    fn around(&self, prediction: f64) -> (f64, f64) {
+        self.inner.around(prediction).into()
+    }
+
+    /// The lower and the upper ends of intervals, each from before its target was learned.
+    fn run<'py>(
+        &mut self,
+        py: Python<'py>,
+        predictions: Numbers<'py>,
+        targets: Numbers<'py>,
+        weights: Numbers<'py>,
+        tickets: PyReadonlyArray1<'py, u64>,
+    ) -> PyResult<(Floats<'py>, Floats<'py>)> {
+        let count = predictions.len();
+        if [targets.len(), weights.len(), tickets.len()] != [count; 3] {
+            return Err(PyValueError::new_err("the arrays are not equally long"));
+        }
+        let (mut low, mut high) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let (predictions, targets) = (predictions.as_array(), targets.as_array());
+        for (t, (&prediction, &target)) in predictions.iter().zip(targets).enumerate() {
+            let learned = weights.as_array()[t] > 0.0;
+            let ends = self.inner.step(prediction, target, learned, tickets.as_array()[t]);
+            low.push(ends[0]);
+            high.push(ends[1]);
+        }
+        Ok((low.into_pyarray(py), high.into_pyarray(py)))
+    }
+
+    /// The memory that they take.
+    #[getter]
+    fn bytes(&self) -> usize {
+        self.inner.bytes()
+    }
+
+    /// Everything learned, as arrays by name.
+    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        to_python(py, self.inner.state())
+    }
+
+    /// Take over a state.
+    fn restore(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
+        self.inner.restore(&from_python(arrays)?).map_err(PyValueError::new_err)
+    }
+}
+
+/// Sets of classes; see `core.conformal`.
+#[pyclass(module = "streamkarma._engine")]
+pub struct PredictionSets {
+    inner: conformal::Sets,
+}
+
+#[pymethods]
+impl PredictionSets {
+    #[new]
+    fn new(coverage: f64) -> PyResult<Self> {
+        Ok(Self { inner: conformal::Sets::new(checked(coverage)?) })
+    }
+
+    /// Which of the known classes are in the set of an event with these scores.
+    #[allow(clippy::needless_pass_by_value)] // As Python gives them.
+    fn of(&mut self, scores: Vec<f64>, known: usize) -> Vec<bool> {
+        let mut members = vec![false; known];
+        self.inner.mark(&scores, known, &mut members);
+        members
+    }
+
+    /// Which classes are in the sets of events, shape (T, `classes`), each from before its label was learned.
+    ///
+    /// Of each event its scores, how many classes were known, and the index of its label, negative for none.
+    #[allow(clippy::too_many_arguments)] // As many as Python gives.
+    fn run<'py>(
+        &mut self,
+        py: Python<'py>,
+        scores: PyReadonlyArray2<'py, f64>,
+        known: PyReadonlyArray1<'py, i64>,
+        targets: PyReadonlyArray1<'py, i64>,
+        weights: Numbers<'py>,
+        tickets: PyReadonlyArray1<'py, u64>,
+        classes: usize,
+    ) -> PyResult<Bound<'py, PyArray2<bool>>> {
+        let count = known.len();
+        if [scores.shape()[0], targets.len(), weights.len(), tickets.len()] != [count; 4] {
+            return Err(PyValueError::new_err("the arrays are not equally long"));
+        }
+        let mut members = vec![false; count * classes];
+        for t in 0..count {
+            let own = scores.as_array().row(t).to_vec();
+            let known = usize::try_from(known.as_array()[t]).unwrap_or(0);
+            let class = usize::try_from(targets.as_array()[t]).ok();
+            let learned = weights.as_array()[t] > 0.0;
+            let to = &mut members[t * classes..][..classes];
+            self.inner.step((&own, known), class, learned, tickets.as_array()[t], to);
+        }
+        members.into_pyarray(py).reshape([count, classes])
+    }
+
+    /// The memory that they take.
+    #[getter]
+    fn bytes(&self) -> usize {
+        self.inner.bytes()
+    }
+
+    /// Everything learned, as arrays by name.
+    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        to_python(py, self.inner.state())
+    }
+
+    /// Take over a state.
+    fn restore(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
+        self.inner.restore(&from_python(arrays)?).map_err(PyValueError::new_err)
+    }
+}
+
+fn checked(coverage: f64) -> PyResult<f64> {
+    if coverage > 0.0 && coverage < 1.0 {
+        return Ok(coverage);
+    }
+    Err(PyValueError::new_err(format!("a coverage is between 0 and 1, not {coverage}")))
+}

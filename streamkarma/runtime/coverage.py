@@ -1,0 +1,90 @@
+"""How often intervals and sets held the label, and how large they were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.events.labels import Label
+from streamkarma.runtime.pending import PriorPrediction
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Coverage:
+    """Of the events of a run that have a label, and got a finite interval, or a set."""
+
+    def __init__(self) -> None:
+        self._events = 0
+        self._held = 0
+        self._size = 0.0
+        self._name = ""
+
+    def add_intervals(self, intervals: Floats, targets: Floats, prior: Mapping[int, PriorPrediction]) -> None:
+        """Count numbers.
+
+        Parameters
+        ----------
+        intervals
+            Shape (T, 2).
+        targets
+            Shape (T,); NaN where there is none.
+        prior
+            By position: predictions made when the event came, whose intervals count.
+        """
+        intervals = intervals.copy()
+        for t, before in prior.items():
+            intervals[t] = before.row.get("interval", [-np.inf, np.inf])
+        low, high = intervals.T
+        said = np.isfinite(intervals).all(axis=1) & ~np.isnan(targets)
+        held = (low <= targets) & (targets <= high)
+        self._add("mean_width", said, held, np.where(said, high - low, 0.0))
+
+    def add_sets(
+        self,
+        members: NDArray[np.bool_],
+        targets: Ints,
+        known: Ints,
+        classes: Sequence[Label],
+        prior: Mapping[int, PriorPrediction],
+    ) -> None:
+        """Count classes.
+
+        Parameters
+        ----------
+        members
+            Shape (T, classes): which are in the set.
+        targets
+            Shape (T,): the index of the label; negative where there is none.
+        known
+            Shape (T,): how many classes were known; without any there was no set.
+        classes
+            The labels.
+        prior
+            As for intervals.
+        """
+        members = members.copy()
+        said = (targets >= 0) & (known > 0)
+        for t, before in prior.items():
+            own = before.row.get("set")
+            members[t] = [own is not None and label in own for label in classes]
+            said[t] &= own is not None
+        held = np.zeros(len(targets), np.bool_)
+        held[said] = members[said, targets[said]]
+        self._add("mean_set_size", said, held, members.sum(axis=1))
+
+    def _add(self, name: str, said: NDArray[np.bool_], held: NDArray[np.bool_], sizes: NDArray[Any]) -> None:
+        self._name = name
+        self._events += int(said.sum())
+        self._held += int(held[said].sum())
+        self._size += float(sizes[said].sum())
+
+    def result(self) -> dict[str, float]:
+        """The share of labels that were held, and the mean width or size; nothing where none was said."""
+        if not self._events:
+            return {}
+        return {"coverage": self._held / self._events, self._name: self._size / self._events}
