@@ -27,10 +27,9 @@ class ForestParameters(ValueParameters):
 class ForestClassifier(ForestParameters, BaseClassifier):
     """Online forest for incomplete events.
 
-    Trees grow by Hoeffding's bound [D] on histograms of random subsets of attributes, each tree on the events
-    as often as a Poisson distribution draws them [O], and one that gets worse than it was starts afresh, as in
-    [G]. At each split what is missing goes to the side where it fits better, and whether an attribute is there
-    may be a split itself.
+    Trees grow as in [D] on histograms of random subsets of attributes. Each tree learns an event as often as
+    a Poisson distribution says [O], and starts afresh when it gets worse than it was [G]. Each split sends
+    what is missing to the side where it fits better, and may itself ask whether an attribute is there.
 
     Parameters
     ----------
