@@ -9,7 +9,13 @@ from streamkarma.core.loss import HINGE, SQUARED
 from streamkarma.core.mixture import Calibrated
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
-from streamkarma.estimators.settings import ValueParameters, check_count, check_forget, check_positive
+from streamkarma.estimators.settings import (
+    CostParameters,
+    ValueParameters,
+    check_count,
+    check_forget,
+    check_positive,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -26,7 +32,7 @@ class BinsParameters(ValueParameters):
 
 
 @dataclass(eq=False, repr=False)
-class BinsClassifier(BinsParameters, BaseClassifier):
+class BinsClassifier(CostParameters, BinsParameters, BaseClassifier):
     """Online classifier on bins of values and pairs of bins, for incomplete events.
 
     Each number belongs to two of eight bins, in parts that add up to 1, and each category to one of its
@@ -41,8 +47,8 @@ class BinsClassifier(BinsParameters, BaseClassifier):
         The variance of the noise, 1e-12 to 1e12. The larger, the more cautious.
     table_bits
         log2 of the most weights, 8 to 30; 18 are 4 MB. Beyond that they are hashed.
-    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels,
-    kinds, entity, time, carry, carry_for, max_entities
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold,
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
         As in ``KARMAClassifier``. Bins are half a deviation wide: without ``scale``, half a unit.
 
     Attributes

@@ -8,7 +8,7 @@ from streamkarma.core.forest import Forest
 from streamkarma.core.mixture import Calibrated
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
-from streamkarma.estimators.settings import ValueParameters, check_count, check_forget
+from streamkarma.estimators.settings import CostParameters, ValueParameters, check_count, check_forget
 
 
 @dataclass(eq=False, repr=False)
@@ -24,13 +24,12 @@ class ForestParameters(ValueParameters):
 
 
 @dataclass(eq=False, repr=False)
-class ForestClassifier(ForestParameters, BaseClassifier):
+class ForestClassifier(CostParameters, ForestParameters, BaseClassifier):
     """Online forest for incomplete events.
 
-    Trees grow by Hoeffding's bound [D] on histograms of random subsets of attributes, each tree on the
-    events as often as a Poisson distribution draws them [O], and one that gets worse than it was starts
-    afresh, as in [G]. At each split what is missing goes to the side where it fits better, and whether an
-    attribute is there may be a split itself.
+    Trees grow as in [D] on histograms of random subsets of attributes. Each tree learns an event as often as
+    a Poisson distribution says [O], and starts afresh when it gets worse than it was [G]. Each split sends
+    what is missing to the side where it fits better, and may itself ask whether an attribute is there.
 
     Parameters
     ----------
@@ -38,7 +37,7 @@ class ForestClassifier(ForestParameters, BaseClassifier):
         How many trees, 1 to 1,000; the cost of an event is in proportion.
     na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
         As in ``KARMAClassifier``.
-    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold
         As in ``KARMAClassifier``.
 
     Attributes

@@ -8,7 +8,7 @@ from streamkarma.core.mixture import Calibrated
 from streamkarma.core.neighbors import Neighbors
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
-from streamkarma.estimators.settings import ValueParameters, check_count, check_forget
+from streamkarma.estimators.settings import CostParameters, ValueParameters, check_count, check_forget
 from streamkarma.parameters import MOST_NEIGHBORS
 
 
@@ -26,7 +26,7 @@ class NeighborsParameters(ValueParameters):
 
 
 @dataclass(eq=False, repr=False)
-class NeighborsClassifier(NeighborsParameters, BaseClassifier):
+class NeighborsClassifier(CostParameters, NeighborsParameters, BaseClassifier):
     """Online classifier by the nearest of the last events, for incomplete events of few attributes.
 
     It keeps a window of events with labels, so that it follows what bends and what moves. Distances are over
@@ -42,7 +42,7 @@ class NeighborsClassifier(NeighborsParameters, BaseClassifier):
         How many of them vote, 1 to 1,024; the nearer, the more.
     na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
         As in ``KARMAClassifier``.
-    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes
+    scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold
         As in ``KARMAClassifier``. Without ``scale``, numbers must be of about the same size as standardised
         ones: differences are cut at 3.
 

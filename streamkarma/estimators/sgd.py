@@ -9,7 +9,13 @@ from streamkarma.core.mixture import Calibrated
 from streamkarma.core.sgd import Sgd
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
-from streamkarma.estimators.settings import ValueParameters, check_count, check_forget, check_positive
+from streamkarma.estimators.settings import (
+    CostParameters,
+    ValueParameters,
+    check_count,
+    check_forget,
+    check_positive,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -26,7 +32,7 @@ class ConstantStepParameters(ValueParameters):
 
 
 @dataclass(eq=False, repr=False)
-class ConstantStepClassifier(ConstantStepParameters, BaseClassifier):
+class ConstantStepClassifier(CostParameters, ConstantStepParameters, BaseClassifier):
     """Online logistic regression by stochastic gradients of one constant step, for incomplete events.
 
     A linear model on the standardised values and on which attributes are there. Its steps do not die
@@ -40,8 +46,8 @@ class ConstantStepClassifier(ConstantStepParameters, BaseClassifier):
         log2 of the most weights, 8 to 30. Beyond that they are hashed.
     forget
         Half-life of the weights in events, 1 to 1e15; None to let only later events change them.
-    scale, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds,
-    entity, time, carry, carry_for, max_entities
+    scale, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold, na,
+    sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
         As in ``KARMAClassifier``.
 
     Attributes

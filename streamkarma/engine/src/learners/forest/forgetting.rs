@@ -5,7 +5,9 @@
 
 use super::codes::Codes;
 use super::leaf::{Candidate, Leaf};
-use super::tree::{NONE, Node, Shape, Tree};
+use super::node::{NONE, Node};
+use super::shape::Shape;
+use super::tree::Tree;
 use crate::block::Gone;
 
 impl Tree {

@@ -1,8 +1,9 @@
 //! A leaf: histograms of the coordinates that may split it.
 
 use super::codes::{CODES, Codes, MISSING};
+use super::shape::{Random, Shape, mix};
 use super::split::{self, BINS, MOMENTS, Split};
-use super::tree::{Random, Shape, mix};
+use super::tree::TreeLesson;
 use crate::math::log;
 
 /// Most coordinates that may split a leaf.
@@ -12,6 +13,8 @@ pub const MOST_GROUPS: usize = 16;
 /// So many coordinates are picked from an event while some are wanted.
 const PICKS: usize = 2;
 
+/// Beyond this weight what is known counts half, so that its numbers do not lose their last digits.
+const HEAVIEST: f64 = 1e6;
 /// The weight at which it is first asked whether to split.
 const FIRST: f64 = 15.0;
 /// It is asked again when the weight has grown by a factor between these.
@@ -71,6 +74,8 @@ pub struct Leaf {
     pub weight: f64,
     /// The weight at which it is next asked whether to split.
     pub next: f64,
+    /// The step at which it was last asked, or began.
+    pub asked_at: u64,
     /// Targets are counted from here.
     pub centre: f64,
     /// Coordinates that may split it.
@@ -81,8 +86,16 @@ pub struct Leaf {
 
 impl Leaf {
     /// One that knows nothing.
-    pub fn new(salt: u64, centre: f64) -> Self {
-        Self { salt, weight: 0.0, next: FIRST, centre, candidates: Vec::new(), cells: Vec::new() }
+    pub fn new(salt: u64, centre: f64, step: u64) -> Self {
+        Self {
+            salt,
+            weight: 0.0,
+            next: FIRST,
+            asked_at: step,
+            centre,
+            candidates: Vec::new(),
+            cells: Vec::new(),
+        }
     }
 
     /// The group of a class.
@@ -116,8 +129,13 @@ impl Leaf {
     }
 
     /// Count an event.
-    pub fn learn(&mut self, codes: &Codes, shape: &Shape, label: f64, weight: f64) {
+    pub fn learn(&mut self, lesson: &TreeLesson) {
+        let TreeLesson { codes, shape, label, weight, .. } = *lesson;
         self.weight += weight;
+        if self.weight > HEAVIEST {
+            self.fade(0.5);
+            self.next *= 0.5;
+        }
         let (cells, groups) = (shape.cells(), shape.groups());
         let group = if shape.regression { 0 } else { self.group(label as usize, shape) };
         let away = label - self.centre;
@@ -131,6 +149,14 @@ impl Leaf {
             } else {
                 histogram[at + group] += weight as f32;
             }
+        }
+    }
+
+    /// Let what it knows count less.
+    pub fn fade(&mut self, keep: f64) {
+        if keep < 1.0 {
+            self.weight *= keep;
+            self.cells.iter_mut().for_each(|cell| *cell *= keep as f32);
         }
     }
 

@@ -17,6 +17,8 @@
 mod codes;
 mod forgetting;
 mod leaf;
+mod node;
+mod shape;
 mod split;
 mod state;
 #[cfg(test)]
@@ -24,8 +26,9 @@ mod tests;
 mod tree;
 
 use codes::Codes;
+use shape::{Random, Shape};
 use split::fast_log;
-use tree::{Random, Shape, Tree};
+use tree::{Tree, TreeLesson};
 
 use crate::block::{Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
@@ -125,11 +128,13 @@ impl Forest {
         if lesson.is_learned() {
             self.steps += 1;
             let (label, weight) = (self.label(lesson), lesson.weight.min(LARGEST_WEIGHT));
+            let (codes, shape, step) = (&self.codes, &self.shape, self.steps);
             for (number, tree) in self.trees.iter_mut().enumerate() {
-                let mut random = Random::new(number as u64, self.steps);
+                let mut random = Random::new(number as u64, step);
                 let drawn = random.next();
                 let times = self.poisson.partition_point(|&below| below <= drawn) as f64 / DRAWN;
-                tree.learn(&self.codes, &self.shape, label, times * weight, self.steps, &mut random);
+                let lesson = TreeLesson { codes, shape, label, weight: times * weight, step };
+                tree.learn(&lesson, &mut random);
             }
         }
         let loss = if self.shape.regression { Loss::Squared } else { Loss::Logistic };

@@ -53,13 +53,15 @@ fn search<const N: usize>(
     (0..BINS).for_each(|b| add(&mut right, bin(b), 1.0));
     add(&mut missing, bin(BINS), 1.0);
     let with = |side: &[f64; N]| std::array::from_fn(|s| side[s] + missing[s]);
-    let mut found: Option<(f64, usize, bool, [f64; N], [f64; N])> = None;
+    let mut most = 0.0;
+    let mut found = None;
     let mut consider = |bin: usize, missing_left: bool, left: [f64; N], right: [f64; N]| {
         let ((weight, one), (other_weight, other)) = (square(&left), square(&right));
         if weight.min(other_weight) >= LEAST {
             let merit = one / weight + other / other_weight;
-            if found.is_none_or(|(most, ..)| merit > most) {
-                found = Some((merit, bin, missing_left, left, right));
+            if merit > most {
+                most = merit;
+                found = Some((bin, missing_left, left, right));
             }
         }
     };
@@ -80,7 +82,7 @@ fn search<const N: usize>(
             consider(b, square(&left).0 > square(&right).0, left, right);
         }
     }
-    let (_, bin, missing_left, left, right) = found?;
+    let (bin, missing_left, left, right): (usize, bool, [f64; N], [f64; N]) = found?;
     let whole = std::array::from_fn(|s| left[s] + right[s]);
     let (base, unit) = impurity(&whole);
     let gain = base - impurity(&left).0 - impurity(&right).0;

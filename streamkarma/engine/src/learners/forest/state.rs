@@ -2,12 +2,16 @@
 
 use super::codes::{CODES, MISSING};
 use super::leaf::{Candidate, Leaf, MOST_CANDIDATES};
-use super::tree::{DEEPEST, NONE, Node, Shape, Tree};
+use super::node::{NONE, Node};
+use super::shape::Shape;
+use super::tree::{DEEPEST, Tree};
 use super::{Forest, LARGEST_TARGET};
 use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the arrays of a forest do not fit each other, or not this model";
-const ARRAYS: usize = 13;
+const ARRAYS: usize = 14;
+/// No mean of targets is larger, rounding included.
+const LARGEST_MEAN: f64 = 2.0 * LARGEST_TARGET;
 /// No weight, and no sum, is larger.
 const LARGEST: f64 = 1e60;
 
@@ -37,6 +41,7 @@ impl Forest {
         let of_leaves = leaves().flat_map(|leaf| [leaf.weight, leaf.next, leaf.centre]);
         state.put_f64s("leaves", of_leaves.collect(), &[ends, 3]);
         state.put_u64s("salts", leaves().map(|leaf| leaf.salt).collect(), &[ends]);
+        state.put_i64s("asked_at", leaves().map(|leaf| leaf.asked_at as i64).collect(), &[ends]);
         let counts = leaves().map(|leaf| leaf.candidates.len() as i64);
         state.put_i64s("counts", counts.collect(), &[ends]);
         let bins = candidates()
@@ -102,7 +107,8 @@ impl Forest {
                 let node = node_of(nodes.next()?, at.next()?[0], weights.next()?, self.steps)?;
                 let is_leaf = node.coordinate == NONE;
                 ensure(is_leaf || (node.coordinate as usize) < known, WHY)?;
-                let leaf = if is_leaf { Some(Box::new(leaves.next(&shape, known)?)) } else { None };
+                let leaf =
+                    if is_leaf { Some(Box::new(leaves.next(&shape, known, self.steps)?)) } else { None };
                 tree.nodes.push(Node { leaf, ..node });
                 tree.sums.extend_from_slice(sums.next()?);
             }
@@ -159,7 +165,7 @@ fn check_tree(tree: &Tree, shape: &Shape) -> Result<(), Refused> {
         }
     }
     if shape.regression {
-        let fits = |row: &[f64]| row[0].abs() <= LARGEST_TARGET && (0.0..LARGEST).contains(&row[1]);
+        let fits = |row: &[f64]| row[0].abs() <= LARGEST_MEAN && (0.0..LARGEST).contains(&row[1]);
         return ensure(tree.sums.chunks_exact(2).all(fits), WHY);
     }
     ensure(tree.sums.iter().all(|sum| (0.0..LARGEST).contains(sum)), WHY)
@@ -196,6 +202,7 @@ impl<'a, T> Rows<'a, T> {
 struct Leaves<'a> {
     numbers: Rows<'a, f64>,
     salts: Rows<'a, u64>,
+    asked_at: Rows<'a, i64>,
     counts: Rows<'a, i64>,
     candidates: Rows<'a, i32>,
     cells: Rows<'a, u64>,
@@ -208,6 +215,7 @@ impl<'a> Leaves<'a> {
         Ok(Self {
             numbers: Rows::of(state.f64s("leaves")?, 3)?,
             salts: Rows::of(state.u64s("salts")?, 1)?,
+            asked_at: Rows::of(state.i64s("asked_at")?, 1)?,
             counts: Rows::of(state.i64s("counts")?, 1)?,
             candidates: Rows::of(state.i32s("candidates")?, 3)?,
             cells: Rows::of(state.u64s("cells")?, 1)?,
@@ -217,21 +225,22 @@ impl<'a> Leaves<'a> {
 
     fn is_empty(&self) -> bool {
         let rows = self.numbers.is_empty() && self.salts.is_empty() && self.counts.is_empty();
-        rows && self.candidates.is_empty() && self.cells.is_empty()
+        rows && self.asked_at.is_empty() && self.candidates.is_empty() && self.cells.is_empty()
     }
 
-    fn next(&mut self, shape: &Shape, known: usize) -> Result<Leaf, Refused> {
+    fn next(&mut self, shape: &Shape, known: usize, steps: u64) -> Result<Leaf, Refused> {
         let &[weight, next, centre] = self.numbers.next()? else { return Err(WHY.to_owned()) };
         ensure((0.0..LARGEST).contains(&weight) && (0.0..LARGEST).contains(&next), WHY)?;
-        ensure(centre.abs() <= LARGEST_TARGET, WHY)?;
-        let mut leaf = Leaf::new(self.salts.next()?[0], centre);
+        let asked_at = self.asked_at.next()?[0];
+        ensure(centre.abs() <= LARGEST_MEAN && (0..=steps as i64).contains(&asked_at), WHY)?;
+        let mut leaf = Leaf::new(self.salts.next()?[0], centre, asked_at as u64);
         (leaf.weight, leaf.next) = (weight, next);
         let count = self.counts.next()?[0];
         ensure((0..=MOST_CANDIDATES as i64).contains(&count), WHY)?;
         for row in self.candidates.take(count as usize)?.chunks_exact(3) {
             let &[coordinate, low, shift] = row else { return Err(WHY.to_owned()) };
             ensure((0..known as i64).contains(&i64::from(coordinate)), WHY)?;
-            ensure((0..i32::from(CODES)).contains(&low) && (0..=11).contains(&shift), WHY)?;
+            ensure((0..i32::from(CODES)).contains(&low) && (0..=6).contains(&shift), WHY)?;
             let (coordinate, low, shift) = (coordinate as u32, low as u16, shift as u8);
             leaf.candidates.push(Candidate { coordinate, low, shift });
         }

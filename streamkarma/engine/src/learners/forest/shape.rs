@@ -1,0 +1,97 @@
+//! What the trees of a forest have in common: sizes, bounds, and where their random numbers come from.
+
+use super::leaf::{MOST_CANDIDATES, MOST_GROUPS};
+use super::split::{BINS, MOMENTS};
+use crate::math::log;
+
+/// What all trees have in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// Whether labels are targets.
+    pub regression: bool,
+    /// Classes, two or more; 0 in a regression.
+    pub classes: usize,
+    /// Events after which what was learned counts half; 0 for never.
+    pub half_life: f64,
+}
+
+impl Shape {
+    /// Sums of a node: the weight of each class, or the mean of the targets and their squared distances from it.
+    pub fn width(&self) -> usize {
+        if self.regression { 2 } else { self.classes }
+    }
+
+    /// Sums of a bin.
+    pub fn groups(&self) -> usize {
+        if self.regression { MOMENTS } else { self.classes.min(MOST_GROUPS) }
+    }
+
+    /// Sums of a histogram.
+    pub fn cells(&self) -> usize {
+        (BINS + 1) * self.groups()
+    }
+
+    /// How many coordinates may split a leaf.
+    pub fn candidates(&self, coordinates: usize) -> usize {
+        let some = (coordinates as f64).sqrt() as usize + 3;
+        some.min(MOST_CANDIDATES)
+    }
+
+    /// Most nodes of a tree where there are so many coordinates: a megabyte of sums, and one of histograms.
+    pub fn most_nodes(&self, coordinates: usize) -> usize {
+        let leaves = (1 << 18) / (self.candidates(coordinates) * self.cells());
+        ((1 << 17) / self.width()).min(2 * leaves).clamp(3, 1023)
+    }
+
+    /// What is left, of one, after so many steps of forgetting.
+    pub fn kept(&self, steps: u64) -> f64 {
+        if self.half_life == 0.0 {
+            return 1.0;
+        }
+        // Near to a power of 1/2 where there are few steps, and never 0.
+        1.0 / (1.0 + steps as f64 * (std::f64::consts::LN_2 / self.half_life))
+    }
+
+    /// What one says who knows nothing.
+    pub fn say_nothing(&self, said: &mut Vec<f64>) {
+        if self.regression {
+            said.extend_from_slice(&[0.0, 1.0]);
+        } else {
+            said.resize(self.classes, 1.0 / self.classes as f64);
+        }
+    }
+
+    /// The loss of one who knows nothing.
+    pub fn first_loss(&self) -> f64 {
+        if self.regression { 1.0 } else { log(self.classes as f64) }
+    }
+}
+
+/// Spread the bits of a number (the last steps of SplitMix64).
+pub fn mix(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+/// Numbers from a hash of counters.
+#[derive(Clone, Copy, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// Those of a tree at a step.
+    pub fn new(tree: u64, step: u64) -> Self {
+        Self(mix(mix(tree + 1) ^ step))
+    }
+
+    /// The next one.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    /// The next one below a limit.
+    pub fn below(&mut self, limit: usize) -> usize {
+        (((self.next() >> 32) * limit as u64) >> 32) as usize
+    }
+}
