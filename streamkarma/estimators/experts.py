@@ -30,6 +30,10 @@ MOST_FEATURES = 2048
 #: was never worth its time there.
 ETA = 0.05
 
+#: And where events are not divided by their norm, for which values are larger. There the constant is as large
+#: in every event, and where one class is rare it is most of the score.
+PLAIN_ETA = 0.2
+
 #: Dimensions of the factor that stands beside pairs: it is ahead where data are truly of low rank.
 RANK = 8
 
@@ -67,7 +71,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
     def explicit(gamma: int, step: Step) -> Explicit:
         return Explicit(gamma, True, step, TABLE_BITS, MOST_FEATURES)
 
-    adagrad = Step(ADAGRAD, smooth, 1.0, ETA, 0.0, 0.0, forget)
+    adagrad, plain_adagrad = (Step(ADAGRAD, smooth, 1.0, eta, 0.0, 0.0, forget) for eta in (ETA, PLAIN_ETA))
     steepness = 6.0 if regression else 1.0
     rule = Rule(
         2, True, DEFAULT_RHO, 0.0, smooth, steepness, budget, "merge", averaging_window(forget or None)
@@ -77,6 +81,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
         "explicit 1 arow": explicit(1, step(10.0)),
         "explicit 1 adagrad": explicit(1, adagrad),
         "explicit 1 moving": explicit(1, step(1.0, moving)),
+        "linear adagrad": Explicit(1, False, plain_adagrad, TABLE_BITS, MOST_FEATURES),
         "explicit 2 arow": explicit(2, step(10.0)),
         "explicit 2 arow fast": explicit(2, step(1.0)),
         "explicit 2 adagrad": explicit(2, adagrad),

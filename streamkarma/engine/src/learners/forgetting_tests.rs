@@ -59,6 +59,8 @@ fn factorisation() -> FactorisationMachine {
 
 fn sgd() -> Sgd {
     Sgd::new(sgd::Settings { regression: false, eta: 0.1, half_life: 500.0, table_bits: 18 }).unwrap()
+}
+
 fn forest() -> Forest {
     Forest::new(forest::Settings { regression: false, trees: 5, half_life: 0.0 }).unwrap()
 }

@@ -11,13 +11,14 @@ use crate::math::{dot, log};
 impl Aggregator {
     pub(super) fn step_two(&mut self, scores: &[f64], label: f64, weight: f64, mixed: &mut [f64]) -> f64 {
         let chance = self.predict_two(scores);
-        mixed[0] = log(chance / (1.0 - chance));
+        let logit = log(chance / (1.0 - chance));
+        mixed[0] = logit;
         if label.is_nan() {
             return f64::NAN;
         }
         let truth = if label > 0.0 { 1.0 } else { 0.0 };
         if weight > 0.0 {
-            self.learn_two(truth, weight);
+            self.learn_two(truth, weight, -log(1.0 - chance) - chance * logit);
         }
         -log(1.0 - (truth - chance).abs())
     }
@@ -45,14 +46,14 @@ impl Aggregator {
         dot(&self.shares.weights, &scratch.chances)
     }
 
-    fn learn_two(&mut self, truth: f64, weight: f64) {
+    fn learn_two(&mut self, truth: f64, weight: f64, doubt: f64) {
         let drift = fading(self.steps, self.forgetting.drift);
         let Self { calibration, shares, blend, steps, scratch, experts, .. } = self;
         *steps += 1;
         for (likelihood, chance) in scratch.likelihoods.iter_mut().zip(&scratch.chances) {
             *likelihood = 1.0 - (truth - chance).abs();
         }
-        shares.update(&mut scratch.likelihoods, weight, *steps);
+        shares.update(&mut scratch.likelihoods, weight, doubt, *steps);
         let slope = scratch.chances[*experts] - truth;
         let newton = blend.newton(drift, &mut scratch.gains);
         newton.step(&scratch.logits[..*experts], weight * slope, weight * curvature(slope));

@@ -8,19 +8,28 @@
 //! with v learned by the same online Newton steps from v_e = 1 / E. It finds what no single expert knows,
 //! and being one member among others it does little harm. The E + 1 members are mixed by
 //!
-//! `p = Σ_m w_m p_m`, then `w_m ← (1 - SHARE) w_m p_m(y) / Σ_k w_k p_k(y) + SHARE / (E + 1)`.
+//! `p = Σ_m w_m p_m`, then `w_m ← (1 - s) w_m p_m(y) / Σ_k w_k p_k(y) + s / (E + 1)`.
+//!
+//! The share s is [`SHARE`] times the entropy of p in bits, at most 1: an event that is certain hardly tells the
+//! members apart, and where most are, such as with one positive in 200, a constant share would cost more than
+//! all that is to be learned. (Such streams had .0006 of .0251 less log loss by that, and others the same.) Of
+//! an event that counts less than once, s is as much smaller; for a number it is `SHARE`.
 //!
 //! Log loss is mixable: over any stretch of T events in which one member is the best, the mixture loses at
-//! most `ln((E + 1) / SHARE) - T ln(1 - SHARE)` more than it, and `ln(E + 1)` in place of the first term
-//! from the start. For a number the members' densities are Gaussian, each with the running variance of its
+//! most `ln((E + 1) / s) - Σ_t ln(1 - s_t)` more than it, with the s of the event before, and `ln(E + 1)` in
+//! place of the first term from the start. For a number the members' densities are Gaussian, each with the running variance of its
 //! residuals, and the guarantee is for the log loss of the density; the prediction is the mixture's mean.
+
+use std::f64::consts::LN_2;
 
 use super::newton::Newton;
 use crate::math::pow;
 
-/// Weight that moves to all members alike with every event: what a switch of the best member costs is ln
-/// of its inverse, and what it costs where there is none is 0.001 an event.
+/// Weight that moves to all members alike with every event, at most: what a switch of the best member costs is
+/// ln of its inverse, and what it costs where there is none is 0.001 an event.
 pub const SHARE: f64 = 1e-3;
+/// Of a certain event this part of it moves all the same, so that no member is lost for good.
+const LEAST: f64 = 0.01;
 /// Variance of each v_e at the start.
 pub const BLEND_PRIOR_VARIANCE: f64 = 0.1;
 /// The mean weights are over about so many events: each newer one counts one part in so many, which is the
@@ -45,8 +54,9 @@ impl Shares {
 
     /// Bayes' rule with fixed share after event number `events`, from 1.
     ///
-    /// An event of weight w counts w times: p_m(y)^w. The share is taken once.
-    pub fn update(&mut self, likelihoods: &mut [f64], weight: f64, events: u64) {
+    /// An event of weight w counts w times: p_m(y)^w. The share is taken once, or less than that with it;
+    /// `doubt` is the entropy of what the mixture said, in nats.
+    pub fn update(&mut self, likelihoods: &mut [f64], weight: f64, doubt: f64, events: u64) {
         if weight != 1.0 {
             // Against the highest, so that a great weight leaves one of them at 1.
             let highest = likelihoods.iter().fold(0.0, |highest: f64, &each| highest.max(each));
@@ -59,8 +69,9 @@ impl Shares {
             *share *= likelihood;
             total += *share;
         }
-        let (kept, rate) = ((1.0 - SHARE) / total, 1.0 / events.min(RECENT) as f64);
-        let given = SHARE / self.weights.len() as f64;
+        let moved = SHARE * (doubt / LN_2).clamp(LEAST, 1.0) * weight.min(1.0);
+        let (kept, rate) = ((1.0 - moved) / total, 1.0 / events.min(RECENT) as f64);
+        let given = moved / self.weights.len() as f64;
         for (share, mean) in self.weights.iter_mut().zip(&mut self.means) {
             *share = kept * *share + given;
             *mean += rate * (*share - *mean);
@@ -119,7 +130,7 @@ mod tests {
             likelihoods[best] = 0.8 + 0.2 * likelihoods[best];
             let mixed: f64 = shares.weights.iter().zip(&likelihoods).map(|(w, p)| w * p).sum();
             regret += log(likelihoods[best]) - log(mixed);
-            shares.update(&mut likelihoods, 1.0, t as u64 + 1);
+            shares.update(&mut likelihoods, 1.0, LN_2, t as u64 + 1);
         }
         let (members, switches) = (members as f64, (stretches - 1) as f64);
         let bound = log(members) + switches * log(members / SHARE) - events as f64 * log(1.0 - SHARE);
@@ -131,12 +142,12 @@ mod tests {
     fn a_weight_is_so_many_times_bayes_rule_and_may_be_huge() {
         let mut once = Shares { weights: vec![0.2, 0.3, 0.5], means: vec![0.2, 0.3, 0.5] };
         let mut twice = once.clone();
-        once.update(&mut [0.81, 0.25, 0.01], 1.0, 1);
-        twice.update(&mut [0.9, 0.5, 0.1], 2.0, 1);
+        once.update(&mut [0.81, 0.25, 0.01], 1.0, LN_2, 1);
+        twice.update(&mut [0.9, 0.5, 0.1], 2.0, LN_2, 1);
         once.weights.iter().zip(&twice.weights).for_each(|(a, b)| assert!((a - b).abs() < 1e-15));
         // The mean of one.
         once.means.iter().zip(&once.weights).for_each(|(a, b)| assert!((a - b).abs() < 1e-15));
-        once.update(&mut [0.9, 0.5, 0.1], 1e100, 2);
+        once.update(&mut [0.9, 0.5, 0.1], 1e100, LN_2, 2);
         assert!((once.weights[0] - (1.0 - SHARE + SHARE / 3.0)).abs() < 1e-15);
     }
 }

@@ -11,13 +11,13 @@ use crate::math::{dot, log};
 impl Aggregator {
     pub(super) fn step_several(&mut self, scores: &[f64], label: f64, weight: f64, mixed: &mut [f64]) -> f64 {
         self.predict_several(scores);
-        self.mix_several(mixed);
+        let doubt = self.mix_several(mixed);
         let class = label as usize;
         if label.is_nan() || class >= self.classes {
             return f64::NAN;
         }
         if weight > 0.0 {
-            self.learn_several(class, weight);
+            self.learn_several(class, weight, doubt);
         }
         -mixed[class]
     }
@@ -52,17 +52,20 @@ impl Aggregator {
         softmax(blended, &mut scratch.chances[self.experts * classes..]);
     }
 
-    /// The log of what the members give a class on average.
-    fn mix_several(&mut self, mixed: &mut [f64]) {
-        let scratch = &mut self.scratch;
+    /// The log of what the members give a class on average; returns the entropy of that.
+    fn mix_several(&mut self, mixed: &mut [f64]) -> f64 {
+        let (scratch, mut entropy) = (&mut self.scratch, 0.0);
         for (c, mixed) in mixed.iter_mut().enumerate() {
             let chances = scratch.chances.iter().skip(c).step_by(self.classes);
             scratch.likelihoods.iter_mut().zip(chances).for_each(|(to, chance)| *to = *chance);
-            *mixed = log(dot(&self.shares.weights, &scratch.likelihoods));
+            let chance = dot(&self.shares.weights, &scratch.likelihoods);
+            *mixed = log(chance);
+            entropy -= chance * *mixed;
         }
+        entropy
     }
 
-    fn learn_several(&mut self, class: usize, weight: f64) {
+    fn learn_several(&mut self, class: usize, weight: f64, doubt: f64) {
         let drift = fading(self.steps, self.forgetting.drift);
         let (experts, classes) = (self.experts, self.classes);
         let Self { shares, blend, steps, scratch, .. } = self;
@@ -73,7 +76,7 @@ impl Aggregator {
             *likelihood = chances[class];
             chances[class] -= 1.0; // from here on the slopes of the log loss
         }
-        shares.update(&mut scratch.likelihoods, weight, *steps);
+        shares.update(&mut scratch.likelihoods, weight, doubt, *steps);
         let slopes = &scratch.chances[experts * classes..];
         for (along, logits) in scratch.direction.iter_mut().zip(scratch.logits.chunks_exact(classes)) {
             *along = dot(slopes, logits);

@@ -62,7 +62,7 @@ impl Aggregator {
             self.variances[m] = moved.max(NARROWEST);
             self.calibrate_number(m, weight * part, residual);
         }
-        self.shares.update(&mut self.scratch.likelihoods, weight, self.steps);
+        self.shares.update(&mut self.scratch.likelihoods, weight, f64::INFINITY, self.steps);
     }
 
     /// A step of member `m`, an expert's calibration or the blend.
