@@ -54,7 +54,7 @@ def test_the_weights_of_a_regression_have_names_too() -> None:
     assert set(mixture.weights.values()) == {1 / len(mixture.weights)}
     in_one_run(mixture, labelled(StreamSpec(task="regression", seed=100), 300))
     assert sum(mixture.weights.values()) == pytest.approx(1.0)
-    assert list(mixture.weights) == [*experts(1, 0.0, True), "blend"]
+    assert list(mixture.weights) == [*experts(1, 0.0, True), "transformed target", "blend"]
 
 
 class Counting(base.Classifier):

@@ -110,6 +110,9 @@ class KARMAClassifier(CostParameters, SupportVectorParameters, SupportVectorMode
     max_entities
         Most entities, 1 to 2**30; those unseen for the longest time are forgotten. With more than 32 values
         each in the mean fewer fit.
+    coverage
+        Intervals of a regression, or sets of classes, hold the label in this share of events, 0.01 to 0.999:
+        see ``predict_set_one``, and ``predict_interval_one`` of regressors. None for none.
     max_classes
         Most classes, 1 to 1,048,576; a label beyond is refused with a ValueError.
     class_weight

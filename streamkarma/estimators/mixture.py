@@ -130,8 +130,8 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
 
     As ``KARMAMixtureClassifier``; each expert's prediction is corrected by an online straight line
     and counts as a Gaussian with the running variance of its residuals, and these densities are
-    mixed. One more expert is a mixture of the fastest of them that learns the target bent to a
-    Gaussian, as prices and durations need it: see ``core.transformed_target``.
+    mixed. One more expert, a mixture of two of them, learns the target bent to a Gaussian, as prices
+    and durations need it: see ``core.transformed_target``.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import KARMAMixtureRegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), KARMAMixtureRegressor(), metrics.MAE())
-    MAE: 0.332043
+    MAE: 0.331884
     """
 
     budget: int = 128

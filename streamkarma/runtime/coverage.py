@@ -38,7 +38,7 @@ class Coverage:
         """
         intervals = intervals.copy()
         for t, before in prior.items():
-            intervals[t] = before.row.get("interval", [-np.inf, np.inf])
+            intervals[t] = _ends(before.row.get("interval"))
         low, high = intervals.T
         said = np.isfinite(intervals).all(axis=1) & ~np.isnan(targets)
         held = (low <= targets) & (targets <= high)
@@ -71,8 +71,8 @@ class Coverage:
         said = (targets >= 0) & (known > 0)
         for t, before in prior.items():
             own = before.row.get("set")
-            members[t] = [own is not None and label in own for label in classes]
-            said[t] &= own is not None
+            members[t] = [isinstance(own, list) and label in own for label in classes]
+            said[t] &= isinstance(own, list)
         held = np.zeros(len(targets), np.bool_)
         held[said] = members[said, targets[said]]
         self._add("mean_set_size", said, held, members.sum(axis=1))
@@ -88,3 +88,11 @@ class Coverage:
         if not self._events:
             return {}
         return {"coverage": self._held / self._events, self._name: self._size / self._events}
+
+
+def _ends(interval: Any) -> tuple[float, float]:
+    """The ends of an interval in a row, which may come from a file; infinite if it is none."""
+    match interval:
+        case [float(low), float(high)]:
+            return low, high
+    return -np.inf, np.inf
