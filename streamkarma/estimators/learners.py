@@ -46,11 +46,15 @@ def infer_learner(options: Iterable[str]) -> str:
     --------
     >>> [infer_learner(options) for options in (["scale"], ["rho", "budget"], ["update"], ["indicators"])]
     ['auto', 'karma', 'explicit', 'subspace']
+    >>> infer_learner(["refit"]), infer_learner(["budget"])
+    ('auto', 'karma')
     """
     given = set(options)
     if given <= frozenset.intersection(*map(parameters_of, LEARNERS)):
         return "auto"
-    return next((name for name in LEARNERS if name != "auto" and given <= parameters_of(name)), "karma")
+    # Of those that a single learner shares with the mixture, the single one is meant.
+    order = sorted(LEARNERS, key="auto".__eq__)
+    return next((name for name in order if given <= parameters_of(name)), "karma")
 
 
 def create(learner: str, options: Mapping[str, Any], regression: bool) -> Model:

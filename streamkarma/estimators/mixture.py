@@ -20,10 +20,10 @@ from streamkarma.core.support import Rule, SupportVectors
 from streamkarma.deprecation import renamed
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.external_experts import (
-    ExternalExperts,
     WithExternalExperts,
     class_scores,
     number_score,
+    number_scores,
 )
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
@@ -33,7 +33,6 @@ from streamkarma.estimators.settings import (
     check_count,
     check_forget,
 )
-from streamkarma.events.labels import NONE
 
 #: log2 of the most weights of each explicit expert: four megabytes with their spreads, and every
 #: pair of 500 attributes before anything is hashed.
@@ -120,6 +119,13 @@ class KARMAMixtureClassifier(ValueParameters, WithExternalExperts, BaseClassifie
     forget
         Half-life in events, 1 to 1e15, of what was learned, for streams that drift. None to keep
         everything; the mixture follows a change of the best expert in any case.
+    refit
+        Batch learners that vote as experts, names with commas: ``"lightgbm"`` (needs
+        ``pip install 'streamkarma[lightgbm]'``), ``"boosting"`` (scikit-learn's histogram gradient boosting)
+        and ``"trees"`` (its random forest). They are fitted in another process after 128, 256, 512, … events
+        with a label. None for none.
+    refit_memory
+        Most events kept to fit on, 1 to 1,048,576; past it a uniform sample of all.
     scale, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds,
     entity, time, carry, carry_for, max_entities
         As in ``KARMAClassifier``.
@@ -156,11 +162,12 @@ class KARMAMixtureClassifier(ValueParameters, WithExternalExperts, BaseClassifie
     max_coordinates: int = 16384
     max_name_bytes: int = 1024
     max_classes: int = 1000
+    refit: str | None = None
+    refit_memory: int = 20_000
     loss = "logistic"
 
     def __post_init__(self) -> None:
-        self._external = ExternalExperts(self.extra_experts or [], regression=False)
-        self._begin(_mixture(self.budget, self.forget, False, len(self._external.models)))
+        self._begin(_mixture(self.budget, self.forget, False, self._begin_external(regression=False)))
 
     @property
     def weights(self) -> dict[str, float]:
@@ -169,21 +176,30 @@ class KARMAMixtureClassifier(ValueParameters, WithExternalExperts, BaseClassifie
     def _external_scores(
         self, events: Encoded, part: slice, targets: NDArray[np.int64], weights: Floats
     ) -> Floats | None:
+        if not self._pipeline.learner.external:
+            return None
         known, classes = self._labels.known, self._pipeline.learner.classes
-        learned = (targets > NONE) & (weights > 0.0)
+        learned = (targets >= 0) & (weights > 0.0)
         labels = [known[target] if each else None for target, each in zip(targets, learned, strict=True)]
-        return self._of_external(
-            events, part, labels, lambda t, chances: class_scores(chances, known, classes), classes
+        models = self._of_models(
+            events, part, labels, lambda _, chances: class_scores(chances, known, classes), classes
         )
+        refits = self._of_refits(part, np.where(targets >= 0, targets, np.nan), weights, classes)
+        return np.concatenate([*models, *map(np.nan_to_num, refits)])
 
     def _scores(self, events: Encoded) -> Floats:
-        if not self.extra_experts:
+        if not self._pipeline.learner.external:
             return super()._scores(events)
         return self.run(events, [None] * len(events), [0.0] * len(events)).scores
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays; UsageError for extra experts that cannot be written."""
         return self._with_external(*super().state())
+
+    def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
+        """Restore a ``state``; ValueError if it is inconsistent."""
+        self._restore_refits(header, arrays, len(header["classes"]))
+        super().restore(header, arrays)
 
 
 @dataclass(eq=False, repr=False)
@@ -200,6 +216,8 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
         As in ``KARMAMixtureClassifier``.
     extra_experts
         As in ``KARMAMixtureClassifier``, but river regressors.
+    refit, refit_memory
+        As in ``KARMAMixtureClassifier``.
     scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity, time,
     carry, carry_for, max_entities
         As in ``KARMARegressor``.
@@ -229,11 +247,12 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     max_coordinates: int = 16384
     max_name_bytes: int = 1024
     extra_experts: list[base.Regressor] | None = None
+    refit: str | None = None
+    refit_memory: int = 20_000
     loss = "squared"
 
     def __post_init__(self) -> None:
-        self._external = ExternalExperts(self.extra_experts or [], regression=True)
-        self._begin(_mixture(self.budget, self.forget, True, len(self._external.models)))
+        self._begin(_mixture(self.budget, self.forget, True, self._begin_external(regression=True)))
 
     @property
     def weights(self) -> dict[str, float]:
@@ -242,16 +261,25 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     def _external_scores(
         self, events: Encoded, targets: Floats, weights: Floats, centres: Floats, spreads: Floats
     ) -> Floats | None:
+        if not self._pipeline.learner.external:
+            return None
         learned = ~np.isnan(targets) & (weights > 0.0)
         labels = [float(y) if each else None for y, each in zip(targets, learned, strict=True)]
         part = slice(0, len(labels))
-        return self._of_external(
+        models = self._of_models(
             events, part, labels, lambda t, said: number_score(said, centres[t], spreads[t]), 1
         )
+        refits = self._of_refits(part, targets, weights, 1)
+        return np.concatenate([*models, *(number_scores(each, centres, spreads) for each in refits)])
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays; UsageError for extra experts that cannot be written."""
         return self._with_external(*super().state())
+
+    def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
+        """Restore a ``state``; ValueError if it is inconsistent."""
+        self._restore_refits(header, arrays, 0)
+        super().restore(header, arrays)
 
 
 def _mixture(budget: int, forget: float | None, regression: bool, external: int) -> Mixture:

@@ -25,6 +25,7 @@ mod sums;
 mod support_vectors;
 mod table_reader;
 mod target;
+mod trees;
 mod words;
 
 /// What streamkarma runs for each event.
@@ -55,6 +56,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(subspace::subspace, module)?)?;
     module.add_function(wrap_pyfunction!(support_vectors::doubling_support_vectors, module)?)?;
     module.add_function(wrap_pyfunction!(support_vectors::support_vectors, module)?)?;
+    module.add_function(wrap_pyfunction!(trees::add_trees, module)?)?;
     module.add_function(wrap_pyfunction!(words::is_prose, module)?)?;
     module.add_function(wrap_pyfunction!(sums::add_outer_products, module)?)
 }
