@@ -17,6 +17,8 @@ from streamkarma.errors import UsageError
 _NAMES = {
     ("model", "bytes"): "memory in bytes",
     ("model", "experts"): "experts (mean weight of the last 1,000 events)",
+    ("model", "refits"): "refits (events of the last one)",
+    ("model", "refit_problems"): "refits that failed",
 }
 
 

@@ -173,7 +173,9 @@ class WithExternalExperts(KARMABase):
             names = {f"other {models + i}": f"refit {name}" for i, name in enumerate(self._refits.names, 1)}
             summary["experts"] = {names.get(name, name): w for name, w in summary["experts"].items()}
             summary["bytes"] += self._refits.bytes
-            summary["refits"] = self._refits.summary()
+            summary["refits"] = dict(self._refits.fitted)
+            if self._refits.problems:
+                summary["refit_problems"] = dict(self._refits.problems)
         return summary
 
     def _with_external(self, header: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:

@@ -122,8 +122,8 @@ class KARMAMixtureClassifier(ValueParameters, WithExternalExperts, BaseClassifie
     refit
         Batch learners that vote as experts, names with commas: ``"lightgbm"`` (needs
         ``pip install 'streamkarma[lightgbm]'``), ``"boosting"`` (scikit-learn's histogram gradient boosting)
-        and ``"trees"`` (its random forest). They are fitted in another process after 128, 256, 512, … events
-        with a label. None for none.
+        and ``"trees"`` (its random forest). They are fitted in another process after 128, 192, 256, 384, …
+        events with a label. None for none.
     refit_memory
         Most events kept to fit on, 1 to 1,048,576; past it a uniform sample of all.
     scale, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds,

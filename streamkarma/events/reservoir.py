@@ -21,6 +21,9 @@ TARGET, WEIGHT, LOSS, ERROR = range(4)
 #: Types of the arrays kept: starts, facts, attributes, coordinates, values.
 _TYPES = [np.int64, np.float64, np.int32, np.int32, np.float64]
 
+#: Bytes of an event kept beside its values: its facts, with room for as many again, and three arrays.
+_EVENT_BYTES = 64 + 3 * 112
+
 #: Maximum size of a dense table, 400 MB; a larger one is refused.
 MOST_CELLS = 50_000_000
 
@@ -165,8 +168,8 @@ class Reservoir:
 
     @property
     def bytes(self) -> int:
-        """The memory of what is kept: 16 bytes for each value, and some for each event."""
-        return self._values * 16 + len(self._items) * 256 + self._facts.nbytes
+        """The memory of what is kept: 16 bytes for each value, and those of the arrays of each event."""
+        return self._values * 16 + len(self._items) * _EVENT_BYTES
 
     def _slots(self, count: int) -> Ints:
         """Slots of the next events; one beyond the limit is not kept."""
