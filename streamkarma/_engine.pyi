@@ -249,6 +249,18 @@ def write_rows(names: list[bytes], columns: list[Any]) -> bytes:
 def add_outer_products(matrix: _Floats, rows: _Floats, weights: _Floats) -> None:
     """Add ``w v v'`` to a matrix, shape (k, k), for each row v of shape (n, k), one after another."""
 
+def add_trees(
+    sums: _Floats,
+    rows: _Floats,
+    roots: NDArray[np.int32],
+    outputs: NDArray[np.int32],
+    nodes: tuple[NDArray[Any], ...],
+) -> None:
+    """Add up trees for each row, NaN for what is missing; see ``refit.ensemble.Ensemble``.
+
+    ``nodes`` has the features, thresholds, whether what is missing goes left, both children, and the values.
+    """
+
 class Learner:
     """A learner: blocks of encoded events in, scores out; see ``core.learner.Learner``."""
 

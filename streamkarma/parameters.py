@@ -221,6 +221,23 @@ _LEARNING = (
         or_none=True,
     ),
     _of(
+        "refit",
+        str,
+        {"auto": None},
+        "auto: batch learners that are fitted on the way, in another process, and vote: lightgbm, boosting, "
+        "trees; names with commas.",
+        default_text="none",
+        metavar="NAMES",
+    ),
+    _of(
+        "refit_memory",
+        COUNT,
+        {"auto": 20_000},
+        "auto, with --refit: events kept to fit on; past it a uniform sample.",
+        default_text="20000",
+        metavar="N",
+    ),
+    _of(
         "pruning",
         ("merge", "remove", "oldest"),
         {"karma": "merge"},

@@ -24,11 +24,11 @@ from streamkarma.baselines.registry import named
 from streamkarma.core.loss import CLASSIFICATION
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
+from streamkarma.events.reservoir import Reservoir, Snapshot, uniform
 from streamkarma.regret.background_fit import BackgroundFit
 from streamkarma.regret.hindsight import EventTable, Fit, compare_losses, evaluate_baseline
 from streamkarma.regret.losses import STRENGTH, pointwise_loss, wrong
 from streamkarma.regret.oracle import LearnerProfile
-from streamkarma.regret.reservoir import Reservoir, Snapshot, uniform
 from streamkarma.regret.sufficient_stats import SufficientStats
 from streamkarma.regret.tracker import FIRST, Tracker, parse_baselines
 
@@ -245,7 +245,7 @@ class TestHindsight:
         )
 
     def test_too_wide_a_table_is_not_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("streamkarma.regret.reservoir.MOST_CELLS", 100)
+        monkeypatch.setattr("streamkarma.events.reservoir.MOST_CELLS", 100)
         with pytest.raises(ValueError, match=r"50 rows and 3 columns is too large"):
             table_of(gappy(50, 3, 0), np.zeros(50))
 

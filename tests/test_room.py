@@ -25,7 +25,7 @@ from streamkarma import (
 )
 from streamkarma._engine import Encoded, LineReader
 from streamkarma.events.block import Block
-from streamkarma.regret.lasting_indices import LastingIndices
+from streamkarma.events.lasting_indices import LastingIndices
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.pending import Pending
 from streamkarma.runtime.task import TaskModel

@@ -18,6 +18,8 @@ from streamkarma.parameters import LEARNING
 _NAMES = {
     ("model", "bytes"): "memory in bytes",
     ("model", "experts"): "experts (mean weight of the last 1,000 events)",
+    ("model", "refits"): "refits (events of the last one)",
+    ("model", "refit_problems"): "refits that failed",
 }
 
 

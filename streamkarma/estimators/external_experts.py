@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from river import base
@@ -13,17 +13,22 @@ from streamkarma._engine import Encoded
 from streamkarma.core.learner import Arrays, Floats
 from streamkarma.errors import UsageError
 from streamkarma.estimators.common import KARMABase
+from streamkarma.estimators.settings import check_count
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.frames import records_of
 from streamkarma.events.labels import Label
 from streamkarma.events.values import Record, is_missing
+from streamkarma.refit.names import parse_refits
+
+if TYPE_CHECKING:
+    from streamkarma.refit.refits import Refits
 
 #: Probabilities of an external expert are clipped this far from 0 and 1.
 CLIP = 1e-6
 #: And predicted numbers this many standard deviations from the mean of the targets.
 FARTHEST = 1e3
-#: Begins the names of the arrays of external experts in a state.
-PREFIX = "external."
+#: The names of river models and refits in a state.
+MODELS, REFITS = "external", "refit"
 
 
 class RestoredExperts(list[Any]):
@@ -102,10 +107,24 @@ class EncodedRecords(Encoded):
 
 
 class WithExternalExperts(KARMABase):
-    """A mixture that keeps the records themselves where it has extra experts."""
+    """A mixture with experts that are not the engine's: river models, and refits of batch learners."""
 
     extra_experts: list[Any] | None
+    refit: str | None
+    refit_memory: int
     _external: ExternalExperts
+    _refits: Refits | None
+
+    def _begin_external(self, regression: bool) -> int:
+        """Create these experts, once the parameters are set; returns how many there are."""
+        self._external = ExternalExperts(self.extra_experts or [], regression)
+        self._refits = None
+        names, memory = parse_refits(self.refit), check_count("refit_memory", self.refit_memory)
+        if names:
+            from streamkarma.refit.refits import Refits
+
+            self._refits = Refits(names, memory, regression)
+        return len(self._external.models) + len(names)
 
     def read(self, records: Sequence[Record], learned: Sequence[bool]) -> Encoded:
         """As ``KARMABase.read``; extra experts need the records themselves."""
@@ -121,29 +140,69 @@ class WithExternalExperts(KARMABase):
             X = records_of(X)
         return super()._read_any(X, learned)
 
-    def _of_external(
+    def _of_models(
         self,
         events: Encoded,
         part: slice,
         labels: Sequence[Any],
         score: Callable[[int, Any], Any],
         classes: int,
-    ) -> Floats | None:
-        """Scores of the external experts, which learn what has a label, of shape (F, T, classes)."""
+    ) -> list[Floats]:
+        """Scores of the river models, if there are any, which learn what has a label: (F, T, classes)."""
+        if not self.extra_experts:
+            return []
         if not isinstance(events, EncodedRecords):
-            return None
+            raise UsageError("extra experts take records, which only Python has: use learn_one or learn_many")
         scores = self._external.run(events.records[part], labels, score)
         shape = (len(labels), len(self._external.models), classes)
-        return np.ascontiguousarray(np.reshape(scores, shape).swapaxes(0, 1), np.float64)
+        return [np.ascontiguousarray(np.reshape(scores, shape).swapaxes(0, 1), np.float64)]
+
+    def _of_refits(self, part: slice, targets: Floats, weights: Floats, classes: int) -> list[Floats]:
+        """Scores of the refits, as of ``_of_models``; NaN before the first."""
+        if self._refits is None:
+            return []
+        if part.start == 0:
+            self._refits.begin(self.encoded)
+        return [self._refits.run(part, targets, weights, classes)]
+
+    def summary(self) -> dict[str, Any]:
+        """As ``KARMABase.summary``; refits have the names of what is fitted."""
+        summary = super().summary()
+        if self._refits is not None:
+            models = len(self._external.models)
+            names = {f"other {models + i}": f"refit {name}" for i, name in enumerate(self._refits.names, 1)}
+            summary["experts"] = {names.get(name, name): w for name, w in summary["experts"].items()}
+            summary["bytes"] += self._refits.bytes
+            summary["refits"] = dict(self._refits.fitted)
+            if self._refits.problems:
+                summary["refit_problems"] = dict(self._refits.problems)
+        return summary
 
     def _with_external(self, header: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
-        """A state together with that of the external experts."""
-        if not self.extra_experts:
-            return header, arrays
-        from streamkarma.estimators import river_state
+        """A state together with that of these experts."""
+        parts = {}
+        if self.extra_experts:
+            from streamkarma.estimators import river_state
 
-        external, more = river_state.write(self._external.models)
-        return {**header, "external": external}, {**arrays, **{PREFIX + name: a for name, a in more.items()}}
+            parts[MODELS] = river_state.write(self._external.models)
+        if self._refits is not None:
+            parts[REFITS] = self._refits.state()
+        for name, (own, more) in parts.items():
+            header = {**header, name: own}
+            arrays = {**arrays, **{f"{name}.{each}": array for each, array in more.items()}}
+        return header, arrays
+
+    def _restore_refits(self, header: dict[str, Any], arrays: Arrays, classes: int) -> None:
+        """Take the refits out of a state; ValueError if they are inconsistent."""
+        if self._refits is not None:
+            self._refits.restore(header[REFITS], taken(arrays, REFITS), classes)
+
+
+def taken(arrays: Arrays, part: str) -> Arrays:
+    """The arrays of a part, by their own names; they are taken out of the others."""
+    begin = part + "."
+    names = [name for name in arrays if name.startswith(begin)]
+    return {name.removeprefix(begin): arrays.pop(name) for name in names}
 
 
 def restored_experts(state: Any, arrays: Arrays) -> RestoredExperts:
@@ -156,10 +215,7 @@ def restored_experts(state: Any, arrays: Arrays) -> RestoredExperts:
     """
     from streamkarma.estimators import river_state
 
-    own = {name: arrays.pop(name) for name in list(arrays) if name.startswith(PREFIX)}
-    return RestoredExperts(
-        river_state.read(state, {name.removeprefix(PREFIX): array for name, array in own.items()})
-    )
+    return RestoredExperts(river_state.read(state, taken(arrays, MODELS)))
 
 
 def class_scores(chances: dict[Label, float], known: Sequence[Label], classes: int) -> Floats:
@@ -181,6 +237,12 @@ def number_score(prediction: Any, centre: float, spread: float) -> float:
     """A predicted number in standard units; the mean for what is no number."""
     score = (float(prediction) - centre) / spread
     return 0.0 if math.isnan(score) else min(max(score, -FARTHEST), FARTHEST)
+
+
+def number_scores(predictions: Floats, centres: Floats, spreads: Floats) -> Floats:
+    """As ``number_score``, of predictions of shape (F, T, 1)."""
+    scores = (predictions - centres[:, np.newaxis]) / spreads[:, np.newaxis]
+    return np.nan_to_num(np.clip(scores, -FARTHEST, FARTHEST), nan=0.0)
 
 
 def _last_step(model: Any) -> Any:

@@ -51,18 +51,22 @@ def learner_of(model: Model) -> str:
 def infer_learner(options: Mapping[str, Any]) -> str:
     """The learner to use if none is named, inferred from the options given.
 
-    Examples
-    --------
-    >>> given = [{"scale": False}, {"loss": "absolute"}, {"rho": 1.0, "budget": 9}, {"update": "sgd"}]
-    >>> [infer_learner(options) for options in given]
-    ['auto', 'auto', 'karma', 'explicit']
+        Examples
+        --------
+            >>> given = [{"scale": False}, {"loss": "absolute"}, {"rho": 1.0, "budget": 9}, {"update": "sgd"}]
+        >>> [infer_learner(options) for options in given]
+        ['auto', 'auto', 'karma', 'explicit']
+        >>> infer_learner({"refit": "trees"}), infer_learner({"budget": 9})
+    ('auto', 'karma')
     """
     given = set(options)
     # All learners of numbers have one of these losses.
     common = given - {"loss"} if options.get("loss") in POINT_LOSSES else given
     if common <= frozenset.intersection(*map(parameters_of, LEARNERS)):
         return "auto"
-    return next((name for name in LEARNERS if name != "auto" and given <= parameters_of(name)), "karma")
+    # Of those that a single learner shares with the mixture, the single one is meant.
+    order = sorted(LEARNERS, key="auto".__eq__)
+    return next((name for name in order if given <= parameters_of(name)), "karma")
 
 
 def create(learner: str, options: Mapping[str, Any], regression: bool) -> Model:

@@ -17,10 +17,10 @@ from streamkarma.errors import UsageError
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.experts import experts, transformed
 from streamkarma.estimators.external_experts import (
-    ExternalExperts,
     WithExternalExperts,
     class_scores,
     number_score,
+    number_scores,
 )
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
@@ -29,7 +29,6 @@ from streamkarma.estimators.settings import (
     check_count,
     check_forget,
 )
-from streamkarma.events.labels import NONE
 
 #: The losses by which experts of numbers are mixed.
 POINT_LOSSES = ("squared", "absolute")
@@ -58,6 +57,13 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
     forget
         Half-life in events, 1 to 1e15, of what was learned, for streams that drift. None to keep
         everything; the mixture follows a change of the best expert in any case.
+    refit
+        Batch learners that vote as experts, names with commas: ``"lightgbm"`` (needs
+        ``pip install 'streamkarma[lightgbm]'``), ``"boosting"`` (scikit-learn's histogram gradient boosting)
+        and ``"trees"`` (its random forest). They are fitted in another process after 128, 192, 256, 384, …
+        events with a label. None for none.
+    refit_memory
+        Most events kept to fit on, 1 to 1,048,576; past it a uniform sample of all.
     scale, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds,
     entity, time, carry, carry_for, max_entities, class_weight, threshold
         As in ``KARMAClassifier``.
@@ -94,11 +100,12 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
     max_coordinates: int = 16384
     max_name_bytes: int = 1024
     max_classes: int = 1000
+    refit: str | None = None
+    refit_memory: int = 20_000
     loss = "logistic"
 
     def __post_init__(self) -> None:
-        self._external = ExternalExperts(self.extra_experts or [], regression=False)
-        self._begin(_mixture(self.budget, self.forget, False, len(self._external.models)))
+        self._begin(_mixture(self.budget, self.forget, False, self._begin_external(regression=False)))
 
     @property
     def weights(self) -> dict[str, float]:
@@ -107,21 +114,30 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
     def _external_scores(
         self, events: Encoded, part: slice, targets: NDArray[np.int64], weights: Floats
     ) -> Floats | None:
+        if not self._pipeline.learner.external:
+            return None
         known, classes = self._labels.known, self._pipeline.learner.classes
-        learned = (targets > NONE) & (weights > 0.0)
+        learned = (targets >= 0) & (weights > 0.0)
         labels = [known[target] if each else None for target, each in zip(targets, learned, strict=True)]
-        return self._of_external(
-            events, part, labels, lambda t, chances: class_scores(chances, known, classes), classes
+        models = self._of_models(
+            events, part, labels, lambda _, chances: class_scores(chances, known, classes), classes
         )
+        refits = self._of_refits(part, np.where(targets >= 0, targets, np.nan), weights, classes)
+        return np.concatenate([*models, *map(np.nan_to_num, refits)])
 
     def _scores(self, events: Encoded) -> Floats:
-        if not self.extra_experts:
+        if not self._pipeline.learner.external:
             return super()._scores(events)
         return self.run(events, [None] * len(events), [0.0] * len(events)).scores
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays; UsageError for extra experts that cannot be written."""
         return self._with_external(*super().state())
+
+    def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
+        """Restore a ``state``; ValueError if it is inconsistent."""
+        self._restore_refits(header, arrays, len(header["classes"]))
+        super().restore(header, arrays)
 
 
 @dataclass(eq=False, repr=False)
@@ -143,6 +159,8 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
         ``"squared"``: what is predicted is the mean of what the target may be. ``"absolute"``: the median,
         which a few huge targets do not move; experts then count as Laplace densities, and lines follow the
         absolute loss.
+    refit, refit_memory
+        As in ``KARMAMixtureClassifier``.
     scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity, time,
     carry, carry_for, max_entities
         As in ``KARMARegressor``.
@@ -172,13 +190,14 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     max_coordinates: int = 16384
     max_name_bytes: int = 1024
     extra_experts: list[base.Regressor] | None = None
+    refit: str | None = None
+    refit_memory: int = 20_000
     loss: str = "squared"
 
     def __post_init__(self) -> None:
         if self.loss not in POINT_LOSSES:
             raise UsageError(f"loss must be one of {', '.join(POINT_LOSSES)}, not {self.loss!r}")
-        self._external = ExternalExperts(self.extra_experts or [], regression=True)
-        absolute, external = self.loss == "absolute", len(self._external.models)
+        absolute, external = self.loss == "absolute", self._begin_external(regression=True)
         self._begin(_mixture(self.budget, self.forget, True, external, absolute, bool(self.scale)))
 
     @property
@@ -188,16 +207,25 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     def _external_scores(
         self, events: Encoded, targets: Floats, weights: Floats, centres: Floats, spreads: Floats
     ) -> Floats | None:
+        if not self._pipeline.learner.external:
+            return None
         learned = ~np.isnan(targets) & (weights > 0.0)
         labels = [float(y) if each else None for y, each in zip(targets, learned, strict=True)]
         part = slice(0, len(labels))
-        return self._of_external(
+        models = self._of_models(
             events, part, labels, lambda t, said: number_score(said, centres[t], spreads[t]), 1
         )
+        refits = self._of_refits(part, targets, weights, 1)
+        return np.concatenate([*models, *(number_scores(each, centres, spreads) for each in refits)])
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays; UsageError for extra experts that cannot be written."""
         return self._with_external(*super().state())
+
+    def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
+        """Restore a ``state``; ValueError if it is inconsistent."""
+        self._restore_refits(header, arrays, 0)
+        super().restore(header, arrays)
 
 
 def _mixture(

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from streamkarma.events.reservoir import Snapshot
 from streamkarma.regret.oracle import LearnerProfile
-from streamkarma.regret.reservoir import Snapshot
 
 #: One thread each unless these are set: the other cores are for the stream.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

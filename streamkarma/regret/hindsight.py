@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from streamkarma.baselines.imputed import imputer_named
 from streamkarma.baselines.machines import Decided, Linear, Machine
 from streamkarma.baselines.registry import Entry, named
+from streamkarma.events.reservoir import ERROR, LOSS, TARGET, WEIGHT, Snapshot
 from streamkarma.regret.losses import STRENGTH, pointwise_loss, wrong
 from streamkarma.regret.oracle import (
     LIPSCHITZ,
@@ -31,7 +32,6 @@ from streamkarma.regret.oracle import (
     subspace,
     with_constant,
 )
-from streamkarma.regret.reservoir import ERROR, LOSS, TARGET, WEIGHT, Snapshot
 
 Floats = NDArray[np.float64]
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from streamkarma._engine import add_outer_products
 from streamkarma.checkpoint import finite, natural
 from streamkarma.events.block import Block
+from streamkarma.events.reservoir import ERROR, LOSS, TARGET, WEIGHT
 from streamkarma.regret.losses import STRENGTH
-from streamkarma.regret.reservoir import ERROR, LOSS, TARGET, WEIGHT
 
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]

@@ -13,10 +13,10 @@ from streamkarma.baselines.registry import REGISTRY
 from streamkarma.checkpoint import finite, natural
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
+from streamkarma.events.lasting_indices import LastingIndices
+from streamkarma.events.reservoir import ERROR, LOSS, Arrays, Reservoir
 from streamkarma.regret.background_fit import BackgroundFit
-from streamkarma.regret.lasting_indices import LastingIndices
 from streamkarma.regret.oracle import LearnerProfile
-from streamkarma.regret.reservoir import ERROR, LOSS, Arrays, Reservoir
 from streamkarma.regret.sufficient_stats import NAMES, SufficientStats
 
 Floats = NDArray[np.float64]

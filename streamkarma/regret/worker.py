@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from streamkarma.events.reservoir import Snapshot
 from streamkarma.regret.hindsight import EventTable, evaluate_baseline
 from streamkarma.regret.oracle import LearnerProfile
-from streamkarma.regret.reservoir import Snapshot
 from streamkarma.system import be_nice
 
 

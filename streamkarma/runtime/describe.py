@@ -27,6 +27,13 @@ def _values(model: Model) -> dict[str, dict[str, Any]]:
     }
 
 
+def _parameters(model: Model) -> dict[str, Any]:
+    """The parameters; of extra experts the names of their classes."""
+    given: dict[str, Any] = model._get_params()
+    extra = given.get("extra_experts")
+    return {**given, **({"extra_experts": [type(each).__name__ for each in extra]} if extra else {})}
+
+
 def describe(path: str) -> dict[str, Any]:
     """What is in a model file, as JSON.
 
@@ -45,7 +52,7 @@ def describe(path: str) -> dict[str, Any]:
         "task": resumed(path, model, kept, lambda _: None).name,
         "events": kept.get("events"),
         "learned": model.steps,
-        "parameters": model._get_params(),
+        "parameters": _parameters(model),
         "fields": kept.get("fields"),
         "unlabelled": kept.get("unlabelled"),
         "model": model.summary(),

@@ -15,10 +15,10 @@ from streamkarma.estimators.common import Weights
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.results import ClassificationResult
 from streamkarma.estimators.settings import AUTO, DEFAULT_RHO
+from streamkarma.events.reservoir import Arrays
 from streamkarma.parameters import RUNNING
 from streamkarma.regret.losses import comparable, pointwise_loss
 from streamkarma.regret.oracle import LIPSCHITZ, LearnerProfile
-from streamkarma.regret.reservoir import Arrays
 from streamkarma.regret.tracker import Tracker, parse_baselines
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.task import TaskModel

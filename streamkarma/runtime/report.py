@@ -187,6 +187,7 @@ def table(summary: dict[str, Any]) -> str:
         rows.append(("support vectors", f"{model['support_vectors']:,} of {model['budget'] or 'any number'}"))
     elif "weights" in model:
         rows.append(("weights", f"{model['weights']:,}{' hashed' if model['hashed'] else ''}"))
+    rows += [(f"refit {name} failed", why) for name, why in model.get("refit_problems", {}).items()]
     rows.append(("memory", f"{model['bytes']:,} bytes"))
     width = max(len(name) for name, value in rows if value)
     lines = [f"{name:<{width}}  {value:>12}".rstrip() for name, value in rows]

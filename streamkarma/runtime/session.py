@@ -145,6 +145,8 @@ class Session:
     def _resume(self, path: str, say: Callable[[str], None]) -> None:
         plan = self._plan
         model, self.kept, self._arrays = load_with_run(path)
+        if getattr(model, "extra_experts", None):
+            raise UsageError(f"{path} has extra experts, which only Python can run")
         given = {"learner": plan.learner} if plan.learner else {}
         for name, value in {**given, **plan.options}.items():
             if name != "learner" and not hasattr(model, name):

@@ -38,6 +38,7 @@ pub mod state;
 pub mod sums;
 pub mod target;
 pub mod times;
+pub mod trees;
 pub mod vocabulary;
 pub mod words;
 

@@ -31,6 +31,7 @@ mod support_vectors;
 mod table_reader;
 mod target;
 mod transformed_target;
+mod trees;
 mod words;
 
 /// What streamkarma runs for each event.
@@ -69,6 +70,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(support_vectors::doubling_support_vectors, module)?)?;
     module.add_function(wrap_pyfunction!(support_vectors::support_vectors, module)?)?;
     module.add_function(wrap_pyfunction!(transformed_target::transformed_target, module)?)?;
+    module.add_function(wrap_pyfunction!(trees::add_trees, module)?)?;
     module.add_function(wrap_pyfunction!(words::is_prose, module)?)?;
     module.add_function(wrap_pyfunction!(sums::add_outer_products, module)?)
 }

@@ -21,6 +21,9 @@ TARGET, WEIGHT, LOSS, ERROR = range(4)
 #: Types of the arrays kept: starts, facts, attributes, coordinates, values.
 _TYPES = [np.int64, np.float64, np.int32, np.int32, np.float64]
 
+#: Bytes of an event kept beside its values: its facts, with room for as many again, and three arrays.
+_EVENT_BYTES = 64 + 3 * 112
+
 #: Maximum size of a dense table, 400 MB; a larger one is refused.
 MOST_CELLS = 50_000_000
 
@@ -105,6 +108,7 @@ class Reservoir:
         self._items: list[tuple[NDArray[np.int32], NDArray[np.int32], Floats]] = []
         self._facts = np.zeros((0, 4))
         self._full: list[dict[str, float] | None] = []
+        self._values = 0
         #: The coordinate of each numeric attribute, needed if events have complete vectors.
         self.name_coordinates: Mapping[Hashable, int] = {}
 
@@ -146,11 +150,13 @@ class Reservoir:
                 block.values[first:last].copy(),
             )
             slot = int(slots[i])
+            self._values += int(last - first)
             vector = full[i] if full is not None else None
             if slot == len(self._items):
                 self._items.append(items)
                 self._full.append(vector)
             else:
+                self._values -= len(self._items[slot][2])
                 self._items[slot], self._full[slot] = items, vector
             self._facts[slot] = facts[i]
 
@@ -158,6 +164,12 @@ class Reservoir:
         """Start again from nothing."""
         self.events = 0
         self._items, self._facts, self._full = [], np.zeros((0, 4)), []
+        self._values = 0
+
+    @property
+    def bytes(self) -> int:
+        """The memory of what is kept: 16 bytes for each value, and those of the arrays of each event."""
+        return self._values * 16 + len(self._items) * _EVENT_BYTES
 
     def _slots(self, count: int) -> Ints:
         """Slots of the next events; one beyond the limit is not kept."""
@@ -237,6 +249,7 @@ class Reservoir:
             (items[0][a:b].copy(), items[1][a:b].copy(), items[2][a:b].copy()) for a, b in pairs
         ]
         reservoir._facts = np.array(facts)
+        reservoir._values = len(items[2])
         reservoir._full = full
         return reservoir
 

@@ -1,0 +1,92 @@
+"""A fit in another process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import weakref
+from contextlib import suppress
+from typing import Any
+
+from streamkarma.events.reservoir import Snapshot
+from streamkarma.refit.ensemble import Ensemble
+from streamkarma.refit.worker import message_of, read_message
+
+#: One thread each unless these are set: the other cores are for the stream.
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+#: Seconds after which a fit is given up: many times what one takes on the largest table there may be.
+LONGEST = 1800.0
+
+
+class BackgroundFit:
+    """The fits of several learners on the same events, in a worker process.
+
+    Parameters
+    ----------
+    snapshot
+        The events.
+    names
+        What to fit.
+    regression
+        Whether labels are numbers.
+    """
+
+    def __init__(self, snapshot: Snapshot, names: list[str], regression: bool) -> None:
+        self._names = names
+        arrays = snapshot._asdict()
+        header = {"names": names, "events": arrays.pop("events"), "regression": regression}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "streamkarma.refit.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**dict.fromkeys(THREADS, "1"), **os.environ},
+            # Ctrl-C is for the stream.
+            start_new_session=True,
+        )
+        self._answer: list[bytes] = []
+        self._thread = threading.Thread(
+            target=_talk, args=(process, message_of(header, arrays), self._answer), daemon=True
+        )
+        self._thread.start()
+        #: Ends the process with this object, and with the program.
+        self.close = weakref.finalize(self, _end, process)
+
+    def wait(self) -> tuple[dict[str, Ensemble], dict[str, str]]:
+        """Wait for the fits: what was fitted, and what went wrong, by name."""
+        self._thread.join(LONGEST)
+        header: dict[str, Any] = {"problems": dict.fromkeys(self._names, "its process ended early")}
+        found: dict[str, Ensemble] = {}
+        if self._answer:
+            header, arrays = read_message(self._answer[0])
+            for name in self._names:
+                own = {part: arrays[at] for part in Ensemble._fields if (at := f"{name}.{part}") in arrays}
+                if own:
+                    found[name] = Ensemble.restored(own)
+        self.close()
+        return found, {name: problem for name, problem in header["problems"].items() if problem}
+
+
+def _talk(process: subprocess.Popen[bytes], message: bytes, answer: list[bytes]) -> None:
+    """Send the request and keep the answer, if there is a whole one."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    # A process that was ended, or could not start, has no answer.
+    with suppress(OSError, ValueError):
+        # Stays open: it closes when this process ends, and then the worker ends too.
+        process.stdin.write(message)
+        process.stdin.flush()
+        size = int.from_bytes(process.stdout.read(8), "little")
+        content = process.stdout.read(size)
+        if size and len(content) == size:
+            answer.append(content)
+    for pipe in (process.stdout, process.stdin):
+        with suppress(OSError):
+            pipe.close()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()

@@ -1,0 +1,39 @@
+"""What can be refitted, by name. Imports none of it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from streamkarma.errors import UsageError
+
+#: By name the library it needs beside what this package always has, and the extra that installs it.
+NAMES: dict[str, str | None] = {"lightgbm": "lightgbm", "boosting": None, "trees": None}
+
+
+def parse_refits(text: str | None) -> list[str]:
+    """Names from a user's comma-separated list; none for None.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name, or a library that is not installed.
+
+    Examples
+    --------
+    >>> parse_refits("trees, boosting"), parse_refits(None)
+    (['trees', 'boosting'], [])
+    """
+    if text is None:
+        return []
+    names = [part.strip() for part in text.split(",")] if isinstance(text, str) else []
+    unknown = [name for name in names if name not in NAMES]
+    if unknown or not names or len(set(names)) < len(names):
+        raise UsageError(
+            f"refit must be names with commas, each once, of {', '.join(NAMES)}, not {text!r:.100}"
+        )
+    for name in names:
+        if (library := NAMES[name]) is not None and find_spec(library) is None:
+            raise UsageError(
+                f"refit {name} needs {library}, which is not installed: pip install 'streamkarma[{name}]'"
+            )
+    return names
