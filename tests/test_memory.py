@@ -10,8 +10,10 @@ import pytest
 
 from streamkarma import (
     ExplicitKARMAClassifier,
+    ForestClassifier,
     KARMAClassifier,
     KARMAMixtureClassifier,
+    NeighborsClassifier,
     SubspaceClassifier,
 )
 
@@ -66,7 +68,9 @@ def test_subspace(attributes: int) -> None:
     assert taken(SubspaceClassifier(), attributes) <= most + 2000
 
 
-def test_a_mixture_stays_as_it_is() -> None:
-    model = KARMAMixtureClassifier()
-    before = taken(model, 20, 500)
-    assert taken(model, 20, 1000) == before
+def test_a_mixture_grows_with_its_trees_and_its_window_alone() -> None:
+    def growth(model: Any) -> int:
+        before = taken(model, 20, 500)
+        return taken(model, 20, 1000) - before
+
+    assert growth(KARMAMixtureClassifier()) == growth(ForestClassifier()) + growth(NeighborsClassifier())

@@ -45,9 +45,15 @@ def curvature(slope: float) -> float:
     return abs(slope) * max(abs(slope), 1 - abs(slope))
 
 
-def share(shares: Array, likelihoods: Array, weight: float = 1.0) -> Array:
+def moved(chances: Array, weight: float = 1.0) -> float:
+    """What share moves after an event of which the mixture gave its classes these chances."""
+    bits = -np.sum(chances * np.log2(chances))
+    return float(SHARE * np.clip(bits, 0.01, 1) * min(weight, 1))
+
+
+def share(shares: Array, likelihoods: Array, given: float = SHARE, weight: float = 1.0) -> Array:
     after = shares * likelihoods**weight
-    return (1 - SHARE) * after / after.sum() + SHARE / len(shares)
+    return (1 - given) * after / after.sum() + given / len(shares)
 
 
 def two_classes(scores: Array, labels: Array, weights: Array) -> tuple[Array, Array, Array]:
@@ -72,7 +78,8 @@ def two_classes(scores: Array, labels: Array, weights: Array) -> tuple[Array, Ar
         members = sigmoid(np.clip([*logits, blend.at @ logits], -LIMIT, LIMIT))
         mixed.append(shares @ members)
         likelihoods.append(members if label else 1 - members)
-        shares = share(shares, likelihoods[-1], weight)
+        both = np.array([mixed[-1], 1 - mixed[-1]])
+        shares = share(shares, likelihoods[-1], moved(both, weight), weight)
         after.append(shares)
         slopes = members - label
         blend.step(logits, weight * slopes[-1], weight * curvature(slopes[-1]), drift)
@@ -102,7 +109,8 @@ def several_classes(scores: Array, labels: Array) -> Array:
         blended = blend.at @ logits
         members = softmax(np.array([*logits, np.maximum(blended, blended.max() - LIMIT)]))
         mixed.append(shares @ members)
-        shares, slopes = share(shares, members[:, label]), members - np.eye(classes)[label]
+        shares = share(shares, members[:, label], moved(mixed[-1]))
+        slopes = members - np.eye(classes)[label]
         blend.step(logits @ slopes[-1], 1, 1, drift)
         for e, each in enumerate(own):
             each.step(features[:, e] @ slopes[e], 1, 1, drift)
@@ -240,8 +248,10 @@ def test_the_mean_weights_are_those_of_the_last_thousand_events() -> None:
 
 def test_a_huge_weight_leaves_all_to_the_best_member_but_what_is_shared() -> None:
     mixing = Aggregator(3)
-    mixing.run(np.array([2.0, 1.0, -1.0])[:, None, None], np.ones(1), np.array([1e100]))
-    np.testing.assert_allclose(mixing.weights, [1 - SHARE + SHARE / 4, *[SHARE / 4] * 3])
+    scores = np.array([2.0, 1.0, -1.0])[:, None, None]
+    chance = sigmoid(mixing.run(scores, np.ones(1), np.array([1e100]))[0][0])
+    given = moved(np.array([*chance, *(1 - chance)]))
+    np.testing.assert_allclose(mixing.weights, [1 - given + given / 4, *[given / 4] * 3])
 
 
 @pytest.mark.parametrize("factor", [0.01, 1.0, 10.0, 1e6])

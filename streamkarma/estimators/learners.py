@@ -51,12 +51,12 @@ def learner_of(model: Model) -> str:
 def infer_learner(options: Mapping[str, Any]) -> str:
     """The learner to use if none is named, inferred from the options given.
 
-        Examples
-        --------
-            >>> given = [{"scale": False}, {"loss": "absolute"}, {"rho": 1.0, "budget": 9}, {"update": "sgd"}]
-        >>> [infer_learner(options) for options in given]
-        ['auto', 'auto', 'karma', 'explicit']
-        >>> infer_learner({"refit": "trees"}), infer_learner({"budget": 9})
+    Examples
+    --------
+    >>> given = [{"scale": False}, {"loss": "absolute"}, {"rho": 1.0, "budget": 9}, {"update": "sgd"}]
+    >>> [infer_learner(options) for options in given]
+    ['auto', 'auto', 'karma', 'explicit']
+    >>> infer_learner({"refit": "trees"}), infer_learner({"budget": 9})
     ('auto', 'karma')
     """
     given = set(options)
@@ -79,7 +79,8 @@ def create(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
     """
     kind = LEARNERS[learner][regression]
     for name in options:
-        if regression and parameters.LEARNING[name].classification:
+        declared = parameters.LEARNING.get(name)
+        if regression and declared is not None and declared.classification:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning in a regression")
         if name not in signature(kind).parameters:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning with --learner {learner}")

@@ -128,7 +128,10 @@ def _read(path: Path) -> tuple[Model, dict[str, Any], Arrays]:
 
 def _create(kind: str, params: dict[str, Any]) -> Model:
     """Create an empty model; ValueError, or whatever the constructor raises, if a parameter is invalid."""
-    for name, parameter in signature(KINDS[kind]).parameters.items():
+    known = signature(KINDS[kind]).parameters
+    if unknown := set(params) - set(known):
+        raise ValueError(f"{kind} has no {min(unknown)}")
+    for name, parameter in known.items():
         if isinstance(parameter.default, bool) and not isinstance(params.get(name, True), bool):
             raise ValueError(f"{name} is neither true nor false")
     return KINDS[kind](**params)

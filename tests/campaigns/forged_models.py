@@ -85,6 +85,7 @@ _KINDS: list[dict[str, Any]] = [
     {"learner": "subspace", "options": {"indicators": True, "max_pairwise_coordinates": 1, "rank": 3}},
     {"learner": "bins", "options": {"table_bits": 8}},
     {"learner": "sgd", "options": {"forget": 5.0}},
+    {"learner": "forest", "options": {"trees": 3}},
     {"learner": "neighbors", "options": {"window": 20, "neighbors": 3}},
     {"learner": "auto", "options": {"budget": 8}},
 ]

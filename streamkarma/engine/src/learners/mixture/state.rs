@@ -4,7 +4,7 @@ use nalgebra::{DMatrix, SymmetricEigen};
 
 use super::aggregator::Aggregator;
 use super::calibration::{NUMBER_PRIOR_VARIANCE, PRIOR_VARIANCE, SMALLEST};
-use super::fixed_share::{BLEND_PRIOR_VARIANCE, SHARE};
+use super::fixed_share::BLEND_PRIOR_VARIANCE;
 use super::numbers::NARROWEST;
 use crate::state::{Refused, State, ensure};
 
@@ -97,19 +97,17 @@ impl Aggregator {
     fn is_sound(&self) -> bool {
         let (known, size) = (&self.calibration, self.size());
         let variance = if self.regression { NUMBER_PRIOR_VARIANCE } else { PRIOR_VARIANCE };
-        // Fixed share leaves no weight below what it gives.
-        let least = 0.999 * SHARE / (self.experts + 1) as f64;
         known.squares.iter().all(|&each| each >= SMALLEST)
             && known.offset_variances.iter().all(|each| (0.0..=MOST_VARIANCE * PRIOR_VARIANCE).contains(each))
-            && [&self.shares.weights, &self.shares.means].iter().all(|shares| are_shares(shares, least))
+            && [&self.shares.weights, &self.shares.means].iter().all(|shares| are_shares(shares))
             && self.variances.iter().all(|&each| each >= NARROWEST)
             && known.covariances.chunks_exact(size * size).all(|each| is_covariance(each, size, variance))
             && is_covariance(&self.blend.covariance, self.experts, BLEND_PRIOR_VARIANCE)
     }
 }
 
-fn are_shares(shares: &[f64], least: f64) -> bool {
-    shares.iter().all(|&each| each >= least) && (shares.iter().sum::<f64>() - 1.0).abs() < 1e-6
+fn are_shares(shares: &[f64]) -> bool {
+    shares.iter().all(|&each| each >= 0.0) && (shares.iter().sum::<f64>() - 1.0).abs() < 1e-6
 }
 
 /// Whether a matrix is symmetric to the last bit, has no eigenvalue below 0, and no variance above that which
