@@ -62,11 +62,11 @@ MARKS = (
     Mark(ONE, "explicit", VW_LINEAR, 1.3, no_worse=True),
     Mark(ONE, "karma 512", VW, 1.35),
     Mark(ONE, "subspace", VW, 1.3, no_worse=True),
-    # Ten learners and a blend of them, for the error of the best.
-    Mark(ONE, "auto", RIVER, 1.4, no_worse=True),
+    # Nineteen learners and a blend of them, for the error of the best.
+    Mark(ONE, "auto", RIVER, 0.7, no_worse=True),
     # With two cores there is one to parse with, which is what Vowpal Wabbit uses its second for.
     Mark(ALL, "explicit, 2 workers", VW, 2.0),
-    Mark(ALL, "auto, 2 workers", RIVER, 2.4),
+    Mark(ALL, "auto, 2 workers", RIVER, 1.2),
     # A line of JSON for every event.
     Mark(ONE, "explicit, written", "explicit", 0.85),
     # From Python: the times that these have as parts of river's, the other way round.
