@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 import threading
 import weakref
 from contextlib import suppress
@@ -12,10 +10,8 @@ from typing import Any
 
 from streamkarma.events.reservoir import Snapshot
 from streamkarma.refit.ensemble import Ensemble
-from streamkarma.refit.worker import message_of, read_message
+from streamkarma.worker_process import message_of, read_message, start
 
-#: One thread each unless these are set: the other cores are for the stream.
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 #: Seconds after which a fit is given up: many times what one takes on the largest table there may be.
 LONGEST = 1800.0
 
@@ -37,15 +33,7 @@ class BackgroundFit:
         self._names = names
         arrays = snapshot._asdict()
         header = {"names": names, "events": arrays.pop("events"), "regression": regression}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "streamkarma.refit.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**dict.fromkeys(THREADS, "1"), **os.environ},
-            # Ctrl-C is for the stream.
-            start_new_session=True,
-        )
+        process = start("streamkarma.refit.worker")
         self._answer: list[bytes] = []
         self._thread = threading.Thread(
             target=_talk, args=(process, message_of(header, arrays), self._answer), daemon=True

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
-import os
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
-import numpy as np
-
 from streamkarma.events.reservoir import Snapshot
 from streamkarma.regret.oracle import LearnerProfile
-
-#: One thread each unless these are set: the other cores are for the stream.
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+from streamkarma.worker_process import message_of, start
 
 #: Seconds allowed for a process to start: far more than Python and scikit-learn take on a busy machine.
 START = 60.0
@@ -32,9 +25,7 @@ def request(
     header = {"names": names, "task": task, "loss": loss, "events": snapshot.events, "learner": learner}
     arrays = snapshot._asdict()
     del arrays["events"]
-    buffer = io.BytesIO()
-    np.savez(buffer, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
-    return buffer.getvalue()
+    return message_of(header, arrays)
 
 
 class BackgroundFit:
@@ -113,16 +104,7 @@ class BackgroundFit:
         return name, {"events": self._snapshot.events, "problem": reason}
 
     def _start(self) -> None:
-        environment = {**dict.fromkeys(THREADS, "1"), **os.environ}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "streamkarma.regret.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            # Ctrl-C is for the stream, which stops its worker itself.
-            start_new_session=True,
-        )
+        self._process = start("streamkarma.regret.worker")
         self._lines = SimpleQueue()
         self._ready = False
         self._deadline = time.monotonic() + START
@@ -142,7 +124,7 @@ def _talk(process: subprocess.Popen[bytes], message: bytes, lines: SimpleQueue[b
     assert process.stdout is not None
     try:
         # Stays open: it closes when this process ends, and then the worker ends too.
-        process.stdin.write(len(message).to_bytes(8, "little") + message)
+        process.stdin.write(message)
         process.stdin.flush()
         for line in process.stdout:
             lines.put(line)

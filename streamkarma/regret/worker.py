@@ -1,35 +1,27 @@
 """The process that fits baselines while the stream goes on: ``python -m streamkarma.regret.worker``.
 
-It reads one request from standard input (its length, then arrays as ``numpy.savez`` writes them,
-nothing pickled). It prints a line of JSON when it is ready, and one for each baseline as soon as that is
-fitted. When standard input closes, the process ends.
+It reads one request from standard input, see ``worker_process``. It prints a line of JSON when it is ready,
+and one for each baseline as soon as that is fitted.
 """
 
 from __future__ import annotations
 
-import io
 import json
-import os
-import sys
-import threading
 import time
 import warnings
 from typing import Any
-
-import numpy as np
 
 from streamkarma.events.reservoir import Snapshot
 from streamkarma.regret.hindsight import EventTable, evaluate_baseline
 from streamkarma.regret.oracle import LearnerProfile
 from streamkarma.system import be_nice
+from streamkarma.worker_process import read_message, read_request
 
 
 def answer(message: bytes, send: Any) -> None:
     """Answer a request: ``send`` is called with one dict at the start and one per baseline, in order."""
-    with np.load(io.BytesIO(message), allow_pickle=False) as arrays:
-        header = json.loads(arrays["header"].tobytes())
-        parts = {name: arrays[name] for name in Snapshot._fields if name != "events"}
-    snapshot = Snapshot(events=header["events"], **parts)
+    header, arrays = read_message(message)
+    snapshot = Snapshot(events=header["events"], **arrays)
     send({"ready": True})
     for name in header["names"]:
         began = time.perf_counter()
@@ -63,16 +55,7 @@ def main() -> None:
     def send(row: dict[str, Any]) -> None:
         print(json.dumps(row), flush=True)
 
-    size = int.from_bytes(sys.stdin.buffer.read(8), "little")
-    message = sys.stdin.buffer.read(size)
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
-    answer(message, send)
-
-
-def _exit_with_parent() -> None:
-    """End the process when standard input closes: then the parent has gone."""
-    sys.stdin.buffer.read(1)
-    os._exit(1)
+    answer(read_request(), send)
 
 
 if __name__ == "__main__":

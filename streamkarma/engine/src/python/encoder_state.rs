@@ -1,4 +1,4 @@
-//! What goes into an encoder from Python's side, and what comes back out of a file or a pickle.
+//! What goes into an encoder from Python's side, and what comes back out of a file or a copied estimator.
 
 use std::collections::HashMap;
 

@@ -6,11 +6,11 @@
 //! AdaGrad the sum of its squared gradients: the second moment. What each step does is in [`updates`].
 //!
 //! Forgetting with half-life h lets variances grow by 2^(1/h) each step, up to 1 again, and AdaGrad's
-//! weights and sums shrink by as much, and SGD's weights where it has no rho; with one, it takes every step as one
-//! soon after the first, where each step forgets the like. That would touch every weight at every step, so a global factor stands for it: of
-//! SGD's weights, of AROW's variances, and of 1 / w and 1 / G of AdaGrad. (With w left alone, AdaGrad's w
-//! grows without end where the classes are separable: its steps have one length whatever the gradients,
-//! and each flip takes longer to follow.)
+//! weights and sums shrink by as much, and SGD's weights where it has no rho; with one, it takes every
+//! step as one soon after the first, where each step forgets the like. That would touch every weight at
+//! every step, so a global factor stands for it: of SGD's weights, of AROW's variances, and of 1 / w and
+//! 1 / G of AdaGrad. (With w left alone, AdaGrad's w grows without end where the classes are separable:
+//! its steps have one length whatever the gradients, and each flip takes longer to follow.)
 
 mod state;
 #[cfg(test)]

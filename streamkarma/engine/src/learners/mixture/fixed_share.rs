@@ -11,14 +11,15 @@
 //! `p = Σ_m w_m p_m`, then `w_m ← (1 - s) w_m p_m(y) / Σ_k w_k p_k(y) + s / (E + 1)`.
 //!
 //! The share s is [`SHARE`] times the entropy of p in bits, at most 1: an event that is certain hardly tells the
-//! members apart, and where most are, such as with one positive in 200, a constant share would cost more than
-//! all that is to be learned. (Such streams had .0006 of .0251 less log loss by that, and others the same.) Of
-//! an event that counts less than once, s is as much smaller; for a number it is `SHARE`.
+//! members apart, and where most are, such as with one positive in 200, a constant share would cost a
+//! good part of what is to be learned. (Such streams had .0006 of .0251 less log loss by that, and others the
+//! same.) Of an event that counts less than once, s is as much smaller; for a number the entropy counts as 1.
 //!
-//! Log loss is mixable: over any stretch of T events in which one member is the best, the mixture loses at
-//! most `ln((E + 1) / s) - Σ_t ln(1 - s_t)` more than it, with the s of the event before, and `ln(E + 1)` in
-//! place of the first term from the start. For a number the members' densities are Gaussian, each with the running variance of its
-//! residuals, and the guarantee is for the log loss of the density; the prediction is the mixture's mean.
+//! Log loss is mixable: over any stretch of T events in which one member is the best, the mixture loses
+//! at most `ln((E + 1) / s) - Σ_t ln(1 - s_t)` more than it, with the s of the event before, and `ln(E +
+//! 1)` in place of the first term from the start. For a number the members' densities are Gaussian, each
+//! with the running variance of its residuals, or Laplace densities where the absolute loss counts, and
+//! the guarantee is for the log loss of the density; the prediction is the mixture's mean.
 
 use std::f64::consts::LN_2;
 

@@ -1,0 +1,63 @@
+"""A process beside the stream that answers one request: how it is started, and how both talk.
+
+A message is its length, then JSON and arrays as ``numpy.savez`` writes them, nothing pickled. When the
+worker's standard input closes, its parent has gone, and it ends.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arrays = dict[str, NDArray[Any]]
+
+#: One thread each unless these are set: the other cores are for the stream.
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def message_of(header: dict[str, Any], arrays: Arrays) -> bytes:
+    """JSON and arrays as one message."""
+    buffer = io.BytesIO()
+    np.savez(buffer, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)  # type: ignore[arg-type]  # mypy takes arrays for the flag
+    content = buffer.getvalue()
+    return len(content).to_bytes(8, "little") + content
+
+
+def read_message(content: bytes) -> tuple[dict[str, Any], Arrays]:
+    """JSON and arrays, from what came behind the length."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as found:
+        arrays = {name: found[name] for name in found.files}
+    return json.loads(arrays.pop("header").tobytes()), arrays
+
+
+def start(module: str) -> subprocess.Popen[bytes]:
+    """Start a module of this package as a worker."""
+    return subprocess.Popen(
+        [sys.executable, "-m", module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**dict.fromkeys(THREADS, "1"), **os.environ},
+        # Ctrl-C is for the stream.
+        start_new_session=True,
+    )
+
+
+def read_request() -> bytes:
+    """In a worker: the request on standard input. From then on the process ends with its parent."""
+    content = sys.stdin.buffer.read(int.from_bytes(sys.stdin.buffer.read(8), "little"))
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    return content
+
+
+def _exit_with_parent() -> None:
+    sys.stdin.buffer.read(1)
+    os._exit(1)
