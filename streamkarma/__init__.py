@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from streamkarma.estimators.explicit import ExplicitKARMARegressor as ExplicitKARMARegressor
     from streamkarma.estimators.forest import ForestClassifier as ForestClassifier
     from streamkarma.estimators.forest import ForestRegressor as ForestRegressor
+    from streamkarma.estimators.merging import merge as merge
     from streamkarma.estimators.mixture import KARMAMixtureClassifier as KARMAMixtureClassifier
     from streamkarma.estimators.mixture import KARMAMixtureRegressor as KARMAMixtureRegressor
     from streamkarma.estimators.neighbors import NeighborsClassifier as NeighborsClassifier
@@ -50,6 +51,7 @@ _MODULES = {
     "NeighborsClassifier": "streamkarma.estimators.neighbors",
     "NeighborsRegressor": "streamkarma.estimators.neighbors",
     "load": "streamkarma.estimators.persistence",
+    "merge": "streamkarma.estimators.merging",
     "save": "streamkarma.estimators.persistence",
 }
 
@@ -70,6 +72,7 @@ __all__ = [
     "SubspaceImputer",
     "SubspaceRegressor",
     "load",
+    "merge",
     "save",
 ]
 

@@ -1,6 +1,7 @@
 """What streamkarma runs for each event: the compiled engine."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,20 @@ _Arrays = dict[str, NDArray[Any]]
 
 _Ints = NDArray[np.int64]
 _Entry = tuple[Any, str | None]
+
+class Adwin:
+    """Whether the mean of a sequence of numbers between 0 and 1 has changed: ADWIN (Bifet, Gavaldà 2007).
+
+    Chance is taken for a change at most with probability ``delta`` at a time.
+    """
+
+    def __init__(self, delta: float = ...) -> None: ...
+    def update(self, count: int, sum: float, sum_of_squares: float) -> tuple[float, float] | None:
+        """Take in values that came together; the means before and after a change, if there is one."""
+
+    @property
+    def window(self) -> tuple[int, float]:
+        """How many values the window holds, and their mean."""
 
 class Encoded:
     """Events that were encoded, one after another; readers put more behind them."""
@@ -82,6 +97,26 @@ class Encoder:
     ) -> None: ...
 
     rates: int
+    #: Whether names and statistics stay as they are although events are learned; what has no place is then
+    #: left out of events, and counted as ignored. It is not part of a state.
+    frozen: bool
+
+    def begin_survey(self) -> None:
+        """Only look at the events that are learned from here on, until ``end_survey``.
+
+        Names, categories and numbers are counted, such that neither the order of the events shows nor how
+        they were divided among encoders that are then merged with ``merge_encoders``; what events are encoded
+        as is of no use meanwhile.
+        """
+
+    def end_survey(self) -> None:
+        """Know scales, sentinels and rare categories of a survey; of entities nothing is remembered."""
+
+    def survey(self) -> _Arrays:
+        """What a survey has found so far of numbers, as arrays by name; none if there is none."""
+
+    def restore_survey(self, arrays: _Arrays) -> None:
+        """Take over such arrays, which are removed, and go on with the survey."""
 
     def read_dicts(
         self,
@@ -280,6 +315,9 @@ class Learner:
         shared: _Marks | None = None,
     ) -> tuple[_Floats, _Floats]: ...
     def widen(self, classes: int) -> None: ...
+    def copy(self) -> Learner:
+        """A learner that knows the same, and goes its own way."""
+
     def restart(self, steps: int) -> None: ...
     def summary(self) -> dict[str, Any]: ...
     def arrays(self) -> _Arrays: ...
@@ -427,6 +465,7 @@ class PredictionIntervals:
     @property
     def bytes(self) -> int: ...
     def arrays(self) -> _Arrays: ...
+    def merge(self, parts: Sequence[Self]) -> None: ...
     def restore(self, arrays: _Arrays) -> None: ...
 
 class PredictionSets:
@@ -446,6 +485,7 @@ class PredictionSets:
     @property
     def bytes(self) -> int: ...
     def arrays(self) -> _Arrays: ...
+    def merge(self, parts: Sequence[Self]) -> None: ...
     def restore(self, arrays: _Arrays) -> None: ...
 
 class Target:
@@ -459,6 +499,75 @@ class Target:
     def repeat(self, target: float, times: int) -> None:
         """Take in a target that came so many times."""
 
+    #: Whether what is known stays as it is, whatever comes; it is not part of a state.
+    frozen: bool
+
+    def begin_survey(self) -> None:
+        """Only look at targets from here on, until ``end_survey``, as in ``Encoder``."""
+
+    def end_survey(self) -> None: ...
+    def survey(self) -> _Arrays: ...
+    def restore_survey(self, arrays: _Arrays) -> None: ...
+    def merge(self, parts: list[Target], learned: list[float] | None = None) -> list[tuple[float, float]]:
+        """Take in what parts have seen that went on from here.
+
+        Where older targets fade, ``learned`` has to say how many each part has learned since. Returns for
+        this one and each part ``shift`` and ``stretch``: a standardised target of it was
+        ``shift + stretch * y``, where y is what it is from now on. ValueError if they cannot be merged.
+        """
+
     @property
     def row(self) -> _Floats: ...
     def restore(self, row: _Floats) -> None: ...
+
+class Change:
+    """How what a model has learned goes over into a merged one.
+
+    Attributes
+    ----------
+    attributes, coordinates
+        The index that each has from now on; ``2**32 - 1`` for none.
+    stretch, shift
+        By coordinate: values are ``shift + stretch * x``, where x is what they are from now on.
+    """
+
+    attributes: NDArray[np.uint32]
+    coordinates: NDArray[np.uint32]
+    stretch: NDArray[np.float64]
+    shift: NDArray[np.float64]
+
+    def with_target(self, shift: float, stretch: float) -> Change:
+        """The same where a standardised target of the model is ``shift + stretch`` times what it will be."""
+
+def merge_encoders(base: Encoder, parts: list[Encoder]) -> list[Change]:
+    """Have ``base`` take in the names and statistics of parts that went on from it.
+
+    Returns how each model, the base first, goes over into the merged one; ValueError if they cannot be.
+    """
+
+def relabel(learner: Learner, places: list[int]) -> None:
+    """Let class ``c`` become ``places[c]``; ValueError if that cannot be."""
+
+def complete_changes(base: Learner, parts: list[Learner], changes: list[Change]) -> list[Change]:
+    """Add to how models, the base first, go over what becomes of values that learners standardise themselves.
+
+    Returns the changes for ``carry``; ValueError if the models cannot be merged.
+    """
+
+def explain(
+    learner: Learner, events: Block | Encoded, t: int, others: list[float]
+) -> tuple[list[int], _Floats, _Floats, _Floats, _Floats]:
+    """Predict event ``t`` and explain its scores; a mixture needs those of ``others``.
+
+    Returns attributes, their parts of the scores, shape (A, C), and of shape (C,) the scores, the constants,
+    and the parts of these that come from calibrating.
+    """
+
+def conditional(learner: Learner, events: Block | Encoded, t: int) -> _Floats | None:
+    """Mean and variance of coordinates given event ``t``, shape (K, 2); None without a subspace."""
+
+def carry(learner: Learner, change: Change) -> None:
+    """Have a learner go over to the names and scales of a merged model; ValueError if that cannot be."""
+
+def merge_learners(base: Learner, parts: list[Learner]) -> None:
+    """Have ``base`` take in what parts have learned since each was as it is; ValueError if that cannot be."""

@@ -15,6 +15,7 @@ import os
 import reprlib
 import stat
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -87,6 +88,68 @@ def write(
     ModelFileError
         If the file cannot be written, or not be read back. The file before stays in its place.
     """
+    parts = _parts(header, arrays)
+
+    def read_back(temporary: Path) -> None:
+        try:
+            (check or read)(temporary)
+        except ModelFileError as error:
+            # The name of a file that nobody will see says nothing.
+            reason = str(error).replace(str(temporary), "what was written")
+            raise ModelFileError(
+                f"the model was not saved to {path}, since it could not be read back: {reason}"
+            ) from error
+
+    try:
+        replace(path, parts, read_back)
+    except OSError as error:
+        raise ModelFileError(f"cannot write the model to {path}: {error.strerror}") from error
+
+
+def read(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of a file that ``write`` made.
+
+    Raises
+    ------
+    ModelFileError
+        If it is missing, truncated, altered, of a newer format, or something else.
+    """
+    try:
+        with _opened(path) as file:
+            return _read(str(path), file, os.fstat(file.fileno()).st_size)
+    except OSError as error:
+        raise ModelFileError(f"cannot read the model {path}: {error.strerror}") from error
+    except MemoryError as error:
+        raise ModelFileError(f"the model {path} does not fit into memory") from error
+
+
+def to_bytes(header: dict[str, Any], arrays: Arrays) -> bytes:
+    """What ``write`` would put into a file.
+
+    Raises
+    ------
+    UsageError
+        If the header holds what JSON cannot.
+    """
+    return b"".join(_parts(header, arrays))
+
+
+def from_bytes(data: bytes, what: str) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of what ``to_bytes`` made; ``what`` names it in messages.
+
+    Raises
+    ------
+    ModelFileError
+        As ``read``.
+    """
+    try:
+        return _read(what, BytesIO(data), len(data))
+    except MemoryError as error:
+        raise ModelFileError(f"the model {what} does not fit into memory") from error
+
+
+def _parts(header: dict[str, Any], arrays: Arrays) -> list[bytes]:
+    """What a file holds, from beginning to end."""
     laid_out = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     shapes = [[name, array.dtype.str, list(array.shape)] for name, array in laid_out.items()]
     try:
@@ -102,38 +165,7 @@ def write(
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
-
-    def read_back(temporary: Path) -> None:
-        try:
-            (check or read)(temporary)
-        except ModelFileError as error:
-            # The name of a file that nobody will see says nothing.
-            reason = str(error).replace(str(temporary), "what was written")
-            raise ModelFileError(
-                f"the model was not saved to {path}, since it could not be read back: {reason}"
-            ) from error
-
-    try:
-        replace(path, [*parts, digest.digest()], read_back)
-    except OSError as error:
-        raise ModelFileError(f"cannot write the model to {path}: {error.strerror}") from error
-
-
-def read(path: Path) -> tuple[dict[str, Any], Arrays]:
-    """Header and arrays of a file that ``write`` made.
-
-    Raises
-    ------
-    ModelFileError
-        If it is missing, truncated, altered, of a newer format, or something else.
-    """
-    try:
-        with _opened(path) as file:
-            return _read(path, file)
-    except OSError as error:
-        raise ModelFileError(f"cannot read the model {path}: {error.strerror}") from error
-    except MemoryError as error:
-        raise ModelFileError(f"the model {path} does not fit into memory") from error
+    return [*parts, digest.digest()]
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -145,31 +177,31 @@ def _opened(path: Path) -> BinaryIO:
     return os.fdopen(handle, "rb")
 
 
-def _read(path: Path, file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
-    left = os.fstat(file.fileno()).st_size - len(MAGIC) - 8 - _DIGEST_SIZE
+def _read(what: str, file: BinaryIO, size: int) -> tuple[dict[str, Any], Arrays]:
+    left = size - len(MAGIC) - 8 - _DIGEST_SIZE
     begin = file.read(len(MAGIC) + 8)
     if not begin.startswith(MAGIC):
-        raise ModelFileError(f"{path} is not a streamkarma model")
+        raise ModelFileError(f"{what} is not a streamkarma model")
     length = int.from_bytes(begin[len(MAGIC) :], "little")
     if length > left:
-        raise ModelFileError(f"{path} is truncated; restore it from a copy")
+        raise ModelFileError(f"{what} is truncated; restore it from a copy")
     if length > LONGEST_HEADER:
-        raise ModelFileError(f"{path} has a header of {length:,} bytes, {LONGEST_HEADER:,} is the most")
+        raise ModelFileError(f"{what} has a header of {length:,} bytes, {LONGEST_HEADER:,} is the most")
     text = file.read(length)
-    header = _header(path, text)
-    layouts = _layouts(path, header.pop("arrays", None))
+    header = _header(what, text)
+    layouts = _layouts(what, header.pop("arrays", None))
     if sum(layout.size for layout in layouts) != left - length:
-        raise ModelFileError(f"{path} is truncated or altered; restore it from a copy")
+        raise ModelFileError(f"{what} is truncated or altered; restore it from a copy")
     content = file.read(left - length)
     digest = hashlib.sha256(begin)
     digest.update(text)
     digest.update(content)
     if digest.digest() != file.read():
-        raise ModelFileError(f"{path} is truncated or altered; restore it from a copy")
-    return header, _arrays(path, layouts, content)
+        raise ModelFileError(f"{what} is truncated or altered; restore it from a copy")
+    return header, _arrays(what, layouts, content)
 
 
-def _header(path: Path, text: bytes) -> dict[str, Any]:
+def _header(what: str, text: bytes) -> dict[str, Any]:
     try:
         header = json.loads(
             text,
@@ -181,17 +213,17 @@ def _header(path: Path, text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict):
-        raise ModelFileError(f"{path} is altered; restore it from a copy")
+        raise ModelFileError(f"{what} is altered; restore it from a copy")
     version = header.get("format")
     if type(version) is not int or version < 1:
-        raise ModelFileError(f"{path} is altered; restore it from a copy")
+        raise ModelFileError(f"{what} is altered; restore it from a copy")
     if version > FORMAT:
         raise ModelFileError(
-            f"{path} has format {version}, this program reads up to {FORMAT}; upgrade streamkarma"
+            f"{what} has format {version}, this program reads up to {FORMAT}; upgrade streamkarma"
         )
     if version < FORMAT:
         raise ModelFileError(
-            f"{path} has format {version}, of an older streamkarma, and cannot be used; begin a new model"
+            f"{what} has format {version}, of an older streamkarma, and cannot be used; begin a new model"
         )
     return header
 
@@ -220,7 +252,7 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-def _layouts(path: Path, shapes: Any) -> list[Layout]:
+def _layouts(what: str, shapes: Any) -> list[Layout]:
     """The arrays that a header names, in their order."""
     try:
         layouts = [
@@ -233,17 +265,17 @@ def _layouts(path: Path, shapes: Any) -> list[Layout]:
         for name, _, shape in layouts
     )
     if not sound or len({layout.name for layout in layouts}) < len(layouts):
-        raise ModelFileError(f"{path} is not a model: its arrays are not as it says")
+        raise ModelFileError(f"{what} is not a model: its arrays are not as it says")
     return layouts
 
 
-def _arrays(path: Path, layouts: list[Layout], content: bytes) -> Arrays:
+def _arrays(what: str, layouts: list[Layout], content: bytes) -> Arrays:
     arrays: Arrays = {}
     begin = 0
     for layout in layouts:
         count = math.prod(layout.shape)
         arrays[layout.name] = np.frombuffer(content, layout.dtype, count, begin).reshape(layout.shape)
         if layout.dtype == np.bool_ and np.frombuffer(content, np.uint8, count, begin).max(initial=0) > 1:
-            raise ModelFileError(f"{path} is not a model: its arrays are not as it says")
+            raise ModelFileError(f"{what} is not a model: its arrays are not as it says")
         begin += layout.size
     return arrays

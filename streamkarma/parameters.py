@@ -32,6 +32,8 @@ TASKS = ("auto", "binary", "multiclass", "regression")
 UNLABELLED = ("learn", "ignore")
 SHARE_LABEL = ("on", "off")
 CARRY = ("fill", "last", "off")
+LOG_FORMATS = ("text", "json")
+FORMATS = ("json", "csv", "tsv", "parquet", "arrow")
 
 #: Given instead of a number, it lets the theorem choose.
 AUTO = "auto"
@@ -391,8 +393,38 @@ _RUNNING = (
         default_text="on",
         stored=True,
     ),
+    Parameter(
+        "format",
+        FORMATS,
+        "What INPUT is; csv finds its delimiter.  [default: by its name, else json]",
+    ),
     Parameter("checkpoint_every", Integer(), "Events between two writings of the model.", 10_000),
     Parameter("max_record_bytes", Integer(), "Longest line accepted.", 16 << 20),
+    Parameter(
+        "recent",
+        Integer(0),
+        "Latest events with a label over which there are means beside those of all; 0 for none.",
+        1000,
+        metavar="N",
+    ),
+    Parameter(
+        "explain",
+        Integer(0),
+        "Strongest contributions of attributes to the score in each row; 0 for none.",
+        0,
+        metavar="K",
+    ),
+    Parameter("drift", bool, "Look for changes: of the errors, and of how often attributes are there.", True),
+    Parameter(
+        "metrics",
+        str,
+        "Where metrics for Prometheus and a live page can be had while it runs; a port alone is for this "
+        "machine only, 0 is a free one.",
+        metavar="[HOST:]PORT",
+    ),
+    Parameter(
+        "log_format", LOG_FORMATS, "What is on stderr: lines to read, or a JSON object each.", LOG_FORMATS[0]
+    ),
     Parameter("report_every", Integer(0), "Events between two lines of progress.", 0),
     Parameter(
         "regret",
@@ -410,6 +442,13 @@ _RUNNING = (
         stored=True,
     ),
     Parameter("regret_seconds", Seconds(), "What one baseline may take at a time.", 60.0, metavar="S"),
+    Parameter(
+        "share_every",
+        Seconds(),
+        "With --share: seconds after which what the other processes have learned is taken in.",
+        5.0,
+        metavar="S",
+    ),
 )
 
 #: The parameters of learners and those of runs, by name, in the order of the help texts.

@@ -117,8 +117,8 @@ def free_port() -> int:
         return port
 
 
-def jars() -> Path:
-    """The folder with the broker's jars, fetched if this version is not there yet.
+def jars(pom: str = "pom.xml", name: str = "test-broker") -> Path:
+    """The folder with the broker's jars, or those of another ``pom``, fetched if they are not there yet.
 
     Raises
     ------
@@ -130,22 +130,22 @@ def jars() -> Path:
         raise UnavailableError(
             f"{' and '.join(missing)} not found; install them or set STREAMKARMA_TEST_KAFKA"
         )
-    version = sha256((HERE / "pom.xml").read_bytes()).hexdigest()[:12]
+    version = sha256((HERE / pom).read_bytes()).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    folder = cache / "streamkarma" / f"test-broker-{version}"
+    folder = cache / "streamkarma" / f"{name}-{version}"
     if not folder.is_dir():
         # Renamed when whole: a run that was broken off leaves no half of it.
         partial = folder.with_name(f"{folder.name}.{os.getpid()}")
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={partial}"]
         done = subprocess.run(
-            ["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), *goal],
+            ["mvn", "-q", "-B", "-f", str(HERE / pom), *goal],
             capture_output=True,
             text=True,
             check=False,
         )
         if done.returncode != 0:
             shutil.rmtree(partial, ignore_errors=True)
-            raise UnavailableError(f"Maven could not fetch the broker: {done.stdout[-500:]}")
+            raise UnavailableError(f"Maven could not fetch {name}: {done.stdout[-500:]}")
         partial.replace(folder)
     return folder
 

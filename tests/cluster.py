@@ -114,9 +114,18 @@ class Cluster:
 
     def attach(self, *given: str, group: str = "group", code: int = 0, env: dict[str, str] | None = None,
                stdout: bool = False) -> str:  # fmt: skip
+        """Attach to the end; returns what was said."""
+        return self.run(*self.arguments(*given, group=group), code=code, env=env, stdout=stdout)
+
+    def pull(self, *given: str, code: int = 0) -> str:
+        """Pull a model; returns what was said."""
+        return self.run("pull", "--brokers", self.address, *given, code=code)
+
+    def run(self, *arguments: str, code: int = 0, env: dict[str, str] | None = None,
+            stdout: bool = False) -> str:  # fmt: skip
         """Run the program to its end; returns what it said."""
         done = subprocess.run(
-            [sys.executable, "-m", "streamkarma", *self.arguments(*given, group=group)],
+            [sys.executable, "-m", "streamkarma", *arguments],
             capture_output=True, cwd=self.folder, timeout=120, check=False, env={**os.environ, **(env or {})},
         )  # fmt: skip
         said = done.stderr.decode()
@@ -167,15 +176,15 @@ def until(true: Callable[[], bool], process: Running, seconds: float = 60.0) -> 
             raise AssertionError(f"not within {seconds} s: {process.communicate()[1]}")
 
 
-def events(n: int, seed: int = 0, labelled: bool = True) -> list[dict[str, Any]]:
-    """Events of five attributes, each there half of the time."""
+def events(n: int, seed: int = 0, labelled: bool = True, first: int = 0) -> list[dict[str, Any]]:
+    """Events of five attributes, each there half of the time; ``first`` is the id of the first one."""
     rng = random.Random(seed)
     made = []
     for i in range(n):
         x = {name: round(rng.gauss(0, 1), 4) for name in "abcde"}
         y = int(x["a"] + x["b"] - x["c"] + rng.gauss(0, 0.5) > 0)
         seen = {name: value for name, value in x.items() if rng.random() < 0.5}
-        made.append({"id": i, **seen, **({"y": y} if labelled else {})})
+        made.append({"id": first + i, **seen, **({"y": y} if labelled else {})})
     return made
 
 

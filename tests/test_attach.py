@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kafka import TopicPartition
 
 from streamkarma.cli import cli
 from streamkarma.connectors.base import DeadLetter
@@ -248,7 +247,7 @@ def test_a_dead_letter_is_the_record_with_more_headers(cluster: Cluster) -> None
     dead = cluster.topic("dead")
     producer = BulkProducer(bootstrap_servers=cluster.address, transactional_id=cluster.name("sender"))
     producer.init_transactions()
-    sink = TopicSink(producer, None, dead, cluster.name("group"), TopicPartition(dead, 0))
+    sink = TopicSink(producer, None, dead)
     headers = [("twice", b""), ("once", b"\x00"), ("twice", b"\xff")]
     sent = [(b"\xffk", None, headers), (None, b"", []), (None, b"v", headers)]
     sent.append((b"k", b"v" * 2000, [("long", b"h" * 2000)]))

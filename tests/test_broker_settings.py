@@ -68,7 +68,7 @@ def test_settings_that_can(tmp_path: Path) -> None:
     "pairs", [(), ("linger_ms=0",), ("linger_ms=500",), ("request_timeout_ms=30000", "linger_ms=100")]
 )
 def test_what_is_sent_is_given_up_soon_after_a_broker_should_have_answered(pairs: tuple[str, ...]) -> None:
-    given = producer_settings(KafkaSettings("b", pairs, {}))
+    given = producer_settings(KafkaSettings("b", pairs, {}), 16384)
     asked_for = {name: int(value) for name, value in (pair.split("=") for pair in pairs)}
     assert asked_for.items() <= given.items()
     waited = given["linger_ms"] + given["request_timeout_ms"]

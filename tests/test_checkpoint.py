@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from streamkarma import KARMAClassifier, KARMARegressor, checkpoint, load, save
 from streamkarma.errors import ModelFileError, UsageError
+from streamkarma.estimators.persistence import from_bytes, to_bytes
 from streamkarma.runtime.describe import describe
 from streamkarma.synthetic import StreamSpec, records
 from tests.loops import run_of
@@ -44,6 +45,18 @@ def test_resuming_is_never_having_stopped(tmp_path: Path, task: str, average: bo
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
     for x, _ in STREAMS[task][:20]:
         assert one.predict_one(x) == other.predict_one(x)
+
+
+def test_bytes_are_those_of_a_file(tmp_path: Path) -> None:
+    model = learned("binary")
+    save(model, tmp_path / "model", {"events": 60}, {"kept": np.arange(3)})
+    data = to_bytes(model, {"events": 60}, {"kept": np.arange(3)})
+    assert data == (tmp_path / "model").read_bytes()
+    again, run, arrays = from_bytes(data, "part 3")
+    assert (to_bytes(again), run, list(arrays["kept"])) == (to_bytes(model), {"events": 60}, [0, 1, 2])
+    for broken in (b"", data[:100], data[:-1], data + b"x", data[:200] + b"!" + data[201:]):
+        with pytest.raises(ModelFileError, match="^part 3 "):
+            from_bytes(broken, "part 3")
 
 
 def test_names_and_labels_of_other_kinds(tmp_path: Path) -> None:

@@ -147,6 +147,34 @@ def test_river_models_say_sets() -> None:
     assert np.mean(held) == pytest.approx(0.9, abs=0.02)
 
 
+@pytest.mark.parametrize(
+    ("kind", "events"), [(SubspaceClassifier, classes), (ExplicitKARMARegressor, numbers)]
+)
+def test_models_that_learned_apart_say_theirs_together(kind: Any, events: Any) -> None:
+    one, two = kind(coverage=0.9), kind(coverage=0.9)
+    for model, count in ((one, 60), (two, 90)):
+        for record, label in events(count):
+            model.learn_one(record, label)
+    both = one.merge(two)
+    scores = [model._conformal.arrays()["scores"] for model in (one, two)]
+    np.testing.assert_array_equal(
+        np.sort(both._conformal.arrays()["scores"]), np.sort(np.concatenate(scores))
+    )
+    shares = [model._conformal.arrays()["share"][0] for model in (one, two)]
+    assert both._conformal.arrays()["share"][0] == pytest.approx(0.4 * shares[0] + 0.6 * shares[1], abs=1e-12)
+
+
+def test_a_model_that_was_asked_for_intervals_brings_them_into_a_merged_one() -> None:
+    asked, plain = ExplicitKARMARegressor(), ExplicitKARMARegressor()
+    asked.predict_interval_one({}, coverage=0.8)
+    for record, price in numbers(50):
+        asked.learn_one(record, price)
+        plain.learn_one(record, price)
+    for both in (asked.merge(plain), plain.merge(asked)):
+        assert both._conformal.coverage == 0.8
+        np.testing.assert_array_equal(both._conformal.arrays()["scores"], asked._conformal.arrays()["scores"])
+
+
 @pytest.mark.parametrize("kind", [KARMAClassifier, ExplicitKARMARegressor])
 def test_blocks_single_events_copies_and_files_have_the_same_state(kind: Any, tmp_path: Path) -> None:
     stream = list((classes if kind is KARMAClassifier else numbers)(300))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 from collections import Counter
@@ -19,7 +20,8 @@ from sklearn.utils.class_weight import compute_class_weight
 from streamkarma import ExplicitKARMAClassifier, KARMAMixtureClassifier, load, save
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators import persistence
-from streamkarma.estimators.costs import PRIOR, RAMP, LabelShares, decide
+from streamkarma.estimators.costs import decide
+from streamkarma.estimators.label_shares import PRIOR, RAMP, LabelShares
 from streamkarma.estimators.learners import LEARNERS
 from tests.conftest import Program
 
@@ -58,6 +60,57 @@ def test_shares_are_those_of_the_weights_so_far(labels: list[tuple[int, float]],
     faded = np.array([w for _, w in labels]) * (1 - 1 / window) ** age
     counts = PRIOR + np.array([faded[[i == c for i, _ in labels]].sum() for c in range(4)])
     assert shares.of_all(4) == pytest.approx(counts / counts.sum())
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.floats(0.01, 100.0)), max_size=60),
+    st.sampled_from([1.5, 20.0, np.inf]),
+    st.permutations(range(3)),
+)
+def test_shares_that_are_merged_have_the_base_once(
+    labels: list[tuple[int, float]], window: float, order: list[int]
+) -> None:
+    base = counted(LabelShares(window), labels[:10])
+    parts = [counted(copy.deepcopy(base), part) for part in (labels[10:25], labels[25:30], labels[30:])]
+    one = merged(base, parts)
+    tree = merged(base, [parts[order[0]], merged(base, [parts[i] for i in order[1:]])])
+    assert_near(tree, one)
+    # What the labels of a part count for, and the base after all of them.
+    keep, numbers = 1 - 1 / window, [len(part) for part in (labels[10:25], labels[25:30], labels[30:])]
+    faded = np.array(base._padded(4)) / base.unit
+    expected = faded * keep ** sum(numbers) + sum(
+        np.array(part._padded(4)) / part.unit - faded * keep**n
+        for part, n in zip(parts, numbers, strict=True)
+    )
+    assert np.array(one._padded(4)) / one.unit == pytest.approx(expected)
+    assert_near(merged(base, [base, parts[0]]), parts[0])
+
+
+def assert_near(one: LabelShares, other: LabelShares) -> None:
+    numbers = [[*each._padded(4), each.total, each.unit] for each in (one, other)]
+    assert numbers[0] == pytest.approx(numbers[1])
+
+
+def counted(shares: LabelShares, labels: list[tuple[int, float]]) -> LabelShares:
+    for index, weight in labels:
+        shares.add(index, weight)
+    return shares
+
+
+def merged(base: LabelShares, parts: list[LabelShares]) -> LabelShares:
+    made = copy.deepcopy(base)
+    made.merge(parts)
+    return made
+
+
+def test_shares_follow_the_numbers_of_the_classes() -> None:
+    shares = counted(LabelShares(np.inf), [(0, 1.0), (1, 2.0)])
+    shares.relabel([2, 0, 1])
+    assert shares.of_all(3) == [3 / 6, 1 / 6, 2 / 6]
+    # Counts that were rescaled have nothing of those before.
+    base, part = counted(LabelShares(1.5), [(0, 1.0)]), counted(LabelShares(1.5), [(1, 1.0)] * 230)
+    assert part.unit < 1e100
+    assert merged(base, [part, part]).of_all(2)[1] > 0.79
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=200))

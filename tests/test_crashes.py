@@ -209,7 +209,7 @@ producer = BulkProducer(bootstrap_servers=address, transactional_id=name,
                         request_timeout_ms=500, delivery_timeout_ms=600)
 producer.init_transactions()
 place, group = TopicPartition(output, 0), ConsumerGroupMetadata(name)
-sink = TopicSink(producer, output, None, name + "-journal", place)
+sink = TopicSink(producer, output, None)
 sink.records = [SimpleNamespace(key=None)]
 for number in (1, 2):
     sink.write_predictions(Rows({"n": np.array([number])}), [0])
@@ -217,7 +217,7 @@ for number in (1, 2):
     print("sent", number, flush=True)
     input()
 try:
-    sink.commit({place: OffsetAndMetadata(2, "", -1)}, group, 2, "")
+    sink.commit(({place: OffsetAndMetadata(2, "", -1)}, group))
 except KafkaError as error:
     print(type(error).__name__)
 """

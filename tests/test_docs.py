@@ -136,8 +136,8 @@ def test_every_picture_is_small_and_shown() -> None:
     displayed = {
         resolve(page, target)[0] for page in PAGES for target in links(page) if target.endswith(".png")
     }
-    assert displayed == set(PICTURES.iterdir())
-    assert max(picture.stat().st_size for picture in displayed) < 100_000
+    assert displayed == {*PICTURES.iterdir(), *(ROOT / "docs/pictures").glob("*.png")}
+    assert max(picture.stat().st_size for picture in displayed) < 200_000
 
 
 def test_the_first_picture_is_that_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from sklearn.metrics import (
 )
 
 from streamkarma.estimators.results import finite, probabilities
+from streamkarma.runtime.evaluator import RunningMetrics
 from streamkarma.runtime.metrics import SCORE_BINS, ClassificationMetrics, RegressionMetrics
 from tests.loops import run_of
 
@@ -140,3 +141,32 @@ def test_no_stream_makes_a_table_say_nan(task: Any, options: Any, tmp_path: Path
         assert len(rows) == 80
         for row in rows:
             assert all(value is not None for name, value in json.loads(row).items() if name != "prediction")
+
+
+@given(st.integers(0, 10_000), st.lists(st.integers(0, 300), max_size=5))
+def test_parts_of_a_run_add_up_to_the_whole(seed: int, cuts: list[int]) -> None:
+    rng = np.random.default_rng(seed)
+    classes, predicted = rng.integers(0, 3, (2, 300))
+    scores, targets, answers = rng.standard_normal((3, 300))
+
+    def count(part: slice) -> RunningMetrics:
+        metrics = RunningMetrics()
+        metrics.add_losses(np.abs(scores[part]))
+        metrics.classification.update(classes[part], predicted[part])
+        metrics.classification.update_scores(scores[part], classes[part] == 1)
+        metrics.classification.update_log_loss(1 / (1 + np.exp(scores[part])))
+        metrics.classification.update_strangers(len(targets[part]) // 7)
+        metrics.regression.update(targets[part], answers[part])
+        ends = np.column_stack([answers - 1, answers + 1])
+        metrics.coverage.add_intervals(ends[part], targets[part], {})
+        return metrics
+
+    ends = sorted({0, 300, *cuts})
+    parts = [count(slice(*pair)) for pair in pairwise(ends)]
+    whole, summed = count(slice(0, 300)), RunningMetrics()
+    whole.classification._strangers = sum(part.classification._strangers for part in parts)
+    for part in parts:
+        summed.add({name: array.copy() for name, array in part.arrays().items()})
+    for kind in ("classification", "regression", "coverage"):
+        assert getattr(summed, kind).result() == pytest.approx(getattr(whole, kind).result())
+    assert (summed.loss_events, summed.loss_total) == (300, pytest.approx(whole.loss_total))

@@ -15,11 +15,13 @@ def never() -> bool:
 
 
 def rest(ahead: Prefetch[int]) -> list[int]:
-    items = []
-    while (item := ahead.next()) is not None:
-        items.append(item)
+    items = [item for item in ahead.items() if item is not None]
     ahead.close()
     return items
+
+
+def first(ahead: Prefetch[int]) -> int:
+    return next(item for item in ahead.items() if item is not None)
 
 
 def test_the_order_is_kept() -> None:
@@ -38,7 +40,7 @@ def test_no_more_is_read_than_has_room() -> None:
             yield item
 
     ahead = Prefetch(items(), never, depth=2)
-    assert ahead.next() == 0
+    assert first(ahead) == 0
     # Two wait, and one more is in hand for as long as they do.
     assert third.wait(10)
     ahead.close()
@@ -51,16 +53,16 @@ def test_what_goes_wrong_is_raised_where_it_is_waited_for_and_after_what_came_be
         raise EOFError("damaged")
 
     ahead = Prefetch(items(), never)
-    assert ahead.next() == 1
+    assert first(ahead) == 1
     with pytest.raises(EOFError, match="damaged"):
-        ahead.next()
+        first(ahead)
     ahead.close()
 
 
 def test_closing_ends_a_reader_that_has_no_room() -> None:
     before = threading.active_count()
     ahead = Prefetch(iter(range(1000)), never, depth=1)
-    assert ahead.next() == 0
+    assert first(ahead) == 0
     ahead.close()
     assert threading.active_count() == before
 
@@ -73,7 +75,7 @@ def test_closing_does_not_wait_for_input_that_never_comes() -> None:
         come.wait()
 
     ahead = Prefetch(items(), never)
-    assert ahead.next() == 1
+    assert first(ahead) == 1
     ahead.close()
     come.set()
 

@@ -22,6 +22,7 @@ from streamkarma import (
     KARMAMixtureRegressor,
     SubspaceImputer,
     load,
+    merge,
     save,
 )
 from streamkarma._engine import Encoded, Encoder
@@ -189,6 +190,43 @@ def test_where_the_task_shows_late_resumed_is_never_stopped(tmp_path: Path) -> N
     assert other is not None
     assert "item.rate" in other.vocabulary.attributes
     assert bits(model) == bits(other)
+
+
+@pytest.mark.parametrize(
+    ("learner", "names", "tolerance"),
+    [
+        (ExplicitKARMAClassifier, "ab", 1e-9),
+        (ExplicitKARMAClassifier, "ba", 1e-9),
+        (KARMAMixtureClassifier, "ab", 1e-9),
+        (KARMAMixtureClassifier, "ba", 0.05),
+    ],
+)
+def test_a_merged_model_has_them_whichever_class_came_first(
+    learner: type, names: str, tolerance: float
+) -> None:
+    """With the classes the other way round, trees forget the rates, and logarithms are about right."""
+    events = [{**event, "y": names[event["y"] > 0]} for event in stream(400, 3)]
+    events.sort(key=lambda event: event["y"] != names[0])
+    first, rest = events[:1], events[1:]
+    random.Random(1).shuffle(rest)
+    model = learned(learner(), first + rest)
+    merged: Any = merge([model, learner()])
+    asked = [{name: value for name, value in event.items() if name != "y"} for event in stream(200, 4)]
+    away = [merged.predict_proba_one(x)["a"] - model.predict_proba_one(x)["a"] for x in asked]
+    assert max(map(abs, away)) <= tolerance
+
+
+def test_merged_models_know_the_categories_of_all() -> None:
+    events = stream(6000, 4)
+    whole = learned(ExplicitKARMAClassifier(), events)
+    parts = [learned(ExplicitKARMAClassifier(), events[k::3]) for k in range(3)]
+    asked, merged = stream(1000, 5), merge(parts)
+    assert errors_of(merged, asked) <= errors_of(whole, asked) + 10
+    assert errors_of(merged, asked) <= sum(errors_of(part, asked) for part in parts) / 3
+
+
+def errors_of(model: Any, events: Events) -> int:
+    return sum(model.predict_one({n: v for n, v in e.items() if n != "y"}) != e["y"] for e in events)
 
 
 def test_late_labels_are_heeded_when_they_come() -> None:

@@ -8,12 +8,16 @@ from typing import Any
 
 import click
 
-from streamkarma import __version__
+from streamkarma import __version__, log
 from streamkarma.cli import streams
 from streamkarma.cli.attach import attach
 from streamkarma.cli.generate import generate
+from streamkarma.cli.merge import merge
+from streamkarma.cli.profile import profile
+from streamkarma.cli.pull import pull
 from streamkarma.cli.regret import regret
-from streamkarma.cli.stream import inspect, learn, predict
+from streamkarma.cli.spark import backfill, stream_topics
+from streamkarma.cli.stream import explain, inspect, learn, predict
 from streamkarma.errors import StreamkarmaError, UsageError
 from streamkarma.files import discard_stdout, reason
 
@@ -46,7 +50,22 @@ def cli() -> None:
     """
 
 
-for command in (learn, predict, attach, regret, inspect, generate):
+_COMMANDS = (
+    learn,
+    predict,
+    explain,
+    attach,
+    pull,
+    backfill,
+    stream_topics,
+    profile,
+    regret,
+    inspect,
+    merge,
+    generate,
+)
+
+for command in _COMMANDS:
     cli.add_command(command)
 
 
@@ -95,4 +114,5 @@ def _run() -> int:
 
 
 def _complain(message: str) -> None:
-    click.echo("streamkarma: " + " ".join(message.split()), err=True)
+    line = " ".join(message.split())
+    log.write(line if log.is_json() else f"streamkarma: {line}", level="error")

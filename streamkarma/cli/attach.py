@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
+from streamkarma.cli import brokers as connection
 from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
+from streamkarma.parameters import RUNNING
 
 #: Events that wait for their labels, where a topic of labels is given and nothing else is said.
 PENDING = 10_000
@@ -19,9 +20,7 @@ PENDING = 10_000
 @click.command(cls=Command)
 @click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
 @config_option
-@click.option(
-    "--brokers", metavar="HOST:PORT,...", required=True, help="Some of the brokers; they name the others."
-)
+@connection.brokers
 @click.option(
     "--group",
     metavar="NAME",
@@ -41,6 +40,19 @@ PENDING = 10_000
     "--dead-letter-topic", metavar="TOPIC", help="Where records that cannot be used go, as they were."
 )
 @click.option("--label-topic", metavar="TOPIC", help="Where labels come from that come later, by --id.")
+@click.option(
+    "--share",
+    metavar="TOPIC",
+    help="Compacted topic by which the processes of the group share what they learn, with a model of each "
+    "partition; it is made if need be. There is no --model then.",
+)
+@click.option(
+    "--base",
+    metavar="PATH",
+    type=click.Path(exists=True, dir_okay=False),
+    help="With --share: the model that all partitions go on from.  [default: an empty one]",
+)
+@shared.option(RUNNING["share_every"])
 @click.option("--until-end", is_flag=True, help="Stop at the offsets that stand at the start.")
 @click.option("--max-events", metavar="N", type=click.IntRange(min=1), help="Stop after so many events.")
 @click.option("--with-key", metavar="NAME", help="Take a record's key as this attribute.")
@@ -53,22 +65,7 @@ PENDING = 10_000
     multiple=True,
     help="Take a header as an attribute; repeatable.",
 )
-@click.option(
-    "-X",
-    "--kafka",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A setting of kafka-python; repeatable. For passwords use the environment "
-    "(STREAMKARMA_KAFKA_SASL_PLAIN_PASSWORD) or --config.",
-)
-@click.option(
-    "--connect-timeout",
-    metavar="S",
-    type=shared.above_zero,
-    default=30.0,
-    show_default=True,
-    help="Seconds to try to reach the brokers at the start.",
-)
+@connection.settings
 @shared.fields
 @shared.keeping
 @shared.predictions("-, or none with --output-topic")
@@ -85,8 +82,8 @@ def attach(**said: Any) -> None:
     from streamkarma.connectors.kafka.records import Metadata
     from streamkarma.connectors.kafka.source import Attachment, TopicSource
     from streamkarma.runtime.plan import Plan
-    from streamkarma.runtime.run import Run
 
+    _check_share(said)
     if said["label_topic"] is not None and said["pending"] == 0:
         raise UsageError("--label-topic has no meaning with --pending 0")
     headers = [header.partition("=") for header in said["with_header"]]
@@ -106,6 +103,7 @@ def attach(**said: Any) -> None:
         ),
         max_record_bytes=said["max_record_bytes"],
         entity=said["entity"],
+        share=said["share"],
     )
     pending = 0 if said["label_topic"] is None else PENDING
     printed = "-" if said["output_topic"] is None else None
@@ -114,5 +112,29 @@ def attach(**said: Any) -> None:
         **shared.learning(said),
         pending_default=pending,
         max_events=said["max_events"],
+        base=said["base"],
+        share_every=said["share_every"],
     )
-    sys.exit(Run(plan, TopicSource(at, plan.model)).execute())
+    shared.execute(plan, TopicSource(at, plan.model), said["metrics"])
+
+
+#: What has no meaning with models that are shared, and why.
+_NOT_SHARED = {
+    "model": "the models are in the topic, and streamkarma pull writes them to a file",
+    "label_topic": "a partition's model learns from that partition alone",
+    "pending": "labels that come later are learned by one process with a --model",
+    "refit": "refits depend on when they are finished, and models that are shared must not",
+}
+
+
+def _check_share(said: dict[str, Any]) -> None:
+    """UsageError if options contradict --share, or have no meaning without it."""
+    if said["share"] is None:
+        if said["base"] is not None:
+            raise UsageError("--base has no meaning without --share")
+        return
+    for name, why in _NOT_SHARED.items():
+        if said[name]:
+            raise UsageError(f"--{name.replace('_', '-')} cannot be combined with --share: {why}")
+    if said["regret"] != RUNNING["regret"].default:
+        raise UsageError("--regret cannot be combined with --share: baselines would see a part of the stream")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -19,6 +20,10 @@ from streamkarma.parameter_kinds import (
     WordsByName,
 )
 from streamkarma.parameters import AUTO, BALANCED, LEARNING, NOW, RUNNING, Parameter
+
+if TYPE_CHECKING:
+    from streamkarma.connectors.base import Source
+    from streamkarma.runtime.plan import Plan
 
 Decorator = Callable[[Any], Any]
 
@@ -157,11 +162,28 @@ def _probability(kind: Number) -> Callable[[Any], str | float]:
     return convert
 
 
-fields = together(
+format = option(RUNNING["format"])
+
+explain = option(RUNNING["explain"])
+
+
+def setting(value: Any) -> tuple[str, str]:
+    """NAME=VALUE of a program that has settings of its own."""
+    name, equals, setting = str(value).partition("=")
+    if not (name and equals):
+        raise click.BadParameter(f"{value!r} is not NAME=VALUE")
+    return name, setting
+
+
+names = together(
     option(RUNNING["target"]),
     click.option("--id", metavar="NAME", help="Attribute copied to the output."),
     click.option("--ignore", metavar="NAME", multiple=True, help="Attribute left out; repeatable."),
     click.option("--weight", metavar="NAME", help="Attribute that weighs the event."),
+)
+
+fields = together(
+    names,
     click.option("--full", metavar="NAME", help="The complete vector, for --regret full; not learned from."),
 )
 
@@ -180,7 +202,7 @@ def predictions(default: str) -> Decorator:
     )
 
 
-output = together(
+bad_records = together(
     click.option("--dead-letters", metavar="PATH", help="Where records that cannot be used go."),
     click.option(
         "--on-error",
@@ -190,8 +212,11 @@ output = together(
         help="What to do at such a record.",
     ),
     option(RUNNING["max_record_bytes"]),
-    click.option("--summary", metavar="PATH", help="Where the summary goes, as JSON."),
-    option(RUNNING["report_every"]),
+)
+
+summary = click.option("--summary", metavar="PATH", help="Where the summary goes, as JSON.")
+
+strictness = together(
     click.option(
         "--strict",
         is_flag=True,
@@ -200,13 +225,22 @@ output = together(
     click.option("--quiet", is_flag=True, help="Nothing on stderr but errors."),
 )
 
+output = together(
+    bad_records,
+    summary,
+    option(RUNNING["report_every"]),
+    option(RUNNING["recent"]),
+    option(RUNNING["drift"]),
+    option(RUNNING["log_format"]),
+    strictness,
+)
+
+positive = click.option(
+    "--positive", metavar="VALUE", help="The positive class.  [default: the greater of the two]"
+)
+
 tasks = together(
-    option(RUNNING["task"]),
-    option(RUNNING["unlabelled"]),
-    option(RUNNING["share_label"]),
-    click.option(
-        "--positive", metavar="VALUE", help="The positive class.  [default: the greater of the two]"
-    ),
+    option(RUNNING["task"]), option(RUNNING["unlabelled"]), option(RUNNING["share_label"]), positive
 )
 
 comparison = together(
@@ -240,8 +274,25 @@ keeping = together(
     ),
     option(RUNNING["regret"]),
     comparison,
+    option(RUNNING["metrics"]),
 )
 
+
+#: Of commands that run on Spark.
+spark = together(
+    click.option(
+        "--master",
+        metavar="URL",
+        help="Where Spark runs.  [default: what spark-submit or Spark's settings say, else this machine]",
+    ),
+    click.option(
+        "--spark",
+        metavar="NAME=VALUE",
+        multiple=True,
+        type=setting,
+        help="A setting of Spark; repeatable.",
+    ),
+)
 
 workers = click.option(
     "--workers",
@@ -249,6 +300,18 @@ workers = click.option(
     help="2: read and parse on one core, learn on another, with several experts at once.  [default: 2 where "
     "there are as many]",
 )
+
+
+def execute(plan: Plan, source: Source, metrics: str | None) -> NoReturn:
+    """Run a plan over a source, with metrics served if there is an address, and exit with its code."""
+    from streamkarma.runtime.run import Run
+
+    if metrics is None:
+        sys.exit(Run(plan, source).execute())
+    from streamkarma.monitoring.server import serving
+
+    with serving(metrics) as watcher:
+        sys.exit(Run(plan, source, watcher).execute())
 
 
 def field_names(said: dict[str, Any]) -> dict[str, Any]:
@@ -273,7 +336,7 @@ def outputs(said: dict[str, Any], predictions: str | None = "-") -> dict[str, An
         "summary": said["summary"],
         "fail": said["on_error"] == "fail",
         "strict": said["strict"],
-        "report_every": said["report_every"],
+        **{name: said[name] for name in ("report_every", "recent", "drift")},
         "quiet": said["quiet"],
     }
 
@@ -284,8 +347,8 @@ def learning(said: dict[str, Any]) -> dict[str, Any]:
     return {**compared(said), **{name: said[name] for name in kept}}
 
 
-def compared(said: dict[str, Any]) -> dict[str, Any]:
-    """What is learned and how it is compared, by the names of a plan."""
+def learner_options(said: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of the learner that were given."""
     options: dict[str, Any] = {}
     for name, declared in LEARNING.items():
         value = said[declared.flag or name]
@@ -300,5 +363,10 @@ def compared(said: dict[str, Any]) -> dict[str, Any]:
     if "entity" not in options or options.get("time") == NOW:
         # It is not the learner's then.
         options.pop("time", None)
+    return options
+
+
+def compared(said: dict[str, Any]) -> dict[str, Any]:
+    """What is learned and how it is compared, by the names of a plan."""
     shared = ("task", "positive", "unlabelled", "share_label", "learner", "regret_memory", "regret_seconds")
-    return {"options": options, **{name: said[name] for name in shared}}
+    return {"options": learner_options(said), **{name: said[name] for name in shared}}

@@ -17,6 +17,7 @@ from streamkarma.parameters import LEARNER_NAMES
 @click.command(cls=Command)
 @click.argument("input", default="-")
 @config_option
+@shared.format
 @shared.fields
 @shared.tasks
 @click.option(
@@ -48,11 +49,11 @@ from streamkarma.parameters import LEARNER_NAMES
 def regret(**said: Any) -> None:
     """How much better would offline have done?
 
-    Runs the learner over INPUT (a file of JSON lines, or - for standard input) as learn does, and
-    asks each baseline at 256, 512, 1024, … events and at the end what it would have suffered on the
+    Runs the learner over INPUT (JSON lines or a table; - is standard input) as learn does, and asks each
+    baseline at 256, 512, 1024, … events and at the end what it would have suffered on the
     very same events.
     """
-    from streamkarma.connectors.jsonlines.source import JsonLinesSource
+    from streamkarma.connectors.tables.source import source_of
     from streamkarma.runtime.plan import Plan
     from streamkarma.runtime.regret_run import RegretRun
 
@@ -72,4 +73,5 @@ def regret(**said: Any) -> None:
         regret=said["baselines"],
         **shared.compared(said),
     )
-    sys.exit(RegretRun(plan, JsonLinesSource(said["input"]), learners, said["json"], said["plot"]).execute())
+    source = source_of(said["input"], said["format"])
+    sys.exit(RegretRun(plan, source, learners, said["json"], said["plot"]).execute())

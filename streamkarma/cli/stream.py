@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 import click
@@ -26,6 +25,7 @@ _NAMES = {
 @click.command(cls=Command)
 @click.argument("input", default="-")
 @config_option
+@shared.format
 @shared.fields
 @shared.keeping
 @shared.predictions("-")
@@ -36,30 +36,34 @@ _NAMES = {
     "and dead letters.",
 )
 @shared.output
+@shared.explain
 @shared.workers
 @click.option("--fresh", is_flag=True, help="Begin a new model, even if there is one at --model.")
 def learn(**said: Any) -> None:
     """Predict each event, then learn from its label.
 
-    INPUT is a file of JSON lines, or - for standard input; .gz and .zst are read as they
-    are. Predictions go to standard output, one JSON line an event.
+    INPUT is a file, or - for standard input: JSON lines, or a table (CSV, Parquet, Arrow) of which
+    each row is an event; .gz and .zst are read as they are. Predictions go to standard output, one
+    JSON line an event.
 
     After a crash, run the same command with --resume-input: nothing is learned, or written to a
     file, twice.
     """
     if said["resume_input"] and said["model"] is None:
         raise UsageError("--resume-input needs --model, which knows how much of INPUT was taken")
-    _execute(said, fresh=said["fresh"], **shared.learning(said))
+    _execute(said, fresh=said["fresh"], explaining=_strongest(said), **shared.learning(said))
 
 
 @click.command(cls=Command)
 @click.argument("model")
 @click.argument("input", default="-")
 @config_option
+@shared.format
 @shared.fields
 @shared.option(LEARNING["threshold"])
 @shared.predictions("-")
 @shared.output
+@shared.explain
 @shared.workers
 def predict(**said: Any) -> None:
     """Score events with a model, without learning.
@@ -68,7 +72,50 @@ def predict(**said: Any) -> None:
     unless given; so is the threshold. Where events carry the target, loss and metrics are reported.
     """
     options = {} if said["threshold"] is None else {"threshold": said["threshold"]}
-    _execute(said, model=said["model"], learn=False, options=options)
+    _execute(said, model=said["model"], learn=False, options=options, explaining=_strongest(said))
+
+
+@click.command(cls=Command)
+@click.argument("model")
+@click.argument("input", required=False)
+@config_option
+@shared.format
+@shared.fields
+@shared.predictions("-")
+@shared.output
+@shared.workers
+def explain(**said: Any) -> None:
+    """Say what each attribute contributes to the scores of a model.
+
+    For each event of INPUT (- for standard input) a row as of predict, with the contributions of its
+    attributes, which add up to the score with the constant, and with the missing attributes that would
+    change the score most: by how much, as a standard deviation.
+
+    Without INPUT, a line for each attribute: the standard deviation that the score has by what it says
+    if nothing else is known, and by how much the score moves for its being there alone.
+    """
+    if said["input"] is None:
+        from orjson import dumps
+
+        from streamkarma.runtime.ranking import rank_attributes
+
+        for row in rank_attributes(said["model"]):
+            click.echo(dumps(row))
+        return
+    from streamkarma.runtime.explaining import Explaining
+
+    _execute(said, model=said["model"], learn=False, explaining=Explaining(missing=_ASKED))
+
+
+#: Missing attributes in a row of ``explain``.
+_ASKED = 5
+
+
+def _strongest(said: dict[str, Any]) -> Any:
+    """What rows say of attributes, if anything."""
+    from streamkarma.runtime.explaining import Explaining
+
+    return Explaining(said["explain"]) if said["explain"] else None
 
 
 #: Attributes that ``inspect`` lists.
@@ -105,19 +152,21 @@ def inspect(model: str, json: bool) -> None:
 
 
 def _execute(said: dict[str, Any], **plan: Any) -> None:
-    """Run what was said over lines."""
-    from streamkarma.connectors.jsonlines.source import JsonLinesSource
+    """Run what was said over a file or a pipe."""
+    from streamkarma.connectors.tables.source import source_of
     from streamkarma.runtime.plan import Plan
-    from streamkarma.runtime.run import Run
 
+    metrics = said.get("metrics")
     workers = said["workers"] or min(2, available_cores())
-    source = JsonLinesSource(
+    source = source_of(
         said["input"],
+        said["format"],
         resume=said.get("resume_input", False),
         max_record_bytes=said["max_record_bytes"],
-        prefetch=workers > 1,
+        # Where another thread waits for input, this one has time to tell how it goes.
+        prefetch=workers > 1 or metrics is not None,
     )
-    sys.exit(Run(Plan(workers=workers, **shared.outputs(said), **plan), source).execute())
+    shared.execute(Plan(workers=workers, **shared.outputs(said), **plan), source, metrics)
 
 
 def available_cores() -> int:

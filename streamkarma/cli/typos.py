@@ -8,6 +8,9 @@ from typing import Any
 
 import click
 
+from streamkarma import log
+from streamkarma.parameters import LOG_FORMATS
+
 #: Where what was found in a --config file waits until it can be said.
 _FOUND = "streamkarma.typos"
 #: How near a name must be to one of ours, where nothing else says that it is meant for this program.
@@ -19,9 +22,10 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
+        log.use(ctx.params.get("log_format") or LOG_FORMATS[0])
         if not ctx.params.get("quiet"):
             for line in (*ctx.meta.get(_FOUND, ()), *_in_environment(self, ctx, os.environ)):
-                click.echo(f"warning: {line}", err=True)
+                log.write(f"warning: {line}")
         return super().invoke(ctx)
 
 

@@ -12,10 +12,12 @@ The run decides what a commit means for the model and its files.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
+from streamkarma.connectors.histogram import Counts
 from streamkarma.connectors.records import RecordPosition, Records
 from streamkarma.connectors.rows import Rows
 
@@ -42,11 +44,17 @@ class Block(NamedTuple):
         Told, after each part of them, how many of the first ones have been learned.
     divisible
         False if they have to be learned all at once, since there is no position between them.
+    part
+        What part of the source they are of, where each part has a model of its own.
+    answered
+        Whether predictions for them were made before, so that they are only learned.
     """
 
     records: Records
     learned: Callable[[int], None]
     divisible: bool = True
+    part: str | None = None
+    answered: bool = False
 
 
 class DeadLetter(NamedTuple):
@@ -76,12 +84,43 @@ class Sink(Protocol):
         """Write a record of the last block that was rejected."""
 
 
+class ModelStore(Protocol):
+    """Where processes that share their models keep them, one of each part of the source, as bytes."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+
+    def agree(self, base: bytes | None) -> bytes:
+        """What all models begin as: what is there, or else ``base``, which is there from now on.
+
+        Raises
+        ------
+        UsageError
+            If there is nothing, and ``base`` is None.
+        """
+
+    def keep(self, part: str, model: bytes, events: int) -> None:
+        """Keep the model of a part, which has learned so many events, with the reader's next commit."""
+
+    def others(self) -> dict[str, list[bytes]]:
+        """The last models of the parts that are not this process's, each part's newest first."""
+
+
 class Context(Protocol):
     """What a run offers its reader."""
 
     @property
     def model_path(self) -> str:
         """Where the model is kept, for messages."""
+
+    @property
+    def kept(self) -> Mapping[str, Any]:
+        """What the model file keeps, by section; nothing for a new model."""
+
+    @property
+    def missing_words(self) -> Sequence[str]:
+        """The words that stand for a missing value, case and blanks around them aside."""
 
     @property
     def events(self) -> int:
@@ -102,6 +141,12 @@ class Context(Protocol):
     def checkpoint(self) -> None:
         """Write the model, with the reader's `Position`."""
 
+    def load_part(self, part: str, models: Sequence[bytes]) -> int:
+        """Have a part's model go on from the first of these that can be used, or else from the base.
+
+        Returns its index, the number of models if none could be used.
+        """
+
     def committed(self) -> None:
         """All that was learned so far counts, whatever happens next."""
 
@@ -120,6 +165,24 @@ class Context(Protocol):
         """
 
 
+class ReaderFigures(NamedTuple):
+    """Numbers of a reader, for whoever watches the run.
+
+    Attributes
+    ----------
+    assigned
+        Whether there is anything for it to read.
+    lag
+        Topic, number and, for each partition that is read, how many records wait there.
+    durations
+        How long things have taken, by name.
+    """
+
+    assigned: bool = True
+    lag: Sequence[tuple[str, int, int]] = ()
+    durations: Mapping[str, Counts] = MappingProxyType({})
+
+
 class Reader(ABC):
     """One attempt to read a source, from the model's position on.
 
@@ -127,9 +190,12 @@ class Reader(ABC):
     ----------
     sink
         Where predictions and dead letters go beside files, or None.
+    store
+        Where models are kept if each part has its own; None if one model of all is kept in a file.
     """
 
     sink: Sink | None = None
+    store: ModelStore | None = None
 
     @abstractmethod
     def resume(self, kept: Position | None) -> None:
@@ -173,6 +239,10 @@ class Reader(ABC):
     def snapshot(self) -> Position:
         """How far it was learned."""
 
+    def figures(self) -> ReaderFigures:
+        """How it does."""
+        return ReaderFigures()
+
 
 class Source(ABC):
     """Where events come from.
@@ -187,6 +257,8 @@ class Source(ABC):
         Whether several processes may work for one model. One that starts takes over from an older one,
         so the model is written by commits alone; and since an attempt may have to be made again, there is
         a model file even where the user wants none.
+    keeps_models
+        Whether its readers have a `ModelStore`.
     timestamped
         Whether each record says when it happened.
     dead_letter_hint
@@ -196,6 +268,7 @@ class Source(ABC):
     path: str | None = None
     rewinds: bool = True
     shared: bool = False
+    keeps_models: bool = False
     timestamped: bool = False
     dead_letter_hint: str = "--dead-letters keeps them all"
 

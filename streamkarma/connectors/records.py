@@ -83,6 +83,21 @@ class Records:
             self._values = self.text.split(b"\n")[:-1]
         return self._values
 
+    def between(self, begin: int, end: int) -> Records:
+        """Those from one on, up to another."""
+        if (begin, end) == (0, len(self)):
+            return self
+        position, time = self.position, self.time
+        return Records(
+            self.values[begin:end],
+            end - begin,
+            lambda i: position(begin + i),
+            {i - begin: why for i, why in self.refused.items() if begin <= i < end},
+            None if self.metadata is None else self.metadata[begin:end],
+            self.labels_only,
+            time and (lambda i: time(begin + i)),
+        )
+
     def begin(self, at: int) -> int:
         """Where in the text a record begins."""
         assert self.text is not None

@@ -9,7 +9,8 @@ whatever the learner, and however the stream changes.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,15 @@ class _Conformal:
     def restore(self, arrays: Arrays) -> None:
         """Restore a state; ValueError if its parts are inconsistent."""
         self.engine.restore(arrays)
+
+    def merge(self, parts: Sequence[Self]) -> None:
+        """Take in what parts have learned since each of them was as this one.
+
+        The latest scores of all parts are the latest, each as old as it is where its part ended, and the
+        share that may be missed is the mean of the parts', by the labels they learned. Nothing waits for its
+        label any more. ValueError if a part has another coverage.
+        """
+        self.engine.merge([part.engine for part in parts])  # type: ignore[misc]
 
 
 class PredictionIntervals(_Conformal):

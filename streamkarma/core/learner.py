@@ -44,7 +44,7 @@ class Rates(NamedTuple):
 class Learner(ABC):
     """A learner of the engine, created from its settings: blocks of encoded events in, scores out.
 
-    Copying and unpickling create a new learner from the same settings and restore the state.
+    Unpickling creates a new learner from the same settings and restores the state.
     """
 
     #: Number of external models whose scores must be passed to ``run``.
@@ -74,7 +74,9 @@ class Learner(ABC):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         copied = type(self).__new__(type(self))
-        copied.__setstate__(self.__getstate__())
+        copied.__dict__.update(self.__dict__)
+        if "engine" in self.__dict__:
+            copied.__dict__["engine"] = self.engine.copy()
         memo[id(self)] = copied
         return copied
 

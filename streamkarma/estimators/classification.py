@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from math import nan
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from river import base
 
-from streamkarma._engine import Encoded, logistic
+from streamkarma._engine import Encoded, logistic, relabel
 from streamkarma.core.asked import LateLabels
 from streamkarma.core.conformal import PredictionSets
 from streamkarma.core.learner import Arrays, Learner
@@ -263,6 +264,14 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         """Scores of external models, which also learn these events; None without any."""
         return None
 
+    def _external_unlabelled(self, events: Encoded) -> NDArray[np.float64] | None:
+        count = len(events)
+        return self._external_scores(events, slice(0, count), np.full(count, NONE), np.zeros(count))
+
+    def _shown_scores(self, scores: NDArray[np.float64]) -> Any:
+        each = scores.tolist()
+        return each[0] if len(each) == 1 else dict(zip(self._labels.known, each, strict=True))
+
     def check_label(self, label: Any) -> Label:
         """Return ``label`` as it is stored, or raise RecordError if this model cannot have it."""
         checked, known = self._labels.check(label), self._labels.known
@@ -272,6 +281,37 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
                 "is for two; balanced is for any number"
             )
         return checked
+
+    def meet(self, labels: Sequence[Label | None], weights: Weights) -> None:
+        """See ``KARMABase.meet``: the classes."""
+        for t in np.flatnonzero(self._labels.indices(labels) == NEW).tolist():
+            if weights[t] > 0.0:
+                self._labels.enter(labels[t])
+        if len(self.classes) > max(2, self._pipeline.learner.classes):
+            self._pipeline.learner.widen(len(self.classes))
+
+    def _merge(self, parts: Sequence[Any]) -> None:
+        """See ``KARMABase._merge``; the classes that the parts have met are numbered alike first."""
+        agreed = self._labels.joined([part._labels for part in parts])
+        for model in (self, *parts):
+            model._renumber(agreed)
+        changes = self._pipeline.merge([part._pipeline for part in parts])
+        self._merge_external(parts, changes)
+        self._merge_conformal(parts)
+        if self._costs is not None:
+            self._costs.merge([part._costs for part in parts])
+
+    def _renumber(self, agreed: Labels) -> None:
+        """Have the learner know the classes by the numbers that they have in ``agreed``."""
+        places, learner = agreed.places(self._labels), self._pipeline.learner
+        if len(agreed.known) > max(2, learner.classes):
+            learner.widen(len(agreed.known))
+        if places != sorted(places):
+            relabel(learner.engine, places)
+            if self._costs is not None:
+                self._costs.relabel(places)
+            self._relabel_external(places)
+        self._labels = deepcopy(agreed)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma._engine import Encoded, Encoder
+from streamkarma._engine import Change, Encoded, Encoder
+from streamkarma.checkpoint import natural
 from streamkarma.core.asked import LateLabels
 from streamkarma.core.conformal import PredictionIntervals, PredictionSets
 from streamkarma.core.learner import Arrays, Learner
 from streamkarma.errors import UsageError
+from streamkarma.estimators.explaining import Explains
 from streamkarma.estimators.frames import values_of
 from streamkarma.estimators.pipeline import Pipeline, check_weight
 from streamkarma.estimators.settings import check_bounds, check_coverage, check_following, check_rules
@@ -32,7 +34,7 @@ CONFORMAL = "conformal."
 Weights = Sequence[float] | NDArray[np.float64]
 
 
-class KARMABase:
+class KARMABase(Explains):
     """A river model around a Pipeline."""
 
     scale: bool
@@ -53,9 +55,12 @@ class KARMABase:
     #: Intervals or sets, once there are any.
     _conformal: PredictionIntervals | PredictionSets | None
     _pipeline: Pipeline
+    #: Of a merged model: the names of what it came from, and how many events each of these had learned.
+    merged_from: list[tuple[str, int]]
 
     def _start(self, learner: Learner, rates: int, regression: bool) -> None:
         self._conformal = None
+        self.merged_from = []
         if self.coverage is not None:
             self._begin_conformal(check_coverage(self.coverage))
         bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
@@ -77,6 +82,8 @@ class KARMABase:
     def _state(self) -> tuple[dict[str, Any], Arrays]:
         """What is learned, but for what the kind of label needs."""
         header, arrays = self._pipeline.state()
+        if self.merged_from:
+            header["merged_from"] = self.merged_from
         if self._conformal is None:
             return header, arrays
         own = {CONFORMAL + name: array for name, array in self._conformal.arrays().items()}
@@ -84,12 +91,76 @@ class KARMABase:
 
     def _restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Restore a ``_state``; ValueError if it is inconsistent."""
+        self.merged_from = [(str(name), natural(count)) for name, count in header.get("merged_from", [])]
         own = [name for name in arrays if name.startswith(CONFORMAL)]
         if (coverage := header.get("coverage")) is not None:
             self._begin_conformal(self._asked_coverage(coverage))
         if self._conformal is not None:
             self._conformal.restore({name.removeprefix(CONFORMAL): arrays.pop(name) for name in own})
         self._pipeline.restore(header, arrays)
+
+    def merge(self, other: Self, base: Self | None = None) -> Self:
+        """One model of this one and another, which learned apart; both stay as they are.
+
+        Parameters
+        ----------
+        other
+            A model of the same kind and with the same parameters.
+        base
+            What both went on from, or None if each began with nothing.
+
+        Returns
+        -------
+        A new model; see ``streamkarma.merge``, which takes any number of models.
+
+        Raises
+        ------
+        UsageError
+            If they cannot be merged.
+        """
+        # It knows all estimators, which are built on this one.
+        from streamkarma.estimators.merging import merge
+
+        return merge([self, other], base)  # type: ignore[list-item, arg-type, return-value]
+
+    def begin_survey(self) -> None:
+        """Only look at events from here on: which names and categories there are, and how numbers lie.
+
+        Such models can be saved and merged like others, and what they find does not depend on how the events
+        were divided among them. Nothing may be learned meanwhile.
+        """
+        self._pipeline.encoder.begin_survey()
+
+    def end_survey(self) -> None:
+        """Know names and scales by what was looked at since ``begin_survey``."""
+        self._pipeline.encoder.end_survey()
+
+    def freeze(self, frozen: bool = True) -> None:
+        """Let names and the scale of numbers stay as they are although events are learned, or not any more.
+
+        What has no place is then left out of events, and counted as ignored. It is not saved.
+        """
+        self._pipeline.encoder.frozen = frozen
+
+    @abstractmethod
+    def _merge(self, parts: Sequence[Any]) -> None:
+        """Take in what parts have learned since each was as this one is; they are of no use any more.
+
+        ValueError if they cannot be merged.
+        """
+
+    def _relabel_external(self, places: Sequence[int]) -> None:
+        """Have external models, if there are any, number the classes anew: ``c`` becomes ``places[c]``."""
+
+    def _merge_external(self, parts: Sequence[Any], changes: Sequence[Change]) -> None:
+        """Merge external models, if there are any; ``changes`` are of this model's encoder and the parts'."""
+
+    def _merge_conformal(self, parts: Sequence[Any]) -> None:
+        known = [part._conformal for part in parts if part._conformal is not None]
+        if known and self._conformal is None:
+            self._begin_conformal(known[0].coverage)
+        if self._conformal is not None:
+            self._conformal.merge(known)
 
     @abstractmethod
     def _begin_conformal(self, coverage: float) -> None:
@@ -115,6 +186,10 @@ class KARMABase:
             Which events wait for their label, and which have got theirs late; None if that shows only in what
             they have.
         """
+
+    @abstractmethod
+    def meet(self, labels: Sequence[Any], weights: Weights) -> None:
+        """Take from labels what is known of them before anything is learned; see ``run``."""
 
     @abstractmethod
     def check_label(self, label: Any) -> Any:

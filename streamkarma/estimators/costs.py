@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.checkpoint import finite
 from streamkarma.errors import UsageError
+from streamkarma.estimators.label_shares import LabelShares
 from streamkarma.estimators.pipeline import HEAVIEST
 from streamkarma.estimators.settings import averaging_window
 from streamkarma.events.labels import Label
@@ -21,76 +21,6 @@ from streamkarma.parameters import BALANCED, LEARNING
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-#: Labels that every class starts with, beside those that came: Laplace's rule of succession.
-PRIOR = 1.0
-#: A balanced weight is at most this many times the number of labels of its class: the first label of a class
-#: that is late counts ten times, the second twenty times, and so on up to its full weight.
-RAMP = 10.0
-#: Counts are rescaled beyond this.
-_LARGEST_UNIT = 1e100
-
-
-class LabelShares:
-    """Running shares of the classes among the labels that were learned.
-
-    Parameters
-    ----------
-    window
-        Over how many labels the average goes; infinite for all of them.
-
-    Examples
-    --------
-    >>> shares = LabelShares(float("inf"))
-    >>> for index in (0, 0, 0, 1):
-    ...     shares.add(index, 1.0)
-    >>> [round(share, 3) for share in shares.of_all(2)]
-    [0.667, 0.333]
-    """
-
-    def __init__(self, window: float) -> None:
-        #: By class, and of all, in units of the weight of a label learned now.
-        self.counts: list[float] = []
-        self.total = 0.0
-        self.unit = 1.0
-        self._growth = 1.0 / (1.0 - 1.0 / window)
-
-    def add(self, index: int, weight: float) -> None:
-        """Count a label."""
-        self.unit *= self._growth
-        self.counts += [0.0] * (index + 1 - len(self.counts))
-        self.counts[index] += weight * self.unit
-        self.total += weight * self.unit
-        if self.unit > _LARGEST_UNIT:
-            self.counts = [count / self.unit for count in self.counts]
-            self.total, self.unit = self.total / self.unit, 1.0
-
-    def balanced(self, index: int, weight: float, classes: int) -> float:
-        """The weight that gives so many classes equal parts in all, for a label that is itself counted."""
-        before = self.counts[index] if index < len(self.counts) else 0.0
-        count, total = before / self.unit + weight, self.total / self.unit + weight
-        balanced = (total + PRIOR * classes) / (classes * (count + PRIOR))
-        return min(balanced, max(1.0, RAMP * count))
-
-    def of_all(self, classes: int) -> list[float]:
-        """The share of each class; none is 0."""
-        prior = PRIOR * self.unit
-        whole = self.total + prior * max(classes, 1)
-        shares = [(count + prior) / whole for count in self.counts[:classes]]
-        return shares + [prior / whole] * (classes - len(shares))
-
-    def state(self) -> dict[str, Any]:
-        """The counts, as JSON."""
-        return {"counts": self.counts, "total": self.total, "unit": self.unit}
-
-    def restore(self, state: Mapping[str, Any], classes: int) -> None:
-        """Restore a ``state``; ValueError if it is inconsistent."""
-        counts = [finite(count) for count in state["counts"]]
-        total, unit = finite(state["total"]), finite(state["unit"])
-        near = math.isclose(sum(counts), total, rel_tol=1e-6)
-        if len(counts) > classes or min(counts, default=0.0) < 0.0 or not near or unit < 1.0:
-            raise ValueError("the counts of labels contradict each other")
-        self.counts, self.total, self.unit = counts, total, unit
 
 
 class Costs:
@@ -189,6 +119,21 @@ class Costs:
         """Names that were given a weight, and are none of the classes."""
         names = {name for label in known for name in names_of(label)}
         return [name for name in self._weights or {} if name not in names]
+
+    def relabel(self, places: Sequence[int]) -> None:
+        """Let class ``c`` become ``places[c]``."""
+        for part in (self._came, self._learned):
+            if part is not None:
+                part.relabel(places)
+
+    def merge(self, parts: Sequence[Costs]) -> None:
+        """Take in what parts have counted since each was as this one is; their classes are numbered alike."""
+        for own, others in (
+            (self._came, [part._came for part in parts]),
+            (self._learned, [part._learned for part in parts]),
+        ):
+            if own is not None:
+                own.merge([other for other in others if other is not None])
 
     def state(self) -> dict[str, Any]:
         """What was counted, as JSON."""

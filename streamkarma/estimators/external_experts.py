@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from river import base
 
-from streamkarma._engine import Encoded
+from streamkarma._engine import Change, Encoded
 from streamkarma.core.learner import Arrays, Floats
 from streamkarma.errors import UsageError
 from streamkarma.estimators.common import KARMABase
@@ -191,6 +191,18 @@ class WithExternalExperts(KARMABase):
             header = {**header, name: own}
             arrays = {**arrays, **{f"{name}.{each}": array for each, array in more.items()}}
         return header, arrays
+
+    def _relabel_external(self, places: Sequence[int]) -> None:
+        if self._refits is not None:
+            from streamkarma.refit.merging import relabel
+
+            relabel(self._refits, places)
+
+    def _merge_external(self, parts: Sequence[Any], changes: Sequence[Change]) -> None:
+        if self._refits is not None:
+            from streamkarma.refit.merging import merge
+
+            merge([self._refits, *(part._refits for part in parts)], changes)
 
     def _restore_refits(self, header: dict[str, Any], arrays: Arrays, classes: int) -> None:
         """Take the refits out of a state; ValueError if they are inconsistent."""

@@ -61,6 +61,19 @@ def save(
     >>> again.gamma, again.predict_proba_one({}) == model.predict_proba_one({})
     (3, True)
     """
+    header, content = _content(model, run, arrays)
+    checkpoint.write(Path(path), header, content, _read)
+
+
+def to_bytes(model: Model, run: dict[str, Any] | None = None, arrays: Arrays | None = None) -> bytes:
+    """A model as ``save`` would write it to a file; parameters and errors are the same."""
+    return checkpoint.to_bytes(*_content(model, run, arrays))
+
+
+def _content(
+    model: Model, run: dict[str, Any] | None, arrays: Arrays | None
+) -> tuple[dict[str, Any], Arrays]:
+    """The header and the arrays that a model is saved as."""
     kind = type(model).__name__
     if KINDS.get(kind) is not type(model):
         raise UsageError(f"can save {', '.join(KINDS)}, not {kind}")
@@ -69,7 +82,25 @@ def save(
     params = {**model._get_params(), **({"extra_experts": None} if "external" in learned else {})}
     header = {"kind": kind, "params": params, "learned": learned, "run": run or {}}
     extra = {_RUN_PREFIX + name: array for name, array in (arrays or {}).items()}
-    checkpoint.write(Path(path), header, {**own, **extra}, _read)
+    return header, {**own, **extra}
+
+
+def from_bytes(data: bytes, what: str) -> tuple[Model, dict[str, Any], Arrays]:
+    """The model, and the ``run`` and ``arrays``, of what ``to_bytes`` made.
+
+    Parameters
+    ----------
+    data
+        The bytes; their digest is checked, and nothing in them is evaluated.
+    what
+        Names them in messages.
+
+    Raises
+    ------
+    ModelFileError
+        If they are not a complete and unaltered model.
+    """
+    return _restored(what, *checkpoint.from_bytes(data, what))
 
 
 def load(path: str | Path) -> Model:
@@ -103,7 +134,11 @@ def _is_readable(path: Path) -> bool:
 
 
 def _read(path: Path) -> tuple[Model, dict[str, Any], Arrays]:
-    header, arrays = checkpoint.read(path)
+    return _restored(str(path), *checkpoint.read(path))
+
+
+def _restored(what: str, header: dict[str, Any], arrays: Arrays) -> tuple[Model, dict[str, Any], Arrays]:
+    """The model of what was read; ``what`` names where it was read from."""
     extra = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_RUN_PREFIX)}
     try:
         learned, params = header["learned"], header["params"]
@@ -121,9 +156,9 @@ def _read(path: Path) -> tuple[Model, dict[str, Any], Arrays]:
         return model, dict(header["run"]), kept
     except _WRONG as error:
         reason = " ".join(str(error).split())[:_LONGEST_REASON]
-        raise ModelFileError(f"{path} is not a model this program can use: {reason}") from error
+        raise ModelFileError(f"{what} is not a model this program can use: {reason}") from error
     except MemoryError as error:
-        raise ModelFileError(f"the model {path} does not fit into memory") from error
+        raise ModelFileError(f"the model {what} does not fit into memory") from error
 
 
 def _create(kind: str, params: dict[str, Any]) -> Model:

@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma._engine import Encoded, Encoder, is_prose
+from streamkarma._engine import (
+    Change,
+    Encoded,
+    Encoder,
+    carry,
+    complete_changes,
+    is_prose,
+    merge_encoders,
+    merge_learners,
+)
 from streamkarma.core.asked import Asked, LateLabels
 from streamkarma.core.learner import Arrays, Floats, Learner, Rates
 from streamkarma.core.mixture import Calibrated, Mixture
@@ -233,7 +242,13 @@ class Pipeline:
         header = {"entries": encoder.entries(), "ignored": encoder.ignored, "evicted": encoder.evicted}
         asked = self.asked.arrays() if self.asked is not None else {}
         statistics = {name: getattr(encoder, name)() for name in _STATISTICS}
-        return header, {**statistics, **encoder.entities(), **asked, **self.learner.arrays()}
+        return header, {
+            **statistics,
+            **encoder.entities(),
+            **encoder.survey(),
+            **asked,
+            **self.learner.arrays(),
+        }
 
     def take_over(self, other: Pipeline) -> None:
         """Take the names and statistics of another pipeline, and restart the learner after as many steps."""
@@ -242,6 +257,36 @@ class Pipeline:
         self.learner.restart(other.learner.steps)
         if self.asked is not None and other.asked is not None:
             self.asked = other.asked
+
+    def merge(self, parts: Sequence[Pipeline], targets: Sequence[tuple[float, float]] = ()) -> list[Change]:
+        """Take in what parts have learned since each was as this one is.
+
+        Parameters
+        ----------
+        parts
+            Pipelines with the same settings, whose classes are numbered as here.
+        targets
+            Of a regression: for this pipeline and each part, ``Target.merge``.
+
+        Returns
+        -------
+        How the encoder of this pipeline and of each part has gone over.
+
+        Raises
+        ------
+        ValueError
+            If they cannot be merged.
+        """
+        changes = merge_encoders(self.encoder, [part.encoder for part in parts])
+        if targets:
+            changes = [change.with_target(*each) for change, each in zip(changes, targets, strict=True)]
+        base, learners = self.learner.engine, [part.learner.engine for part in parts]
+        for learner, change in zip([base, *learners], complete_changes(base, learners, changes), strict=True):
+            carry(learner, change)
+        merge_learners(base, learners)
+        if self.asked is not None:
+            self.asked = Asked()
+        return changes
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Restore a ``state``.
@@ -256,6 +301,7 @@ class Pipeline:
         ignored, evicted = header["ignored"], header["evicted"]
         self.encoder.restore(entries, ignored, moments, levels, tallies, once, uses, evicted)
         self.encoder.restore_entities(arrays)
+        self.encoder.restore_survey(arrays)
         if self.asked is not None:
             self.asked.restore(arrays)
         self.learner.restore(arrays, self.encoder.attribute_count, self.encoder.coordinate_count)

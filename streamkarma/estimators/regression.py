@@ -21,6 +21,7 @@ from streamkarma.core.mixture import Mixture
 from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.common import NO_TICKET, KARMABase, Weights
+from streamkarma.estimators.explaining import Columns
 from streamkarma.estimators.frames import column_like
 from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.labels import numbers
@@ -169,6 +170,22 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         """Scores of external models, which also learn these events; None without any."""
         return None
 
+    def _external_unlabelled(self, events: Encoded) -> Floats | None:
+        count = len(events)
+        none = np.full(count, nan)
+        _, centres, spreads = self._target.encode(none, np.zeros(count))
+        return self._external_scores(events, none, np.zeros(count), centres, spreads)
+
+    def in_units(self, columns: Columns) -> Columns:
+        """See ``Explains.in_units``: those of the target."""
+        _, centre, spread = self._target.encode_one(nan, 0.0)
+        return columns.scaled(spread, centre)
+
+    def spread_by(self, missing: dict[str, Floats]) -> dict[str, Floats]:
+        """See ``Explains.spread_by``."""
+        _, _, spread = self._target.encode_one(nan, 0.0)
+        return {name: spread * each for name, each in missing.items()}
+
     def loss_of(self, prediction: float, target: float, spread: float) -> float:
         """Loss of a prediction that was made when one standard deviation of the target was ``spread``."""
         loss = REGRESSION[self.loss]
@@ -198,14 +215,42 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         if target is not None:
             self._target.repeat(target, self.steps)
 
+    def begin_survey(self) -> None:
+        """See ``KARMABase.begin_survey``."""
+        super().begin_survey()
+        self._target.begin_survey()
+
+    def end_survey(self) -> None:
+        """See ``KARMABase.end_survey``."""
+        super().end_survey()
+        self._target.end_survey()
+
+    def freeze(self, frozen: bool = True) -> None:
+        """See ``KARMABase.freeze``; it goes for the scale of targets, too."""
+        super().freeze(frozen)
+        self._target.frozen = frozen
+
+    def meet(self, labels: Sequence[Any], weights: Weights) -> None:
+        """See ``KARMABase.meet``: how the target is standardised."""
+        self._target.encode(numbers(labels), np.asarray(weights, np.float64))
+
+    def _merge(self, parts: Sequence[Any]) -> None:
+        """See ``KARMABase._merge``; targets are standardised by what is known of all of them."""
+        learned = [float(part.steps - self.steps) for part in parts]
+        targets = self._target.merge([part._target for part in parts], learned)
+        changes = self._pipeline.merge([part._pipeline for part in parts], targets)
+        self._merge_external(parts, changes)
+        self._merge_conformal(parts)
+
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything learned, as JSON and arrays."""
         header, arrays = self._state()
-        return header, {**arrays, "target": self._target.row}
+        return header, {**arrays, **self._target.survey(), "target": self._target.row}
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Restore a ``state``; ValueError if it is inconsistent."""
         self._target.restore(arrays.pop("target"))
+        self._target.restore_survey(arrays)
         self._restore(header, arrays)
         if self._pipeline.learner.classes != 1:
             raise ValueError("a regression has one vector per support vector")

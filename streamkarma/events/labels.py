@@ -185,6 +185,43 @@ class Labels:
                 self._indices[new] = len(self.known)
                 self.known.append(new)
 
+    def joined(self, others: Sequence[Labels]) -> Labels:
+        """These classes and those of others: after these, which keep their numbers, the others ascending.
+
+        Raises
+        ------
+        RecordError
+            If a class of another cannot be one here.
+
+        Examples
+        --------
+        >>> one, two = Labels(most=9), Labels(most=9)
+        >>> one.enter("spam")
+        >>> two.enter("ham")
+        >>> Labels(most=9).joined([one, two]).known
+        ['ham', 'spam']
+        """
+        joined = Labels(self.most, self.longest)
+        new = {label for other in others for label in other.known}
+        for label in [*self.known, *sorted(new, key=lambda label: (_kind(label), label))]:
+            joined.enter(joined.check(label))
+        return joined
+
+    def places(self, other: Labels) -> list[int]:
+        """The number that each class of another has here; then, as long as there are, the numbers left over.
+
+        Examples
+        --------
+        >>> all_of_them, some = Labels(most=9), Labels(most=9)
+        >>> for label in "abc":
+        ...     all_of_them.enter(label)
+        >>> some.enter("b")
+        >>> all_of_them.places(some)
+        [1, 0, 2]
+        """
+        places = [self._indices[label] for label in other.known]
+        return places + sorted(set(range(max(2, len(self.known)))) - set(places))
+
 
 def _kind(label: Label) -> str:
     if isinstance(label, str):

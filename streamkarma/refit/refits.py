@@ -180,7 +180,7 @@ class Refits:
             If its parts contradict each other.
         """
         samples = [
-            Reservoir.restored(kept, _part(arrays, str(number)))
+            Reservoir.restored(kept, part_of(arrays, str(number)))
             for number, kept in enumerate(header["samples"][:2])
         ]
         reservoir, sample = samples[0], samples[1] if len(samples) > 1 else None
@@ -200,7 +200,7 @@ class Refits:
         self._indices = LastingIndices.restored(header["indices"])
         self._reservoir, self._next, self._sample, self.fitted = reservoir, upcoming, sample, fitted
         self._ensembles = {
-            name: Ensemble.restored(_part(arrays, name)) for name, events in fitted.items() if events
+            name: Ensemble.restored(part_of(arrays, name)) for name, events in fitted.items() if events
         }
         for each in self._ensembles.values():
             if bool(len(each.classes)) == self.regression or int(each.classes.max(initial=-1)) >= classes:
@@ -228,7 +228,7 @@ class Refits:
         return copied
 
 
-def _part(arrays: Arrays, name: str) -> Arrays:
+def part_of(arrays: Arrays, name: str) -> Arrays:
     """The arrays of one part, by their own names."""
     begin = name + "."
     return {each.removeprefix(begin): array for each, array in arrays.items() if each.startswith(begin)}

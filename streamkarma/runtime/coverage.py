@@ -83,6 +83,20 @@ class Coverage:
         self._held += int(held[said].sum())
         self._size += float(sizes[said].sum())
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that was counted, for ``add``."""
+        of_sets = self._name == "mean_set_size"
+        return {"coverage": np.array([self._events, self._held, self._size, of_sets], float)}
+
+    def add(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Count what others have counted."""
+        events, held, size, of_sets = arrays["coverage"].tolist()
+        if events:
+            self._name = "mean_set_size" if of_sets else "mean_width"
+            self._events += int(events)
+            self._held += int(held)
+            self._size += size
+
     def result(self) -> dict[str, float]:
         """The share of labels that were held, and the mean width or size; nothing where none was said."""
         if not self._events:

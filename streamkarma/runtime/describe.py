@@ -59,6 +59,8 @@ def describe(path: str) -> dict[str, Any]:
         "attributes": sorted(map(str, model.vocabulary.attributes)),
         "values": _values(model),
     }
+    if model.merged_from:
+        result["merged_from"] = [{"name": name, "learned": count} for name, count in model.merged_from]
     if "kafka" in kept:
         result["offsets"] = kept["kafka"]
         result["topic_ids"] = kept.get("topic_ids", {})

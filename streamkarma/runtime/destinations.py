@@ -118,6 +118,11 @@ class Destinations:
 
         return Output(write_rows if predictions else None, write_letter if letters else None)
 
+    def write(self, name: str, text: bytes) -> None:
+        """Write lines that are JSON already, if they are wanted."""
+        if name in self._sinks:
+            self._write(self._sinks[name], text)
+
     def marks(self) -> dict[str, dict[str, Any]]:
         """How far each file is written, for the model; all of that is safe by now.
 

@@ -17,7 +17,7 @@ from streamkarma.estimators.common import Weights
 from streamkarma.estimators.costs import decide
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.results import ClassificationResult, finite, joined, loss_of, probabilities
-from streamkarma.events.labels import NEW, numbers
+from streamkarma.events.labels import NEW, NONE, numbers
 from streamkarma.runtime.coverage import Coverage
 from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
 from streamkarma.runtime.pending import PriorPrediction
@@ -56,6 +56,9 @@ class Evaluation(NamedTuple):
         As in ``PriorPrediction``, shapes (T, C) and (T,).
     losses
         Shape (T,), NaN without a label.
+    errors
+        Shape (T,): 1 for a wrong class and 0 for the right one, or by how much a number is off; NaN without a
+        label.
     prior
         By position: predictions made when the event came, which were evaluated instead of new ones.
     classes
@@ -67,6 +70,7 @@ class Evaluation(NamedTuple):
     scores: Floats
     known: Ints
     losses: Floats
+    errors: Floats
     prior: Mapping[int, PriorPrediction]
     classes: PredictedClasses | None
     intervals: Floats | None = None
@@ -89,6 +93,25 @@ class RunningMetrics:
         labelled = losses[~np.isnan(losses)]
         self.loss_total += float(labelled.sum())
         self.loss_events += len(labelled)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that was counted, for ``add``; labels that come late, which are counted one by one, are not."""
+        losses = np.array([self.loss_total, self.loss_events], float)
+        return {
+            "losses": losses,
+            **self.classification.arrays(),
+            **self.regression.arrays(),
+            **self.coverage.arrays(),
+        }
+
+    def add(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Count what others have counted, of the same task."""
+        total, events = arrays["losses"].tolist()
+        self.loss_total += total
+        self.loss_events += int(events)
+        self.classification.add(arrays)
+        self.regression.add(arrays)
+        self.coverage.add(arrays)
 
 
 class Evaluator:
@@ -136,6 +159,15 @@ class Evaluator:
             if isinstance(model, BaseRegressor):
                 return self._run_regression(model, events, labels, weights, prior, full, late, groups)
             return self._run_classification(model, events, labels, weights, prior, full, late, groups)
+
+    def go_on_with(self, task_model: TaskModel) -> None:
+        """Have another model of the same task run from now on; it may know its classes in another order."""
+        before, model = self._task_model.model, task_model.model
+        self._task_model = task_model
+        if isinstance(model, BaseClassifier) and isinstance(before, BaseClassifier):
+            # A class that nobody knows any more keeps a place of its own.
+            every = [*model.classes, *(each for each in before.classes if each not in model.classes)]
+            self.metrics.classification.relabel([every.index(each) for each in before.classes])
 
     @property
     def mean_loss(self) -> float | None:
@@ -194,7 +226,10 @@ class Evaluator:
         if result.members is not None:
             self.metrics.coverage.add_sets(result.members, result.targets, result.known, model.classes, prior)
         said = PredictedClasses(predicted, chances, signs)
-        return Evaluation(result.scores, result.known, result.losses, prior, said, members=result.members)
+        errors = np.where(result.targets == NONE, np.nan, predicted != result.targets)
+        return Evaluation(
+            result.scores, result.known, result.losses, errors, prior, said, members=result.members
+        )
 
     def _run_regression(
         self,
@@ -222,8 +257,9 @@ class Evaluator:
         self.metrics.per_label.add_numbers(groups, targets, predictions)
         if intervals is not None:
             self.metrics.coverage.add_intervals(intervals, targets, prior)
-        known = np.zeros(len(labels), np.int64)
-        return Evaluation(np.column_stack([predictions, spreads]), known, losses, prior, None, intervals)
+        known, errors = np.zeros(len(labels), np.int64), np.abs(predictions - targets)
+        scores = np.column_stack([predictions, spreads])
+        return Evaluation(scores, known, losses, errors, prior, None, intervals)
 
 
 def with_prior(

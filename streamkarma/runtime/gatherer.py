@@ -94,6 +94,14 @@ class Gatherer:
             raise RecordError(f"a label needs the id of its event, {self._fields.id!r}")
         self._add(record, given, self._label(record, given), taken, at)
 
+    def attributes(self, record: dict[str, Any]) -> dict[str, Any]:
+        """What of a record is an attribute."""
+        if self._nested and not is_flat(record):
+            record = self._fields.flattened(record)
+        record.pop(self._fields.target, None)
+        self._fields.extract(record, self.followed)
+        return record
+
     def _entity(self, record: dict[str, Any]) -> str | None:
         """Whose event it is, if that can tell which events a label is for."""
         name = self._task_model.model.entity

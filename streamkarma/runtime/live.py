@@ -23,7 +23,8 @@ class RunStatus(NamedTuple):
     """The status of a run.
 
     Loss and errors are means so far, experts have the mean weights of a mixture over the last 1,000 events
-    (none of another learner), and the regret is per event, by baseline.
+    (none of another learner), and the regret is per event, by baseline. ``recent`` has a number of latest
+    events with a label, their mean loss and their mean error.
     """
 
     events: int
@@ -35,6 +36,7 @@ class RunStatus(NamedTuple):
     budget: int | None
     experts: dict[str, float]
     regret: dict[str, float]
+    recent: tuple[int, float, float] | None = None
 
 
 def sparkline(values: Sequence[float], width: int) -> str:
@@ -79,7 +81,7 @@ class Live:
         self._drawn = 0.0
         self._held: tuple[RunStatus, float] | None = None  # what came too early to be drawn
         self._marks: deque[tuple[float, int]] = deque()
-        self._loss, self._errors = _History(), _History()
+        self._loss, self._errors, self._recent = _History(), _History(), _History()
 
     @classmethod
     def of(cls, stream: TextIO | None, columns: Callable[[], int] | None = None) -> Live | None:
@@ -118,6 +120,8 @@ class Live:
             self._loss.add(status.loss)
         if status.errors is not None:
             self._errors.add(status.errors[1])
+        if status.recent is not None:
+            self._recent.add(status.recent[2])
         # Some terminals break a line already when its last column is filled.
         width = max(self._columns() - 1, 0)
         lines = [line[:width].rstrip() for line in self._lines(status, self._rate(status, now), width)]
@@ -135,6 +139,10 @@ class Live:
         if status.errors is not None:
             name, error = status.errors
             rows.append((name, _number(error), sparkline(self._errors.points, room)))
+        if status.recent is not None:
+            events, loss, error = status.recent
+            drawn = sparkline(self._recent.points, room)
+            rows.append((f"last {events:,}", _number(error), f"{drawn:<{room}}   loss {_number(loss)}"))
         limit = f" of {status.budget:,}" if status.budget else ""
         if status.support_vectors is not None:
             rows.append(("vectors", f"{status.support_vectors:,}{limit}", ""))

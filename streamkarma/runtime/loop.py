@@ -18,8 +18,10 @@ from streamkarma.errors import RecordError
 from streamkarma.events.labels import labelled
 from streamkarma.runtime.evaluator import Evaluator
 from streamkarma.runtime.event_buffer import EventBatch
+from streamkarma.runtime.explaining import Explained, Explaining, explain_batch, explained_columns
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.gatherer import Gatherer
+from streamkarma.runtime.monitor import Monitor
 from streamkarma.runtime.output import Counters, Output, Totals
 from streamkarma.runtime.pending import Pending
 from streamkarma.runtime.prediction_rows import prediction_columns
@@ -59,6 +61,11 @@ class Loop:
         Read in another thread while this one learns.
     share_label
         Whether the events of an entity that one label teaches count as one.
+    recent, drift
+        As of ``Monitor``.
+    explaining
+        What rows say of attributes, None for nothing; events are then taken one by one, since each is
+        explained by the model that predicts it.
     """
 
     def __init__(
@@ -74,9 +81,12 @@ class Loop:
         read_ahead: bool = False,
         unlabelled: bool = True,
         share_label: bool = True,
+        recent: int = 0,
+        drift: bool = False,
+        explaining: Explaining | None = None,
     ) -> None:
-        self.task_model = task_model
         self.evaluator = Evaluator(task_model, regret_adapter)
+        self.monitor = Monitor(recent, drift)
         self.pending = pending
         self.counters = Counters()
         #: What was wrong with the first record set aside, and where.
@@ -92,16 +102,35 @@ class Loop:
         self._output = output
         self._fail = fail
         self._next = first
+        self._read_ahead = read_ahead
+        self._explaining = explaining
+        self._records: Records
+        self._use(task_model)
+
+    def _use(self, task_model: TaskModel) -> None:
+        """Read for this model."""
+        self.task_model = task_model
         self._gatherer = Gatherer(
-            task_model, fields, learn, self._observes, share_label, pending, self._flush
+            task_model, self._fields, self.learns, self._observes, self._shares, self.pending, self._flush
         )
-        roles = None if pending is not None else fields.roles(self._gatherer.followed)
+        roles = None if self.pending is not None else self._fields.roles(self._gatherer.followed)
         #: None where names or labels that come later are more than the engine can tell.
         self._reading = (
-            None if roles is None else Reading(task_model, roles, learn, self._observes, fail, read_ahead)
+            None
+            if roles is None
+            else Reading(task_model, roles, self.learns, self._observes, self._fail, self._read_ahead)
         )
-        self._records: Records
-        self._gatherer.begin(first)
+        self._gatherer.begin(self._next)
+
+    def go_on_with(self, task_model: TaskModel) -> None:
+        """Have another model of the same task predict and learn from now on; counts and metrics go on."""
+        self.evaluator.go_on_with(task_model)
+        self._use(task_model)
+
+    def number_from(self, number: int) -> None:
+        """Give the next event this number."""
+        self._next = number
+        self._gatherer.begin(number)
 
     @property
     def last(self) -> int:
@@ -111,12 +140,14 @@ class Loop:
     def totals(self) -> Totals:
         """All counts so far, to return to with ``resume_totals``."""
         return copy.deepcopy(
-            Totals(self.counters, self.evaluator.metrics, self._waits(), self.first_rejected)
+            Totals(self.counters, self.evaluator.metrics, self.monitor, self._waits(), self.first_rejected)
         )
 
     def resume_totals(self, totals: Totals) -> None:
         """Continue counting from there."""
-        self.counters, self.evaluator.metrics, waits, self.first_rejected = copy.deepcopy(totals)
+        self.counters, self.evaluator.metrics, self.monitor, waits, self.first_rejected = copy.deepcopy(
+            totals
+        )
         if self.pending is not None:
             self.pending.matched, self.pending.unmatched, self.pending.expired = waits
 
@@ -137,14 +168,17 @@ class Loop:
         at, goal = begin, self.counters.events + most
         while at < len(records) and (room := goal - self.counters.events - self._gatherer.events) > 0:
             if self._reading is not None and by_engine and at not in records.refused:
-                behind = self._read(self._reading, at, room)
+                behind = self._read(self._reading, at, room if self._explaining is None else 1)
             else:
                 behind = self._take_one(at)
+                if self._explaining is not None:
+                    self._flush()
             if self.failure is not None:
                 return behind
             at = behind
         self._flush()
         self.task_model.announce_ignored()
+        self.monitor.announce(self.task_model)
         return at
 
     def _read(self, reading: Reading, at: int, most: int) -> int:
@@ -198,13 +232,17 @@ class Loop:
         """Predict and learn events, and hand out the rows."""
         there = labelled(batch.labels)
         weights = self._weights(batch, there)
-        printed = self._output.predictions is not None
+        printed = self._output.predictions is not None and self._output.wants_rows()
         late = batch.late(self._next, self._shares)
+        explained = self._explain(batch, self._explaining) if printed and self._explaining else None
         evaluation = self.evaluator.run(
             batch.events, batch.labels, weights, batch.prior, batch.full, late, batch.groups
         )
+        self.monitor.add(batch.events, evaluation, self._next)
         shown = printed or batch.waiting
         columns = prediction_columns(self.task_model, evaluation) if shown else {}
+        if explained is not None and self._explaining is not None:
+            columns |= explained_columns(explained, evaluation, self.task_model.name, self._explaining)
         if self.pending is not None:
             keep_waiting(self.pending, batch, evaluation, columns, self._next)
         rows = self._rows(columns, batch) if printed else None
@@ -222,6 +260,11 @@ class Loop:
         # Last, because the reader of the output may be gone; all that was learned is counted by now.
         if self._output.predictions is not None and rows is not None:
             self._output.predictions(rows, batch.at)
+
+    def _explain(self, batch: EventBatch, explaining: Explaining) -> list[Explained]:
+        """Explain events before they are learned."""
+        attributes = (self._gatherer.attributes(parse(self._records.values[at])) for at in batch.at)
+        return explain_batch(self.task_model, batch, attributes, explaining)
 
     def _weights(self, batch: EventBatch, there: NDArray[np.bool_]) -> NDArray[np.float64]:
         """How much each event teaches; ``there`` says which have a label."""
@@ -251,4 +294,7 @@ class Loop:
 
 
 #: What a row may have.
-_ORDER = ("n", "id", "prediction", "score", "probability", "interval", "set", "target", "loss", "observed")
+_ORDER = (
+    *("n", "id", "prediction", "score", "probability", "interval", "set", "target", "loss", "observed"),
+    *("constant", "contributions", "missing"),
+)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,7 @@ from streamkarma.estimators.results import finite
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Arrays = Mapping[str, NDArray[Any]]
 
 #: Scores are counted in this many bins for the area under the ROC curve. They are spaced by
 #: s / (1 + |s|); scores in the same bin count as tied.
@@ -48,6 +51,18 @@ class ClassificationMetrics:
         self._right = _add(self._right, np.bincount(targets[targets == predicted], minlength=size))
         self._predicted = _add(self._predicted, np.bincount(predicted[predicted >= 0], minlength=size))
 
+    def relabel(self, places: Sequence[int]) -> None:
+        """Go on with classes that have other indices: ``places`` has the new one of each."""
+        size = max(len(self._events), *places, 1) + 1
+        order = [*places, *(place for place in range(size) if place not in set(places))]
+        for name in ("_events", "_right", "_predicted"):
+            counts: Ints = getattr(self, name)
+            moved = np.zeros(size, np.int64)
+            moved[order[: len(counts)]] = counts
+            setattr(self, name, moved)
+        if self.positive is not None:
+            self.positive = order[self.positive]
+
     def update_strangers(self, events: int) -> None:
         """Count events whose label is no class of the model: errors without a recall."""
         self._strangers += events
@@ -64,6 +79,32 @@ class ClassificationMetrics:
         bins = np.clip(place.astype(np.int64), 0, SCORE_BINS - 1)
         for row in (0, 1):
             self._scores[row] += np.bincount(bins[positive == row], minlength=SCORE_BINS)
+
+    def arrays(self) -> Arrays:
+        """All that was counted, for ``add``."""
+        filled = np.flatnonzero(self._scores)
+        positive = -1 if self.positive is None else self.positive
+        return {
+            "events": self._events,
+            "right": self._right,
+            "predicted": self._predicted,
+            "counts": np.array([self._strangers, self._log_events, positive]),
+            "log_loss": np.array([self._log_loss]),
+            "filled": filled,
+            "scores": self._scores.ravel()[filled],
+        }
+
+    def add(self, arrays: Arrays) -> None:
+        """Count what others with the same classes have counted."""
+        self._events = _add(self._events, arrays["events"])
+        self._right = _add(self._right, arrays["right"])
+        self._predicted = _add(self._predicted, arrays["predicted"])
+        strangers, log_events, positive = arrays["counts"].tolist()
+        self._strangers += strangers
+        self._log_events += log_events
+        self._log_loss += float(arrays["log_loss"][0])
+        self._scores.ravel()[arrays["filled"]] += arrays["scores"]
+        self.positive = positive if positive >= 0 else self.positive
 
     def result(self) -> dict[str, float]:
         """The metrics of what was counted; those of nothing are left out."""
@@ -117,12 +158,28 @@ class RegressionMetrics:
         if not len(targets):
             return
         errors = predictions - targets
-        self._absolute += float(np.abs(errors).sum())
-        self._squared += float((errors * errors).sum())
+        mean = float(targets.mean())
+        spread = float(((targets - mean) ** 2).sum())
+        self._add(len(targets), float(np.abs(errors).sum()), float((errors * errors).sum()), mean, spread)
+
+    def arrays(self) -> Arrays:
+        """All that was counted, for ``add``."""
+        return {
+            "errors": np.array([self._count, self._absolute, self._squared, self._mean, self._spread], float)
+        }
+
+    def add(self, arrays: Arrays) -> None:
+        """Count what others have counted."""
+        count, *sums = arrays["errors"].tolist()
+        if count:
+            self._add(int(count), *sums)
+
+    def _add(self, count: int, absolute: float, squared: float, mean: float, spread: float) -> None:
+        self._absolute += absolute
+        self._squared += squared
         # Two sets of numbers have the spread of each and of their means.
-        mean, count = float(targets.mean()), len(targets)
         away, total = mean - self._mean, self._count + count
-        self._spread += float(((targets - mean) ** 2).sum()) + away**2 * self._count * count / total
+        self._spread += spread + away**2 * self._count * count / total
         self._mean += away * count / total
         self._count = total
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from streamkarma.connectors.base import DeadLetter, Sink
 from streamkarma.connectors.rows import Rows
 from streamkarma.runtime.evaluator import RunningMetrics
+from streamkarma.runtime.monitor import Monitor
 
 
 class Counters(NamedTuple):
@@ -29,6 +30,7 @@ class Totals(NamedTuple):
 
     counters: Counters
     metrics: RunningMetrics
+    monitor: Monitor
     waits: tuple[int, int, int]
     first_rejected: str | None
 
@@ -42,10 +44,13 @@ class Output(NamedTuple):
         Called with rows, and the index of each one's record among those fed; None for none.
     dead_letters
         Called with each rejected record; None for none.
+    wants_rows
+        Whether the rows of the next events are wanted; those that are not are not made.
     """
 
     predictions: Callable[[Rows, Sequence[int]], None] | None = None
     dead_letters: Callable[[DeadLetter], None] | None = None
+    wants_rows: Callable[[], bool] = lambda: True
 
 
 def both(sink: Sink | None, files: Output, failed: Callable[[], bool]) -> Output:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from streamkarma.parameters import RUNNING
+
+if TYPE_CHECKING:
+    from streamkarma.runtime.explaining import Explaining
 
 #: For defaults, which all plans share.
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -43,6 +46,10 @@ class Plan(NamedTuple):
         Fail if nothing could be learned or no record could be used.
     report_every
         Events between two lines of progress, 0 for none.
+    recent, drift
+        As of ``Monitor``.
+    explaining
+        As of ``Loop``.
     quiet
         Nothing on stderr but errors.
     max_events
@@ -61,6 +68,10 @@ class Plan(NamedTuple):
         Maximum number of events kept for the comparison; None for the value in the model file.
     regret_seconds
         Time limit for each fit of a baseline.
+    base
+        Path of the model that shared models go on from; None for an empty one.
+    share_every
+        Seconds after which what other processes have learned is taken in.
     """
 
     model: str | None = None
@@ -80,6 +91,9 @@ class Plan(NamedTuple):
     fresh: bool = False
     strict: bool = False
     report_every: int = RUNNING["report_every"].default
+    recent: int = RUNNING["recent"].default
+    drift: bool = RUNNING["drift"].default
+    explaining: Explaining | None = None
     quiet: bool = False
     max_events: int | None = None
     workers: int = 1
@@ -89,3 +103,5 @@ class Plan(NamedTuple):
     regret: str = RUNNING["regret"].default
     regret_memory: int | None = None
     regret_seconds: float = RUNNING["regret_seconds"].default
+    base: str | None = None
+    share_every: float = RUNNING["share_every"].default

@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack
 from typing import Any
 
+from streamkarma import log
 from streamkarma.connectors.jsonlines.sink import JsonLinesSink
 from streamkarma.errors import RunError
 from streamkarma.parameters import NOW
@@ -37,7 +38,8 @@ class Progress:
         self._useless: str | None = None
         # Rows and a live table on one terminal would overwrite each other.
         apart = plan.predictions != "-" or not sys.stdout.isatty()
-        self._live = Live.of(sys.stderr) if apart and not plan.quiet else None
+        shown = apart and not plan.quiet and not log.is_json()
+        self._live = Live.of(sys.stderr) if shown else None
 
     def room(self, events: int) -> int:
         """Events until the next report, after ``events`` of them."""
@@ -55,12 +57,12 @@ class Progress:
             self._next_report = events + self._plan.report_every
             self.say(report.progress(report.run_status(loop, now - self._begin)))
 
-    def say(self, line: str) -> None:
-        """Print another line without damaging the table."""
+    def say(self, line: str, **more: Any) -> None:
+        """Print another line without damaging the table; ``more`` is for programs that read it."""
         if self._live is not None:
             self._live.clear()
         if not self._plan.quiet:
-            print(line, file=sys.stderr, flush=True)
+            log.write(line, **more)
 
     def begin(self, session: Session) -> None:
         """Print what the user should know before the first event."""
@@ -88,7 +90,10 @@ class Progress:
         summary = report.summarise(loop, session.ignored_before, seconds) | more
         if sink := open_sink(self._plan.summary, stack):
             sink.write([summary])
-        self.say(report.table(summary))
+        if log.is_json():
+            self.say("summary", summary=summary)
+        else:
+            self.say(report.table(summary))
         if loop.first_rejected and not loop.failure and self._plan.dead_letters is None:
             self.say(f"first rejected: {loop.first_rejected} ({self._dead_letter_hint})")
         if unmatched := report.unmatched(loop):

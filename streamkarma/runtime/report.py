@@ -40,6 +40,7 @@ def run_status(loop: Loop, seconds: float) -> RunStatus:
         model.get("budget"),
         model.get("experts", {}),
         regret,
+        loop.monitor.recent.means(),
     )
 
 
@@ -50,6 +51,9 @@ def progress(now: RunStatus) -> str:
         parts.append(f"loss {now.loss:.4f}")
     if now.errors is not None:
         parts.append(f"{now.errors[0]} {now.errors[1]:.4f}")
+    if now.recent is not None and now.errors is not None:
+        latest, loss, error = now.recent
+        parts.append(f"last {latest:,}: loss {loss:.4f} {now.errors[0]} {error:.4f}")
     if now.support_vectors is not None:
         parts.append(f"{now.support_vectors} support vectors")
     if now.experts:
@@ -74,6 +78,7 @@ def summarise(loop: Loop, ignored_before: int, seconds: float) -> dict[str, Any]
         "learner": learner_of(model),
         "loss": {"name": model.loss, "mean": evaluator.mean_loss, "total": evaluator.metrics.loss_total},
         "metrics": evaluator.result(),
+        **loop.monitor.result(loop.task_model),
         **({"per_label": per_label} if (per_label := evaluator.metrics.per_label.result()) else {}),
         "model": model.summary(),
         "set_aside": _set_aside(model.values),
@@ -138,9 +143,15 @@ def useless(loop: Loop, target: str) -> str | None:
 
 
 def _first_names(loop: Loop) -> set[str]:
-    """Attribute names in the first records."""
+    """Attribute names in the first records, or of a model that was learned elsewhere."""
+    if loop.first_records is None:
+        return {
+            name
+            for name in map(str, loop.task_model.model.vocabulary.attributes)
+            if len(name) <= _LONGEST_NAME
+        }
     names: set[str] = set()
-    for value in loop.first_records.values[:_FIRST] if loop.first_records is not None else ():
+    for value in loop.first_records.values[:_FIRST]:
         with suppress(RecordError):
             names |= {name for name in flatten(parse(value)) if len(name) <= _LONGEST_NAME}
         if len(names) > _FIRST:
@@ -174,7 +185,8 @@ def table(summary: dict[str, Any]) -> str:
     if loss["mean"] is not None:
         rows.append((f"mean {loss['name']} loss", f"{loss['mean']:.5g}"))
     rows += [(name.replace("_", " "), f"{value:.4f}") for name, value in summary["metrics"].items()]
-    rows += _per_label(summary.get("per_label", {}))
+    rows += [*_recent(summary.get("recent")), *_per_label(summary.get("per_label", {}))]
+    rows += _drifts(summary.get("drift", {}))
     rows.append(("attributes", f"{model['attributes']:,}"))
     if "entities" in model:
         rows.append(("entities", f"{model['entities']:,}"))
@@ -192,6 +204,22 @@ def table(summary: dict[str, Any]) -> str:
     width = max(len(name) for name, value in rows if value)
     lines = [f"{name:<{width}}  {value:>12}".rstrip() for name, value in rows]
     return "\n".join([*lines, *regret_table(summary["regret"]), *bound_lines(summary.get("bound"))])
+
+
+def _recent(recent: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """The means over the latest events."""
+    if recent is None:
+        return []
+    own = [(name.replace("_", " "), f"{value:.4f}") for name, value in recent.items() if name != "events"]
+    return [(f"last {recent['events']:,} labels", ""), *((f"  {name}", value) for name, value in own)]
+
+
+def _drifts(drift: dict[str, Any]) -> list[tuple[str, str]]:
+    """How often errors have risen, and how many attributes have come to be there more or less often."""
+    rows = [("times that errors rose", f"{len(events):,}")] if (events := drift.get("errors")) else []
+    return rows + (
+        [("attributes that drifted", f"{len(observed):,}")] if (observed := drift.get("observed")) else []
+    )
 
 
 def _per_label(result: dict[str, Any]) -> list[tuple[str, str]]:

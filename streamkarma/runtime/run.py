@@ -5,21 +5,24 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from streamkarma._engine import use_threads
 from streamkarma.connectors.base import Block, Reader, RetriableError, Source
 from streamkarma.connectors.jsonlines.sink import check_writable
 from streamkarma.errors import OutputError, RunError, UsageError
 from streamkarma.lock import ModelLock
+from streamkarma.parameters import MISSING_WORDS
 from streamkarma.runtime.destinations import Destinations, check_distinct
+from streamkarma.runtime.observer import Observer
 from streamkarma.runtime.output import Totals, both
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.progress import Progress
 from streamkarma.runtime.session import Session
+from streamkarma.runtime.shared_session import SharedSession
 from streamkarma.runtime.signals import StopSignal
 from streamkarma.system import keep_freed_memory
 
@@ -42,6 +45,8 @@ class Run:
         What to run.
     source
         What to read.
+    observer
+        Who looks on.
 
     Raises
     ------
@@ -49,7 +54,7 @@ class Run:
         If the plan is invalid, or its model cannot be used.
     """
 
-    def __init__(self, plan: Plan, source: Source) -> None:
+    def __init__(self, plan: Plan, source: Source, observer: Observer | None = None) -> None:
         check_distinct(
             {
                 "INPUT": source.path,
@@ -62,15 +67,17 @@ class Run:
         check_writable(plan.summary)
         self._plan, self._source = plan, source
         self._progress = Progress(plan, source.dead_letter_hint)
+        self._observer = observer or Observer()
         self._lock = ModelLock(plan.model, source.shared) if plan.learn and plan.model is not None else None
         use_threads(plan.workers)
         keep_freed_memory()
         self._path = plan.model
         #: The model and what goes with it.
-        self.session = Session(plan, self._path, self.say)
+        self.session = Session(plan, plan.base or self._path, self.say)
         if not source.timestamped:
             _check_time(self.session)
         self._progress.begin(self.session)
+        self._observer.begin(self.say)
         self._ignored_before = self.session.ignored_before
         self._stop = StopSignal(GRACE_SECONDS if source.shared else None)
         self._reader: Reader
@@ -99,7 +106,7 @@ class Run:
                 stack.callback(self._lock.release)
             stack.enter_context(self._stop.installed())
             stack.callback(lambda: self.session.close())
-            if self._source.shared and self._path is None:
+            if self._source.shared and not self._source.keeps_models and self._path is None:
                 self._path = str(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "model.karma")
             try:
                 self._attempt_until_done(stack)
@@ -112,7 +119,6 @@ class Run:
                 failure = error
             if failure is None or self._destinations is not None:
                 self.session.close()
-                self.session.ignored_before = self._ignored_before
                 self._progress.close(self.session, stack, **self._source.summary())
         if failure is not None:
             raise failure
@@ -129,6 +135,7 @@ class Run:
                 return
             except RetriableError as error:
                 self._failures += 1
+                self._observer.failed()
                 if self._failures > MOST_FAILURES:
                     raise RunError(f"{self._failures} attempts in a row failed: {error}") from error
                 self.say(f"{error}; retrying from the last commit")
@@ -140,7 +147,8 @@ class Run:
             if self._source.shared:
                 # Until now an older process may have written the model; from here on it cannot.
                 self.session.close()
-                self.session = Session(self._plan, self._path, self.say)
+                self.session = self._new_session(reader)
+                self.session.ignored_before = self._ignored_before
             session = self.session
             session.wait_until(self.stopped)
             reader.resume(session.kept if session.resumed and self._plan.learn else None)
@@ -150,11 +158,17 @@ class Run:
             session.new_loop(self._destinations.output(), fail=False)
             for block in reader.replay():
                 self._replay(block)
-            loop = session.new_loop(both(reader.sink, self._destinations.output(), self._has_failed))
+            output = both(reader.sink, self._destinations.output(), self._has_failed)
+            loop = session.new_loop(self._observer.watch(output))
             if self._totals is not None:
                 loop.resume_totals(self._totals)
             self._next_checkpoint = self.events + self._plan.checkpoint_every
             self._consume(reader)
+
+    def _new_session(self, reader: Reader) -> Session:
+        if reader.store is None:
+            return Session(self._plan, self._path, self.say)
+        return SharedSession(self._plan, reader.store, self.say)
 
     def _replay(self, block: Block) -> None:
         block.learned(self.session.loop.feed(block.records))
@@ -165,7 +179,7 @@ class Run:
             for block in reader.blocks():
                 if block is None:
                     reader.maybe_commit()
-                    self._progress.update(self.session.loop)
+                    self._report(reader)
                 else:
                     self._learn(block, reader)
                 if self._is_over():
@@ -176,11 +190,15 @@ class Run:
         """Predict and learn a block, in parts that end where a checkpoint or a report is due."""
         loop, at = self.session.loop, 0
         while at < len(block.records) and not self._is_over():
-            at = loop.feed(block.records, at, self._room() if block.divisible else sys.maxsize)
+            at = self.session.feed(block, at, self._room() if block.divisible else sys.maxsize)
             block.learned(at)
             if loop.failure is None:
                 reader.maybe_commit()
-            self._progress.update(loop)
+            self._report(reader)
+
+    def _report(self, reader: Reader) -> None:
+        self._progress.update(self.session.loop)
+        self._observer.turned(self.session, reader)
 
     def _is_over(self) -> bool:
         """Whether to stop, though the source may have more."""
@@ -225,6 +243,17 @@ class Run:
         return str(self._path)
 
     @property
+    def kept(self) -> Mapping[str, Any]:
+        """What the model file keeps."""
+        return self.session.kept
+
+    @property
+    def missing_words(self) -> Sequence[str]:
+        """The words that stand for a missing value."""
+        words = self.session.task_model.model.na
+        return MISSING_WORDS if words is None else words
+
+    @property
     def events(self) -> int:
         """Events counted by this run."""
         return self.session.loop.counters.events
@@ -247,8 +276,15 @@ class Run:
 
     def checkpoint(self) -> None:
         """Write the model, with the reader's position."""
+        began = time.monotonic()
         self.session.save(**self._reader.snapshot())
+        self._observer.saved(self.model_path, time.monotonic() - began)
         self._next_checkpoint = self.events + self._plan.checkpoint_every
+
+    def load_part(self, part: str, models: Sequence[bytes]) -> int:
+        """Have a part's model go on from the first of these that can be used, or else from the base."""
+        assert isinstance(self.session, SharedSession)
+        return self.session.load(part, models)
 
     def committed(self) -> None:
         """All that was learned so far counts."""

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from streamkarma.checkpoint import natural
+from streamkarma.connectors.base import Block
 from streamkarma.core.learner import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import Model, infer_learner, learner_of
-from streamkarma.estimators.persistence import load_with_run, save
+from streamkarma.estimators.persistence import from_bytes, load_with_run, save
 from streamkarma.parameters import BALANCED, SHARE_LABEL, UNLABELLED
 from streamkarma.runtime.destinations import Destinations
 from streamkarma.runtime.fields import Fields, merge_fields
 from streamkarma.runtime.loop import Loop
-from streamkarma.runtime.output import Output
+from streamkarma.runtime.output import Output, Totals
 from streamkarma.runtime.pending import Pending
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.regret_adapter import open_regret
@@ -33,6 +34,8 @@ class Session:
         Path of the model, or None.
     say
         Called with a line for the user.
+    content
+        A model as bytes, where it is not in a file; ``path`` names it in messages then.
 
     Raises
     ------
@@ -42,18 +45,23 @@ class Session:
         If the file is not a model.
     """
 
-    def __init__(self, plan: Plan, path: str | None, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, plan: Plan, path: str | None, say: Callable[[str], None], content: bytes | None = None
+    ) -> None:
         self._plan = plan
         self._path = path
+        self._say = say
         #: Saved with the model, by name; unknown sections are kept unchanged.
         self.kept: dict[str, Any] = {}
         self._arrays: Arrays = {}
         #: Where rows go; they are synced before the model that covers them is written.
         self.destinations: Destinations | None = None
         #: Whether the model existed before.
-        self.resumed = path is not None and (not plan.learn or (Path(path).exists() and not plan.fresh))
+        self.resumed = content is not None or (
+            path is not None and (not plan.learn or (Path(path).exists() and not plan.fresh))
+        )
         if path is not None and self.resumed:
-            self._resume(path, say)
+            self._resume(path, say, content)
         else:
             learner = plan.learner or infer_learner(plan.options)
             self.task_model = TaskModel(plan.task or "auto", dict(plan.options), plan.positive, say, learner)
@@ -67,7 +75,11 @@ class Session:
         self.kept["share_label"] = plan.share_label or self.kept.get("share_label", "on")
         first = (self.kept.get("events", 0) if plan.learn else 0) + 1
         #: The message for a resumed model, or None.
-        self.resuming = f"resuming {path} at event {first}" if self.resumed and plan.learn else None
+        self.resuming = (
+            f"resuming {path} at event {first}"
+            if self.resumed and plan.learn and path == plan.model
+            else None
+        )
         #: At first a loop without output, which no bad record stops.
         self.loop = self._loop_from(first, Output(), fail=False)
 
@@ -94,6 +106,9 @@ class Session:
             read_ahead=self._plan.workers > 1,
             unlabelled=self.kept["unlabelled"] == "learn",
             share_label=self.kept["share_label"] == "on",
+            recent=self._plan.recent,
+            drift=self._plan.drift,
+            explaining=self._plan.explaining,
         )
 
     def save(self, **more: Any) -> None:
@@ -102,12 +117,7 @@ class Session:
             return
         if self.destinations is not None and (marks := self.destinations.marks()):
             self.kept["outputs"] = {**self.kept.get("outputs", {}), **marks}
-        self.kept |= {
-            "task": self.task_model.state(),
-            "fields": self.fields._asdict(),
-            "events": self.loop.last,
-            **more,
-        }
+        self.kept = {**self.described(), **more}
         if self.pending is not None:
             self.kept["pending"] = self.pending.state()
         arrays: Arrays = {} if self.pending is None else self.pending.arrays()
@@ -115,6 +125,35 @@ class Session:
             self.kept["regret"], compared = self.regret_adapter.tracker.state()
             arrays |= compared
         save(self.task_model.model, self._path, self.kept, arrays)
+
+    def settings(self) -> dict[str, Any]:
+        """What the run's state says of the task and the names of fields."""
+        return {"task": self.task_model.state(), "fields": self.fields._asdict()}
+
+    def feed(self, block: Block, at: int, most: int) -> int:
+        """Predict and learn records of a block; see ``Loop.feed``."""
+        return self.loop.feed(block.records, at, most)
+
+    def described(self) -> dict[str, Any]:
+        """What is kept beside the model as it is now."""
+        return {**self.kept, **self.settings(), "events": self.loop.last}
+
+    def take_over(self, model: Model, kept: dict[str, Any], totals: Totals, output: Output) -> None:
+        """Go on with a model that was learned elsewhere, as if it had been here.
+
+        Parameters
+        ----------
+        model, kept
+            The model, and what was kept beside it.
+        totals
+            What was counted on the way.
+        output
+            Where the loop's output goes.
+        """
+        self.task_model = resumed(str(self._path), model, kept, self._say)
+        self.kept |= kept
+        self.loop = self._loop_from(kept["events"] + 1, output, self._plan.fail)
+        self.loop.resume_totals(totals)
 
     def resume_outputs(self, destinations: Destinations, again: bool, say: Callable[[str], None]) -> None:
         """Continue the files of a resumed model; else begin with empty files.
@@ -142,30 +181,14 @@ class Session:
         if self.regret_adapter is not None:
             self.regret_adapter.tracker.close()
 
-    def _resume(self, path: str, say: Callable[[str], None]) -> None:
+    def _resume(self, path: str, say: Callable[[str], None], content: bytes | None) -> None:
         plan = self._plan
-        model, self.kept, self._arrays = load_with_run(path)
+        model, self.kept, self._arrays = load_with_run(path) if content is None else from_bytes(content, path)
         if getattr(model, "extra_experts", None):
             raise UsageError(f"{path} has extra experts, which only Python can run")
-        given = {"learner": plan.learner} if plan.learner else {}
-        for name, value in {**given, **plan.options}.items():
-            if name != "learner" and not hasattr(model, name):
-                raise UsageError(
-                    f"--{name.replace('_', '-')} has no meaning for {path}, made with the "
-                    f"learner {learner_of(model)}"
-                )
-            made = learner_of(model) if name == "learner" else getattr(model, name)
-            if name == "threshold" and BALANCED not in (value, made):
-                continue  # it decides only
-            if value != made:
-                raise UsageError(
-                    f"{path} was made with {name} {_format(made)}, not {_format(value)}; "
-                    "leave the option out or begin another model"
-                )
+        check_options(plan, path, model)
         self.task_model = resumed(path, model, self.kept, say)
-        made = self.task_model.task
-        if plan.task not in (None, "auto", made, self.task_model.name):
-            raise UsageError(f"{path} was made for the task {self.task_model.name}, not {plan.task}")
+        check_task(plan, path, self.task_model)
         if plan.positive is not None:
             self.task_model.positive = plan.positive
         if plan.options.get("threshold", BALANCED) != BALANCED:
@@ -206,6 +229,31 @@ def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[s
         return TaskModel.resumed(model, kept.get("task"), announce)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path} was not written by streamkarma learn: {error!r:.200}") from error
+
+
+def check_options(plan: Plan, path: str, model: Model) -> None:
+    """UsageError if a model was made with other options than those of a plan."""
+    given = {"learner": plan.learner} if plan.learner else {}
+    for name, value in {**given, **plan.options}.items():
+        if name != "learner" and not hasattr(model, name):
+            raise UsageError(
+                f"--{name.replace('_', '-')} has no meaning for {path}, made with the "
+                f"learner {learner_of(model)}"
+            )
+        made = learner_of(model) if name == "learner" else getattr(model, name)
+        if name == "threshold" and BALANCED not in (value, made):
+            continue  # it decides only
+        if value != made:
+            raise UsageError(
+                f"{path} was made with {name} {_format(made)}, not {_format(value)}; "
+                "leave the option out or begin another model"
+            )
+
+
+def check_task(plan: Plan, path: str, task_model: TaskModel) -> None:
+    """UsageError if a model was made for another task than that of a plan."""
+    if plan.task not in (None, "auto", task_model.task, task_model.name):
+        raise UsageError(f"{path} was made for the task {task_model.name}, not {plan.task}")
 
 
 def pending_of(path: str, model: Model, state: Any, arrays: Arrays) -> Pending:

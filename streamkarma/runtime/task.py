@@ -58,7 +58,8 @@ class TaskModel:
         self.settled = task != "auto"
         self.positive = positive
         self._options = options
-        self._announce = announce
+        #: Says one line to the user.
+        self.announce = announce
         self.model: Model
         if task == "auto" and options.get("loss") in REGRESSION:
             # A regression loss settles the task before any label comes.
@@ -110,16 +111,16 @@ class TaskModel:
         known = self.model.classes
         if isinstance(label, (bool, str)) and (not known or not _is_number(known[0])):
             self.settled = True
-            self._announce(f"task: classification, since the labels are {_kinds(label)}")
+            self.announce(f"task: classification, since the labels are {_kinds(label)}")
         elif _is_number(label) and (not known or _is_number(known[0])) and label not in known:
             pair = {label, *known}
             if known and (pair == {0, 1} or pair == {-1, 1}):
                 self.task, self.settled = "binary", True
                 lesser, greater = sorted(pair)
-                self._announce(f"task: binary, since the labels are {lesser} and {greater}")
+                self.announce(f"task: binary, since the labels are {lesser} and {greater}")
             elif known or label not in (-1, 0, 1):
                 self._become_regression(known)
-                self._announce(f"task: regression, since a label is {label}")
+                self.announce(f"task: regression, since a label is {label}")
 
     def _become_regression(self, known: list[Label]) -> None:
         assert isinstance(self.model, BaseClassifier)
@@ -142,7 +143,7 @@ class TaskModel:
     def announce_ignored(self) -> None:
         """Announce attributes whose values are ignored, each once."""
         for line in self.model.vocabulary.news():
-            self._announce(line)
+            self.announce(line)
 
     def check_positive(self) -> None:
         """RunError if the requested positive class is neither of the two."""

@@ -9,10 +9,12 @@ import select
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from streamkarma import files
 from streamkarma.errors import RunError
@@ -28,7 +30,81 @@ READ_SIZE = 1 << 20
 _PACKED_SIZE, _PACKED_PART = 1 << 17, 1 << 10
 
 
-class Input:
+class LineInput(ABC):
+    """Lines of JSON, as they come.
+
+    Parameters
+    ----------
+    path
+        A path, or ``-`` for standard input.
+
+    Attributes
+    ----------
+    unit
+        What a line of it is called.
+    refused
+        Why lines that were read lately cannot be used, whatever is in them, by their numbers from 1.
+    """
+
+    unit: ClassVar[str] = "line"
+    refused: Mapping[int, str] = MappingProxyType({})
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.name = "standard input" if path == "-" else path
+        self._unread = b""
+
+    def read(self, size: int = READ_SIZE) -> bytes:
+        """Up to so many bytes: as much as there is, waited for only if there is nothing.
+
+        Raises
+        ------
+        RunError
+            If it cannot be read, or is damaged; what came before the damage was returned before.
+        InterruptedError
+            From a handler of signals.
+        """
+        if self._unread:
+            unread, self._unread = self._unread, b""
+            return unread
+        return self._read_on(size)
+
+    @abstractmethod
+    def _read_on(self, size: int) -> bytes:
+        """``read``, where nothing was unread."""
+
+    def waits_for(self) -> int | None:
+        """The descriptor that the next ``read`` waits for, if there is nothing there yet; None where it
+        does not wait, or sees to signals itself."""
+        return None
+
+    def unread(self, read: bytes) -> None:
+        """Have bytes that were read last read again."""
+        self._unread = read
+
+    @property
+    @abstractmethod
+    def is_file(self) -> bool:
+        """Whether it has a beginning that can be read again: a pipe goes on where it was left."""
+
+    def kept(self) -> dict[str, Any]:
+        """What the model file is to know of it, beside how much was taken, by section."""
+        return {}
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Input(LineInput):
     """What an input holds, unpacked, as it comes.
 
     Parameters
@@ -53,9 +129,7 @@ class Input:
     """
 
     def __init__(self, path: str) -> None:
-        self.path = path
-        self.name = "standard input" if path == "-" else path
-        self._unread = b""
+        super().__init__(path)
         try:
             self._file = _opened(path)
         except EOFError as error:
@@ -64,19 +138,7 @@ class Input:
             raise _unreadable(self.name, error) from error
         self._read: Callable[[int], bytes | None] = getattr(self._file, "read1", self._file.read)
 
-    def read(self, size: int = READ_SIZE) -> bytes:
-        """Up to so many bytes: as much as there is, waited for only if there is nothing.
-
-        Raises
-        ------
-        RunError
-            If it cannot be read, or is damaged; what came before the damage was returned before.
-        InterruptedError
-            From a handler of signals.
-        """
-        if self._unread:
-            unread, self._unread = self._unread, b""
-            return unread
+    def _read_on(self, size: int) -> bytes:
         try:
             while (read := self._read(size)) is None:
                 # Whoever made this descriptor does not have reads wait.
@@ -98,27 +160,15 @@ class Input:
             return None
         return self._file.fileno()
 
-    def unread(self, read: bytes) -> None:
-        """Have bytes that were read last read again."""
-        self._unread = read
-
     @property
     def is_file(self) -> bool:
-        """Whether it has a beginning that can be read again: a pipe goes on where it was left."""
+        """Whether it is no pipe and no device."""
         return stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
         if self.path != "-":
             self._file.close()
-
-    def __enter__(self) -> Input:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _damaged(self, error: Exception) -> RunError:
         return RunError(f"{self.name} is damaged: {error}")

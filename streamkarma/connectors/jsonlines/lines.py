@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ BLOCK = 8192
 MAX_RECORD_BYTES: int = RUNNING["max_record_bytes"].default
 #: As much of a refused line as is kept to show.
 SHOWN_BYTES = 1000
+NONE_REFUSED: Mapping[int, str] = MappingProxyType({})
 BOM = b"\xef\xbb\xbf"
 TOO_LONG = "longer than the limit; see --max-record-bytes"
 
@@ -47,11 +49,12 @@ class Lines(NamedTuple):
     begin: Position = START
     end: Position = START
 
-    def records(self) -> Records:
-        """The lines as records."""
-        first = self.first
-        refused = {n - first: TOO_LONG for n in self.overlong}
-        return Records(self.text, self.size, lambda i: {"line": first + i}, refused)
+    def records(self, unit: str = "line", refused: Mapping[int, str] = NONE_REFUSED) -> Records:
+        """The lines as records; ``refused`` says why some of them cannot be used, by their numbers."""
+        first, numbers = self.first, range(self.first, self.first + self.size)
+        reasons = {n - first: why for n, why in refused.items() if n in numbers}
+        reasons |= {n - first: TOO_LONG for n in self.overlong}
+        return Records(self.text, self.size, lambda i: {unit: first + i}, reasons)
 
     def position(self, lines: int, records: Records) -> Position:
         """The place behind some of the lines, which are in ``records``, and none of which was cut unless

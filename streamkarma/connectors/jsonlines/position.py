@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from streamkarma.connectors.jsonlines.inputs import READ_SIZE, Input
+from streamkarma.connectors.jsonlines.inputs import READ_SIZE, LineInput
 from streamkarma.errors import ModelFileError, RunError
 
 Text = bytes | memoryview
@@ -55,7 +55,7 @@ def position_from(kept: Any, model: str) -> Position | None:
     return position
 
 
-def skip(file: Input, read: Callable[[int], bytes], taken: Position, model: str) -> Position:
+def skip(file: LineInput, read: Callable[[int], bytes], taken: Position, model: str) -> Position:
     """Read what was taken of an input, to go on behind it.
 
     Parameters
@@ -83,8 +83,8 @@ def skip(file: Input, read: Callable[[int], bytes], taken: Position, model: str)
         at, ended = at.after(chunk, 0), chunk.endswith(b"\n")
     if at != taken:
         raise RunError(
-            f"{file.name} does not begin with the {taken.lines:,} lines ({taken.bytes:,} bytes) that {model} "
-            "has taken of its input; give it that, or leave out --resume-input to learn all of this"
+            f"{file.name} does not begin with the {taken.lines:,} {file.unit}s ({taken.bytes:,} bytes) that "
+            f"{model} has taken of its input; give it that, or leave out --resume-input to learn all of this"
         )
     if ended:
         return at

@@ -37,8 +37,8 @@ class Prefetch(Generic[Item]):
     Examples
     --------
     >>> ahead = Prefetch(iter([1, 2]), stopped=lambda: False)
-    >>> ahead.next(), ahead.next(), ahead.next()
-    (1, 2, None)
+    >>> [item for item in ahead.items() if item is not None]
+    [1, 2]
     >>> ahead.close()
     """
 
@@ -51,8 +51,8 @@ class Prefetch(Generic[Item]):
         self._thread = threading.Thread(target=self._read, name="reader", daemon=True)
         self._thread.start()
 
-    def next(self) -> Item | None:
-        """The next item, waited for; None after the last.
+    def items(self) -> Iterator[Item | None]:
+        """Yield the items, and None whenever none has come for a while.
 
         Raises
         ------
@@ -65,10 +65,13 @@ class Prefetch(Generic[Item]):
             try:
                 item = self._ready.get(timeout=_WAKE_SECONDS)
             except Empty:
+                yield None
                 continue
             if isinstance(item, BaseException):
                 raise item
-            return item
+            if item is None:
+                return
+            yield item
         raise InterruptedError
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from streamkarma.connectors.base import Block, Context, Position, Reader, Source
-from streamkarma.connectors.jsonlines.inputs import Input, check_there
+from streamkarma.connectors.jsonlines.inputs import Input, LineInput, check_there
 from streamkarma.connectors.jsonlines.lines import BLOCK, MAX_RECORD_BYTES, Lines, read_lines
 from streamkarma.connectors.jsonlines.position import START, position_from, skip
 from streamkarma.connectors.jsonlines.prefetch import Prefetch
@@ -52,7 +52,7 @@ class JsonLinesSource(Source):
     def open(self, context: Context, failures: int) -> Iterator[Reader]:
         """Open the file."""
         with ExitStack() as stack:
-            reader = LineReader(self, stack.enter_context(Input(self.path)), context, stack)
+            reader = LineReader(self, stack.enter_context(self._input(context)), context, stack)
             try:
                 yield reader
             except OutputError:
@@ -60,6 +60,10 @@ class JsonLinesSource(Source):
             except RunError:
                 reader.keep()
                 raise
+
+    def _input(self, context: Context) -> LineInput:
+        """What is read, at its beginning."""
+        return Input(self.path)
 
 
 class LineReader(Reader):
@@ -77,7 +81,7 @@ class LineReader(Reader):
         Ends the thread that reads.
     """
 
-    def __init__(self, source: JsonLinesSource, file: Input, context: Context, stack: ExitStack) -> None:
+    def __init__(self, source: JsonLinesSource, file: LineInput, context: Context, stack: ExitStack) -> None:
         self._source, self._file, self._context, self._stack = source, file, context, stack
         self._position = START
         self._first = 1
@@ -100,7 +104,7 @@ class LineReader(Reader):
         elif taken is not None and not file.is_file:
             self._position = taken
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Block | None]:
         """Yield the lines to the end of the input."""
         context, prefetch = self._context, self._source.prefetch
         self._begun = True
@@ -110,12 +114,12 @@ class LineReader(Reader):
         )
         if not prefetch:
             for each in lines:
-                yield self._block(each, each.records())
+                yield self._block(each, self._records(each))
             return
-        ahead = Prefetch(((each, each.records()) for each in lines), context.stopped)
+        ahead = Prefetch(((each, self._records(each)) for each in lines), context.stopped)
         self._stack.callback(ahead.close)
-        while (item := ahead.next()) is not None:
-            yield self._block(*item)
+        for item in ahead.items():
+            yield None if item is None else self._block(*item)
 
     def maybe_commit(self) -> None:
         """Write the model if it is time to."""
@@ -133,7 +137,10 @@ class LineReader(Reader):
 
     def snapshot(self) -> Position:
         """How much of the input was learned."""
-        return {"input": self._position._asdict()}
+        return {"input": self._position._asdict(), **self._file.kept()}
+
+    def _records(self, lines: Lines) -> Records:
+        return lines.records(self._file.unit, self._file.refused)
 
     def _block(self, lines: Lines, records: Records) -> Block:
         def learned(count: int) -> None:

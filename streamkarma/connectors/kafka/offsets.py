@@ -6,11 +6,11 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition, errors
+from kafka import ConsumerGroupMetadata, KafkaConsumer, OffsetAndMetadata, TopicPartition, errors
 
 from streamkarma.connectors.base import Context, Position
 from streamkarma.connectors.kafka.journal import Journal, positions_from, positions_state
-from streamkarma.connectors.kafka.sink import TopicSink
+from streamkarma.connectors.kafka.sink import MemberOffsets, TopicSink
 from streamkarma.connectors.kafka.tags import Tag
 from streamkarma.errors import ModelFileError
 
@@ -125,6 +125,29 @@ class Offsets:
         self.topic_ids.pop(topic, None)
         self._moved = True
 
+    def wanted(self, partition: TopicPartition) -> int | None:
+        """Where a partition is to begin: at the model's position, or where others have left it since.
+
+        None if neither the model nor the group knows it.
+        """
+        committed = self.consumer.committed(partition, metadata=True)
+        mine = self.positions.get(partition)
+        if committed is None:
+            return mine
+        tag = Tag.read(committed.metadata)
+        if self.is_another(partition.topic, tag.topic_id):
+            return mine
+        by_another = tag.instance not in (None, self._source.instance)
+        if mine is None:
+            return int(committed.offset)
+        if not by_another or committed.offset <= mine:
+            return mine
+        self._source.say(
+            f"topic {partition.topic}, partition {partition.partition}: resumes at {committed.offset}, where "
+            f"{tag.instance} left it, and not at {mine}"
+        )
+        return int(committed.offset)
+
     def start_at(self, partition: TopicPartition, offset: int) -> None:
         """A partition begins there. It is written with the next commit: a crash skips nothing then."""
         if self.sink is None:
@@ -167,11 +190,9 @@ class Offsets:
             If it does not count.
         """
         if self.sink is not None and self._uncommitted_since is not None and self._journal:
-            member, events = self.consumer.group_metadata(), self._context.last
-            self.sink.commit(self._tagged(self._journal.ends), member, events, self._journal.text())
-            self._uncommitted_since = None
-            self._confirmed = time.monotonic()
-            self._source.committed()
+            member = self.consumer.group_metadata()
+            self.sink.commit((self._tagged(self._journal.ends), member), self._journaled())
+            self._note_commit()
         if not checkpoint:
             return
         if self._for_group:
@@ -209,6 +230,17 @@ class Offsets:
                 _raise_if_fenced(error)
         if self._journal or self._moved:
             self.save()
+
+    def _journaled(self) -> MemberOffsets:
+        """The journal, as an offset of the group that carries it."""
+        group, place = self._source.journal_home
+        written = OffsetAndMetadata(self._context.last, self._journal.text(), -1)
+        return {place: written}, ConsumerGroupMetadata(group)
+
+    def _note_commit(self) -> None:
+        self._uncommitted_since = None
+        self._confirmed = time.monotonic()
+        self._source.committed()
 
     def _note_time(self) -> None:
         if self._uncommitted_since is None:

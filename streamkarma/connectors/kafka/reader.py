@@ -13,11 +13,10 @@ from kafka.admin import MemberToRemove
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import MemberState
 
-from streamkarma.connectors.base import Block, Context, Position, Reader
+from streamkarma.connectors.base import Block, Context, Position, Reader, ReaderFigures
 from streamkarma.connectors.kafka._private import BulkProducer, TopicConsumer
 from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING, Assignment, Polled
 from streamkarma.connectors.kafka.errors import RetriableKafkaError, translate_error
-from streamkarma.connectors.kafka.journal import sibling
 from streamkarma.connectors.kafka.offsets import QUIET_SECONDS, Offsets
 from streamkarma.connectors.kafka.records import records_of
 from streamkarma.connectors.kafka.replay import replay
@@ -48,12 +47,14 @@ class TopicReader(Reader):
         What to read, and what was done of it by readers before.
     context
         The run.
+    offsets
+        Keeps what was learned and what of it is safe, if not in the usual way.
     """
 
-    def __init__(self, source: TopicSource, context: Context) -> None:
+    def __init__(self, source: TopicSource, context: Context, offsets: Offsets | None = None) -> None:
         self._source = source
         self._context = context
-        self._offsets = Offsets(source, context)
+        self._offsets = offsets or Offsets(source, context)
         self._topic_sink: TopicSink | None = None
         self._stack = ExitStack()
         self._consumer: TopicConsumer
@@ -92,8 +93,7 @@ class TopicReader(Reader):
         """Yield what was answered, and is not in the model file."""
         if not self._source.writes:
             return
-        journal_home = self._journal_home()
-        for partition, records in replay(self._source, self._context, self._offsets, journal_home):
+        for partition, records in replay(self._source, self._context, self._offsets):
             filled = [record for record in records if record.value is not None]
             if filled:
                 before = self._context.events
@@ -133,6 +133,22 @@ class TopicReader(Reader):
         """Offsets, and the ids of their topics."""
         return self._offsets.snapshot()
 
+    def figures(self) -> ReaderFigures:
+        """Lag, as far as brokers have told where partitions end, and durations."""
+        source, mine = self._source, self._consumer.assignment() - self._assignment.unpositioned
+        ends = {tp: self._consumer.highwater(tp) for tp in sorted(mine)}
+        positions = self._offsets.positions
+        lag = [
+            (tp.topic, tp.partition, max(0, end - positions[tp]))
+            for tp, end in ends.items()
+            if end is not None and tp in positions
+        ]
+        durations = {
+            "commit_latency_seconds": source.latency.histogram.counts(),
+            "transaction_duration_seconds": source.transactions.counts(),
+        }
+        return ReaderFigures(bool(mine), lag, durations)
+
     def _translate(self, error: errors.KafkaError) -> Exception:
         """What an error means; a transaction that took too long is void, but nobody else's."""
         sink = self._topic_sink
@@ -144,24 +160,14 @@ class TopicReader(Reader):
         source, at = self._source, self._source.at
         producer = source.connect(
             BulkProducer,
-            **producer_settings(source.settings),
+            **producer_settings(source.settings, source.longest_batch),
             transactional_id=f"streamkarma.{at.group}.{source.instance}",
         )
         self._stack.callback(producer.close, timeout=0)
         producer.init_transactions()
-        sink = TopicSink(producer, at.output_topic, at.dead_letter_topic, *self._journal_home())
-        sink.cut = cut_dead_letters
+        sink = TopicSink(producer, at.output_topic, at.dead_letter_topic)
+        sink.cut, sink.durations = cut_dead_letters, source.transactions
         self.sink = self._topic_sink = self._offsets.sink = sink
-
-    def _journal_home(self) -> tuple[str, TopicPartition]:
-        """Group and partition whose offset carries the journal.
-
-        It is a group of its own, for the offsets of the group itself change hands when
-        partitions do, and what one process has learned is not for another to overwrite.
-        """
-        at = self._source.at
-        topic = at.output_topic or str(at.dead_letter_topic)
-        return sibling(at.group, self._source.instance), TopicPartition(topic, 0)
 
     def _join(self) -> None:
         """Become a member of the group."""
@@ -277,7 +283,9 @@ class TopicReader(Reader):
     def _note(self, partition: TopicPartition, part: list[ConsumerRecord], end: int) -> None:
         begin = max(self._offsets.positions.get(partition, 0), part[0].offset)
         if end > begin:
-            self._source.tombstones += sum(each.value is None and begin <= each.offset < end for each in part)
+            passed = [each for each in part if begin <= each.offset < end]
+            self._source.tombstones += sum(each.value is None for each in passed)
+            self._source.latency.learned(each.timestamp for each in passed)
             self._offsets.note(partition, part[0].offset, end)
 
     def _reached_end(self) -> bool:

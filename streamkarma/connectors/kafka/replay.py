@@ -28,9 +28,7 @@ Replayed = Iterator[tuple[TopicPartition, list[ConsumerRecord]]]
 _POLL_MS = 200
 
 
-def replay(
-    source: TopicSource, context: Context, offsets: Offsets, journal_home: tuple[str, TopicPartition]
-) -> Replayed:
+def replay(source: TopicSource, context: Context, offsets: Offsets) -> Replayed:
     """Yield what was answered and is not in the model file, and have that written when it is learned.
 
     Parameters
@@ -39,8 +37,6 @@ def replay(
         What is read, and the run.
     offsets
         How far the model has got; brought up to what was answered.
-    journal_home
-        Group and partition whose offset carries the journal.
 
     Raises
     ------
@@ -51,7 +47,7 @@ def replay(
     InterruptedError
         If the user wants to stop.
     """
-    group, journal_place = journal_home
+    group, journal_place = source.journal_home
     with ExitStack() as stack:
         reader, member = _reader(source, group, stack), _reader(source, source.at.group, stack)
         written = reader.committed(journal_place, metadata=True)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
 from streamkarma.connectors.base import DeadLetter
+from streamkarma.connectors.histogram import Histogram
 from streamkarma.connectors.kafka._private import OVERHEAD, BulkProducer
 from streamkarma.connectors.kafka.settings import KafkaSettings
 from streamkarma.connectors.rows import Rows
+
+#: Offsets of a group, and the member of it whose they are.
+MemberOffsets = tuple[Mapping[TopicPartition, OffsetAndMetadata], ConsumerGroupMetadata]
 
 #: As much of a dead letter as is sent where the whole does not fit.
 SHOWN_BYTES = 1000
@@ -25,13 +29,13 @@ _REQUEST_MS, _DELIVERY_MARGIN_MS = 8000, 2000
 _LINGER_MS = 5
 
 
-def producer_settings(settings: KafkaSettings) -> dict[str, Any]:
+def producer_settings(settings: KafkaSettings, longest_batch: int) -> dict[str, Any]:
     """Arguments for a producer of many small transactions, unless the user has set others."""
     request_ms = settings.get("request_timeout_ms") or _REQUEST_MS
     linger_ms = settings.get("linger_ms") or _LINGER_MS
     return settings.producer(
         linger_ms=linger_ms,
-        batch_size=256 << 10,
+        batch_size=longest_batch,
         max_block_ms=20_000,
         request_timeout_ms=request_ms,
         # kafka-python asks for at least the sum of the two.
@@ -47,9 +51,7 @@ class TopicSink:
     producer
         A producer with a transactional id, which has not begun anything.
     output_topic, dead_letter_topic
-        Where to send rows and dead letters; one of them may be None.
-    journal_group, journal_partition
-        The group and the partition under which the journal of each transaction is kept.
+        Where to send rows and dead letters, or None.
 
     Raises
     ------
@@ -62,19 +64,17 @@ class TopicSink:
         producer: BulkProducer,
         output_topic: str | None,
         dead_letter_topic: str | None,
-        journal_group: str,
-        journal_partition: TopicPartition,
     ) -> None:
         self._producer = producer
         self._output_topic = output_topic
         self._dead_letter_topic = dead_letter_topic
-        self._journal_group = journal_group
-        self._journal_partition = journal_partition
         self._opened: float | None = None
         #: Of what was sent since the last commit, futures of all batches.
         self._sent: list[Any] = []
         #: The records that rows and dead letters are about.
         self.records: Sequence[ConsumerRecord] = ()
+        #: How long commits have taken.
+        self.durations = Histogram()
         #: Dead letters are cut to SHOWN_BYTES, as a broker has refused them whole.
         self.cut = False
 
@@ -106,21 +106,21 @@ class TopicSink:
         sent = self._producer.send(self._dead_letter_topic, value, key=record.key, headers=[*headers, *own])
         self._sent.append(sent)
 
-    def commit(
-        self,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata],
-        member: ConsumerGroupMetadata,
-        events: int,
-        journal: str,
-    ) -> None:
+    def write_records(self, partition: TopicPartition, records: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Send keys with their values, in this order."""
+        self._begin()
+        topic, number = partition
+        self._sent += [self._producer.send(topic, value, key, partition=number) for key, value in records]
+
+    def commit(self, *offsets: MemberOffsets) -> None:
         """Make all that was sent visible, and the offsets with it."""
         self._begin()
-        send = self._producer.send_offsets_to_transaction
-        send(dict(offsets), member)
-        written = {self._journal_partition: OffsetAndMetadata(events, journal, -1)}
-        send(written, ConsumerGroupMetadata(self._journal_group))
+        began = time.monotonic()
+        for each, member in offsets:
+            self._producer.send_offsets_to_transaction(dict(each), member)
         self._check_sent()
         self._producer.commit_transaction()
+        self.durations.add(time.monotonic() - began)
         self._opened = None
 
     def _check_sent(self) -> None:

@@ -15,12 +15,16 @@ from typing import Any, NamedTuple
 from kafka import TopicPartition
 
 from streamkarma.connectors.base import Context, Reader, Source
+from streamkarma.connectors.histogram import Histogram
 from streamkarma.connectors.jsonlines.lines import MAX_RECORD_BYTES
 from streamkarma.connectors.kafka.connection import Client, LogCapture, connect
-from streamkarma.connectors.kafka.journal import positions_state
+from streamkarma.connectors.kafka.journal import positions_state, sibling
+from streamkarma.connectors.kafka.latency import CommitLatency
 from streamkarma.connectors.kafka.reader import TopicReader
 from streamkarma.connectors.kafka.records import Metadata
 from streamkarma.connectors.kafka.settings import KafkaSettings
+from streamkarma.connectors.kafka.share_member import SharingReader
+from streamkarma.connectors.kafka.share_topic import ShareTopic, open_share_topic
 from streamkarma.connectors.kafka.topic_check import check_topics
 from streamkarma.connectors.kafka.topics import Topics
 from streamkarma.errors import UsageError
@@ -29,6 +33,8 @@ from streamkarma.errors import UsageError
 _SILENCE_SECONDS = 5.0
 #: Once the brokers were there, they are waited for until a signal comes.
 _FOREVER = float("inf")
+#: The longest batch of records, where topics take it.
+_BATCH_BYTES = 256 << 10
 #: On a pipe the predictions may be all that is wanted; a service is started again some day.
 _NOT_THE_KEY = (
     "the entity, {}, is not the records' key (--with-key): if several processes share the group, all events "
@@ -66,6 +72,8 @@ class Attachment(NamedTuple):
         Longest record.
     entity
         The attribute that says whose an event is, if entities are followed.
+    share
+        The topic by which processes share their models; None if each has its own in a file.
     """
 
     topics: Sequence[str]
@@ -81,6 +89,7 @@ class Attachment(NamedTuple):
     metadata: Metadata = Metadata()
     max_record_bytes: int = MAX_RECORD_BYTES
     entity: str | None = None
+    share: str | None = None
 
 
 class TopicSource(Source):
@@ -112,6 +121,8 @@ class TopicSource(Source):
         Topics whose id has changed: deleted and recreated.
     tombstones
         Records without a value, which are neither learned nor rejected.
+    latency, transactions
+        How long records have waited for their commit, and how long transactions took to commit.
     """
 
     shared = True
@@ -122,7 +133,9 @@ class TopicSource(Source):
             raise UsageError("--group cannot be empty")
         self.at = at
         self.keeps_model = model is not None
-        self.topics = Topics.of(at.topics, at.label_topic, [at.output_topic, at.dead_letter_topic])
+        self.keeps_models = at.share is not None
+        written = [at.output_topic, at.dead_letter_topic, at.share]
+        self.topics = Topics.of(at.topics, at.label_topic, written)
         self.settings = KafkaSettings(at.brokers, at.settings, os.environ)
         self.instance = _instance(model, self.settings.get("group_instance_id"))
         if at.dead_letter_topic is None:
@@ -134,11 +147,13 @@ class TopicSource(Source):
         self.lost: dict[str, int] = {}
         self.recreated: set[str] = set()
         self.tombstones = self._tombstones_committed = 0
+        self.latency, self.transactions = CommitLatency(), Histogram()
         self._positions: dict[TopicPartition, int] = {}
         self._log = LogCapture()
         self._patience = at.connect_timeout
         self._checked = False
         self._context: Context
+        self._share: ShareTopic | None = None
 
     @contextmanager
     def open(self, context: Context, failures: int) -> Iterator[Reader]:
@@ -146,15 +161,21 @@ class TopicSource(Source):
         self._context = context
         # What was counted since the last commit is counted again.
         self.tombstones = self._tombstones_committed
+        self.latency.discard()
         if not self._checked:
             self._log.install()
-            if not self.keeps_model:
+            if self.at.share is not None:
+                self._share = open_share_topic(self.at.share, self.settings, self.connect, create=True)
+            elif not self.keeps_model:
                 self.say(_NO_MODEL)
             if self.at.entity not in (None, self.at.metadata.key):
                 self.say(_NOT_THE_KEY.format(self.at.entity))
             self.ends = check_topics(self)
             self._checked, self._patience = True, _FOREVER
-        reader = TopicReader(self, context)
+        if self._share is None:
+            reader = TopicReader(self, context)
+        else:
+            reader = SharingReader(self, context, self._share)
         # A broker may have refused a dead letter for its size; the first failure has other causes.
         with reader.working(cut_dead_letters=failures > 1):
             yield reader
@@ -172,6 +193,21 @@ class TopicSource(Source):
         return {"kafka": kafka}
 
     @property
+    def journal_home(self) -> tuple[str, TopicPartition]:
+        """Group and partition whose offset carries the journal.
+
+        It is a group of its own, for the offsets of the group itself change hands when
+        partitions do, and what one process has learned is not for another to overwrite.
+        """
+        topic = self.at.output_topic or str(self.at.dead_letter_topic)
+        return sibling(self.at.group, self.instance), TopicPartition(topic, 0)
+
+    @property
+    def longest_batch(self) -> int:
+        """The longest batch of records that is sent, as far as it can be chosen."""
+        return _BATCH_BYTES if self._share is None else min(_BATCH_BYTES, self._share.batch)
+
+    @property
     def writes(self) -> bool:
         """Whether anything is sent to a topic."""
         return bool(self.topics.avoid)
@@ -187,6 +223,7 @@ class TopicSource(Source):
     def committed(self) -> None:
         """A commit has come about."""
         self._tombstones_committed = self.tombstones
+        self.latency.committed()
         self._context.committed()
 
     def resumed(self, positions: dict[TopicPartition, int]) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from kafka import TopicPartition
 
 from streamkarma.connectors.kafka.offsets import Offsets
-from streamkarma.connectors.kafka.tags import Tag
 
 if TYPE_CHECKING:
     from streamkarma.connectors.kafka.source import TopicSource
@@ -30,7 +29,7 @@ def start(unpositioned: Iterable[TopicPartition], offsets: Offsets, source: Topi
     beginnings, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
     default = beginnings if source.at.start == "earliest" else ends
     for tp in partitions:
-        wanted = _wanted(tp, offsets, source)
+        wanted = offsets.wanted(tp)
         offset = default[tp] if wanted is None else wanted
         name = f"topic {tp.topic}, partition {tp.partition}"
         if offset > ends[tp]:
@@ -85,24 +84,3 @@ def say_lost(source: TopicSource, tp: TopicPartition, begin: int, end: int) -> N
         f"topic {tp.topic}, partition {tp.partition}: offsets {begin} to {end - 1} are lost; "
         f"they had expired before they were read; reading resumes at {end}"
     )
-
-
-def _wanted(tp: TopicPartition, offsets: Offsets, source: TopicSource) -> int | None:
-    """Where the model or the group would have it begin."""
-    committed = offsets.consumer.committed(tp, metadata=True)
-    mine = offsets.positions.get(tp)
-    if committed is None:
-        return mine
-    tag = Tag.read(committed.metadata)
-    if offsets.is_another(tp.topic, tag.topic_id):
-        return mine
-    by_another = tag.instance not in (None, source.instance)
-    if mine is None:
-        return int(committed.offset)
-    if not by_another or committed.offset <= mine:
-        return mine
-    source.say(
-        f"topic {tp.topic}, partition {tp.partition}: resumes at {committed.offset}, where "
-        f"{tag.instance} left it, and not at {mine}"
-    )
-    return int(committed.offset)

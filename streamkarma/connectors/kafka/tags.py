@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-_PREFIX, _SEPARATOR = "streamkarma:", "@"
+_PREFIX, _TOPIC, _MODEL = "streamkarma:", "@", "#"
 
 
 class Tag(NamedTuple):
@@ -17,26 +17,36 @@ class Tag(NamedTuple):
     topic_id
         The id of the topic it is an offset of; None where nobody knows. A topic that is deleted
         and recreated has the same name and another id.
+    epoch, saved
+        Of a model that is shared: which base it goes back to, and its next offset; None if there is none.
 
     Examples
     --------
-    >>> Tag("m-1", "yPxZ").text()
-    'streamkarma:m-1@yPxZ'
-    >>> Tag.read("streamkarma:m-1"), Tag.read("x")
-    (Tag(instance='m-1', topic_id=None), Tag(instance=None, topic_id=None))
+    >>> Tag("m-1", "yPxZ").text(), Tag("m-1", "yPxZ", "e1", 17).text()
+    ('streamkarma:m-1@yPxZ', 'streamkarma:m-1@yPxZ#e1/17')
+    >>> Tag.read("streamkarma:m-1@yPxZ#e1/17")
+    Tag(instance='m-1', topic_id='yPxZ', epoch='e1', saved=17)
+    >>> Tag.read("streamkarma:m-1").topic_id, Tag.read("x").instance
+    (None, None)
     """
 
     instance: str | None
     topic_id: str | None = None
+    epoch: str | None = None
+    saved: int | None = None
 
     def text(self) -> str:
         """As it is committed."""
-        return f"{_PREFIX}{self.instance}" + (f"{_SEPARATOR}{self.topic_id}" if self.topic_id else "")
+        topic = f"{_TOPIC}{self.topic_id}" if self.topic_id else ""
+        model = "" if self.saved is None else f"{_MODEL}{self.epoch}/{self.saved}"
+        return f"{_PREFIX}{self.instance}{topic}{model}"
 
     @classmethod
     def read(cls, metadata: str) -> Tag:
         """What was committed, by whomever."""
         if not metadata.startswith(_PREFIX):
             return cls(None)
-        instance, _, topic_id = metadata.removeprefix(_PREFIX).partition(_SEPARATOR)
-        return cls(instance, topic_id or None)
+        rest, _, model = metadata.removeprefix(_PREFIX).partition(_MODEL)
+        instance, _, topic_id = rest.partition(_TOPIC)
+        epoch, _, saved = model.partition("/")
+        return cls(instance, topic_id or None, epoch or None, int(saved) if saved.isdecimal() else None)

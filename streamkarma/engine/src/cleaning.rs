@@ -90,16 +90,21 @@ impl Sentinels {
     /// Those that were given, as if they had been found.
     pub fn given(values: &[f64]) -> Self {
         let mut sentinels = Self::default();
-        for (place, &value) in sentinels.found.iter_mut().zip(values) {
-            *place = value;
-            sentinels.count += 1;
-        }
+        values.iter().all(|&value| sentinels.add(value));
         sentinels
     }
 
     /// Whether a value is one.
     pub fn contain(&self, value: f64) -> bool {
         self.found[..self.count].contains(&value)
+    }
+
+    /// Have a value be one; false if there are too many.
+    pub fn add(&mut self, value: f64) -> bool {
+        let Some(place) = self.found.get_mut(self.count) else { return false };
+        *place = value;
+        self.count += 1;
+        true
     }
 
     /// Count a value out there.
@@ -117,10 +122,33 @@ impl Sentinels {
         if self.lead < VOTES {
             return if is_first || again { Verdict::Suspect } else { Verdict::Other };
         }
-        self.found[self.count] = value;
-        self.count += 1;
+        self.add(value);
         self.lead = 0.0;
         Verdict::Found
+    }
+
+    /// Those that `base` or any of the parts has found, which began as it was.
+    ///
+    /// Where there are too many, the least of the new ones count. Of votes the most in any part count, so that the
+    /// order of merging never shows.
+    pub fn merged(base: Self, parts: &[Self]) -> Self {
+        let news: Vec<Self> = parts.iter().copied().filter(|part| *part != base).collect();
+        if let [one] = news[..] {
+            return one;
+        }
+        let mut merged = base;
+        let mut found: Vec<f64> = news.iter().flat_map(|part| &part.found[..part.count]).copied().collect();
+        found.retain(|&value| !base.contain(value));
+        found.sort_unstable_by(f64::total_cmp);
+        found.dedup();
+        found.into_iter().all(|value| merged.add(value));
+        let order =
+            |one: &(f64, f64), other: &(f64, f64)| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1));
+        let votes = news.iter().map(|part| (part.lead, part.candidate));
+        if let Some(most) = votes.filter(|(_, candidate)| !merged.contain(*candidate)).max_by(order) {
+            (merged.lead, merged.candidate) = most;
+        }
+        merged
     }
 
     /// As a row of a model file.
@@ -186,6 +214,18 @@ impl Tally {
             self.tags,
             self.latest,
         ]
+    }
+
+    /// What parts have counted that began as `base` is, and it itself.
+    pub fn merged(base: Self, parts: &[Self]) -> Self {
+        let mut row = base.row();
+        for part in parts {
+            for ((sum, count), before) in row.iter_mut().zip(part.row()).zip(base.row()) {
+                *sum = sum.saturating_add(count.saturating_sub(before));
+            }
+        }
+        let latest = parts.iter().map(|part| part.latest).fold(base.latest, u64::max);
+        Self { latest, ..Self::from_row(row) }
     }
 
     /// From such a row.

@@ -10,14 +10,17 @@
 mod bags;
 mod carry;
 mod following;
+mod freezing;
 mod kinds;
 mod levels;
 mod marks;
+mod merging;
 mod new;
 mod rare;
 mod rates;
 mod room;
 mod state;
+mod survey;
 mod time;
 mod values;
 
@@ -32,6 +35,7 @@ use std::ops::Range;
 
 use bags::Bag;
 use rates::RatePlaces;
+use survey::Survey;
 
 use crate::ascending::Ascending;
 use crate::block::Gone;
@@ -69,6 +73,10 @@ pub struct Encoder {
     evicted: u64,
     /// What entities said before, if they are followed.
     following: Option<Box<Following>>,
+    /// Whether names and statistics stay as they are.
+    frozen: bool,
+    /// What a survey has found, if events are only looked at.
+    survey: Option<Box<Survey>>,
     // The event that is being read: what has a coordinate, and what is new.
     items: Vec<Item>,
     sorted: Vec<Item>,
@@ -168,6 +176,8 @@ impl Encoder {
             uses: vec![Use::default()],
             evicted: 0,
             following: None,
+            frozen: false,
+            survey: None,
             gone: Gone::default(),
         }
     }
@@ -216,6 +226,7 @@ impl Encoder {
 
     /// Encode the event. What is new gets a place if the event is learned; else it leaves no trace.
     pub fn finish(&mut self, learned: bool, out: &mut Encoded) {
+        let (is_new, learned) = (learned, learned && !self.frozen);
         if self.following.is_some() {
             self.carry();
         }
@@ -238,20 +249,22 @@ impl Encoder {
         if !self.new.is_empty() {
             self.sort_new();
             let new = std::mem::take(&mut self.new);
-            if learned {
-                self.enter(&new)
-            } else {
-                self.pass(&new)
+            match (learned, self.frozen) {
+                (true, _) => self.enter(&new),
+                (false, true) => self.leave_out(&new, is_new),
+                (false, false) => self.pass(&new),
             }
             self.new = new;
         }
         if self.following.is_some() {
-            self.remember_own(learned);
+            self.remember_own(is_new);
         }
         self.derive_rates();
         self.sort();
         if learned {
             self.tally();
+        } else if is_new {
+            self.remember_times();
         }
         if !self.gone.coordinates.is_empty() {
             self.hand_over_gone(out);

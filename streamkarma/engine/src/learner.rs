@@ -2,7 +2,11 @@
 
 use std::any::Any;
 
+use dyn_clone::{DynClone, clone_trait_object};
+
 use crate::block::{Block, Event, Gone};
+use crate::change::Change;
+use crate::explaining::{Explanation, leave_one_out};
 use crate::state::{Refused, State};
 
 /// What is known of one event beside what it observes.
@@ -73,7 +77,7 @@ pub enum Fact {
 /// A learner: events in, scores out.
 ///
 /// `step` is the whole of it: scores come from before the event is learned.
-pub trait Learner: Any + Send + Sync {
+pub trait Learner: Any + DynClone + Send + Sync {
     /// Scores of an event: 1 for two classes and for a regression, else one per class.
     fn classes(&self) -> usize;
 
@@ -132,6 +136,18 @@ pub trait Learner: Any + Send + Sync {
         self.step(event, lesson, scores)
     }
 
+    /// Say what each attribute contributes to the scores of the event that was predicted last, which are in `into`.
+    ///
+    /// A learner whose score is no sum says what the scores would lose without each.
+    fn explain(&mut self, event: Event, into: &mut Explanation) {
+        leave_one_out(self, event, into);
+    }
+
+    /// Mean and variance of each coordinate given what an event observes, if the learner knows how they go together.
+    fn conditional(&mut self, _event: Event) -> Option<Vec<(f64, f64)>> {
+        None
+    }
+
     /// Forget what was learned of attributes and coordinates that were given up: they come back as others.
     ///
     /// From then on they tell as little as what was never learned.
@@ -156,4 +172,53 @@ pub trait Learner: Any + Send + Sync {
     /// If the arrays contradict each other, or point outside of the model. The learner is then as after
     /// `restart(0)`, or as it was.
     fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused>;
+
+    /// Number the classes anew: class c becomes `places[c]`, and all of `places` are different.
+    ///
+    /// With one row of scores `places` is `[0, 1]` or `[1, 0]`, which turns the signs of all scores; else it is
+    /// as long as there are classes.
+    ///
+    /// # Errors
+    ///
+    /// If the learner cannot: why, in one line.
+    fn relabel(&mut self, _places: &[usize]) -> Result<(), Refused> {
+        Err("this kind of learner cannot be merged".to_owned())
+    }
+
+    /// Add to how models go over into a merged one what becomes of values that learners standardise themselves:
+    /// `changes` are of this one, which is the base, and of `parts`, all as they are before [`Self::carry`].
+    ///
+    /// # Errors
+    ///
+    /// If a part is another kind of learner.
+    fn complete_changes(&self, _parts: &[&dyn Learner], _changes: &mut [Change]) -> Result<(), Refused> {
+        Ok(())
+    }
+
+    /// Go over to the names and scales of a merged model.
+    ///
+    /// Scores of events stay what they were, as far as the docstring of the learner's `merging.rs` does not say
+    /// otherwise. Where only indices change, they stay to the last bits.
+    ///
+    /// # Errors
+    ///
+    /// If the learner cannot, as where a hashed table would need other places: why, in one line.
+    fn carry(&mut self, _change: &Change) -> Result<(), Refused> {
+        Err("this kind of learner cannot be merged".to_owned())
+    }
+
+    /// Take in what `parts` have learned since each of them was as this one is: `self + Σ (part - self)`.
+    ///
+    /// All have been carried to the same names and scales, and have as many classes. The order of the parts does not
+    /// show but in the last bits, nor does it where some of them were merged before.
+    ///
+    /// # Errors
+    ///
+    /// If a part is another kind of learner, or has other settings: why, in one line. This one may then be in any
+    /// state.
+    fn merge(&mut self, _parts: &[&dyn Learner]) -> Result<(), Refused> {
+        Err("this kind of learner cannot be merged".to_owned())
+    }
 }
+
+clone_trait_object!(Learner);

@@ -6,9 +6,11 @@
 //!
 //! [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 
+pub mod adwin;
 pub mod ascending;
 pub mod asked;
 pub mod block;
+pub mod change;
 pub mod cleaning;
 pub mod conformal;
 pub mod encoded;
@@ -17,6 +19,7 @@ pub mod encoder;
 mod encoder_tests;
 pub mod entities;
 pub mod events;
+pub mod explaining;
 pub mod fields;
 pub mod json;
 pub mod kernel;
@@ -28,6 +31,7 @@ pub mod lines;
 mod lines_tests;
 pub mod loss;
 pub mod math;
+pub mod merging;
 pub mod names;
 pub mod one_pass;
 pub mod rate_key;

@@ -18,6 +18,18 @@
 //!
 //! Without values far out, mean and deviation are those of all values (of the last `longest` ones).
 
+mod merging;
+#[cfg(test)]
+mod merging_tests;
+mod state;
+pub mod summary;
+#[cfg(test)]
+mod summary_tests;
+#[cfg(test)]
+mod tests;
+
+pub use state::WIDTH;
+
 use std::hint::select_unpredictable;
 
 /// Standardised values beyond this are cut: one broken sensor must not outweigh the others.
@@ -37,12 +49,6 @@ const START_CUT: f64 = 12.0 * 1.4826;
 const LEAD: f64 = 8.0;
 /// So many more values beyond the edge than within it are a new beginning.
 pub const RESTART: f64 = 100.0;
-/// No number of a state is larger.
-const LARGEST_SUM: f64 = 1e250;
-
-/// How many numbers are kept of an attribute.
-pub const WIDTH: usize = 8 + START;
-
 /// What is known of a number that is observed time and again.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scale {
@@ -68,6 +74,25 @@ struct Sums {
     squares: f64,
 }
 
+impl Sums {
+    /// Of a few values, which ascend, cut by their own median distance.
+    fn of_few(values: &[f64]) -> Self {
+        let size = values.len();
+        // Differences from the median, so that of equal values the mean is exact and the squares are 0.
+        let centre = 0.5 * values[(size - 1) / 2] + 0.5 * values[size / 2];
+        let edge = START_CUT * median_distance(values, centre);
+        let (mut mean, mut squares) = (0.0, 0.0);
+        for each in values {
+            mean += within(each - centre, edge) / size as f64;
+        }
+        for each in values {
+            let away = within(each - centre, edge) - mean;
+            squares += away * away;
+        }
+        Self { count: size as f64, mean: centre + mean, squares }
+    }
+}
+
 /// What [`Scale::observe`] says of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
@@ -77,6 +102,16 @@ pub struct Seen {
     pub deviation: f64,
     /// Whether the value lies too far out to be a measurement.
     pub is_far: bool,
+}
+
+impl Seen {
+    fn standardised(self, value: f64) -> Standardised {
+        if self.deviation > 0.0 && !self.is_far {
+            let z = (value - self.mean) / self.deviation;
+            return Standardised { value: within(z, CLIP), distance: z.abs() };
+        }
+        Standardised { value: 0.0, distance: if self.is_far { FAR } else { 0.0 } }
+    }
 }
 
 /// What [`Scale::standardise`] makes of a value.
@@ -107,6 +142,11 @@ impl Scale {
             self.ordinary = Sums { count: 1.0, mean: value, squares: 0.0 };
             self.first[0] = value;
         }
+        self.look_at(value)
+    }
+
+    /// What it says of a value by what was seen so far.
+    fn look_at(&self, value: f64) -> Seen {
         let unit = self.unit().sqrt();
         let is_far = (value - self.ordinary.mean).abs() > FAR * unit;
         if self.mode_count == 0.0 {
@@ -120,11 +160,15 @@ impl Scale {
     pub fn standardise(&mut self, value: f64, learned: bool, longest: f64) -> Standardised {
         let value = within(value, LARGEST);
         let seen = if learned { self.observe(value, longest) } else { { *self }.observe(value, longest) };
-        if seen.deviation > 0.0 && !seen.is_far {
-            let z = (value - seen.mean) / seen.deviation;
-            return Standardised { value: within(z, CLIP), distance: z.abs() };
-        }
-        Standardised { value: 0.0, distance: if seen.is_far { FAR } else { 0.0 } }
+        seen.standardised(value)
+    }
+
+    /// The same by what was seen so far, the value not included.
+    pub fn measure(&self, value: f64) -> Standardised {
+        let value = within(value, LARGEST);
+        let seen = self.look_at(value);
+        // Where all values were equal, no other can be called far.
+        Seen { is_far: seen.is_far && seen.deviation > 0.0, ..seen }.standardised(value)
     }
 
     /// How many values it has seen, of those that count.
@@ -141,13 +185,17 @@ impl Scale {
     fn fade(&mut self, longest: f64) {
         let total = self.count();
         if total + 1.0 > longest {
-            let keep = (longest - 1.0) / total;
-            self.ordinary.count *= keep;
-            self.ordinary.squares *= keep;
-            self.mode_count *= keep;
-            self.lead *= keep;
-            self.kept = START;
+            self.shrink((longest - 1.0) / total);
         }
+    }
+
+    /// Let what was seen count for so much less.
+    fn shrink(&mut self, keep: f64) {
+        self.ordinary.count *= keep;
+        self.ordinary.squares *= keep;
+        self.mode_count *= keep;
+        self.lead *= keep;
+        self.kept = START;
     }
 
     /// Whether the value is the most common one, counted apart, after its vote.
@@ -178,19 +226,7 @@ impl Scale {
         }
         self.first[place] = value;
         self.kept = size;
-        let first = &self.first[..size];
-        // Differences from the median, so that of equal values the mean is exact and the squares are 0.
-        let centre = 0.5 * first[(size - 1) / 2] + 0.5 * first[size / 2];
-        let edge = START_CUT * median_distance(first, centre);
-        let (mut mean, mut squares) = (0.0, 0.0);
-        for each in first {
-            mean += within(each - centre, edge) / size as f64;
-        }
-        for each in first {
-            let away = within(each - centre, edge) - mean;
-            squares += away * away;
-        }
-        self.ordinary = Sums { count: size as f64, mean: centre + mean, squares };
+        self.ordinary = Sums::of_few(&self.first[..size]);
     }
 
     /// A value as it usually comes.
@@ -233,43 +269,6 @@ impl Scale {
         let gap = if self.mode_count > 0.0 { self.mode - mean } else { 0.0 };
         squares / count + gap * gap
     }
-
-    /// As a row of a model file.
-    pub fn row(&self) -> [f64; WIDTH] {
-        let Sums { count, mean, squares } = self.ordinary;
-        let mut row = [0.0; WIDTH];
-        row[..8].copy_from_slice(&[
-            count,
-            mean,
-            squares,
-            self.mode,
-            self.mode_count,
-            self.lead,
-            self.beyond,
-            self.kept as f64,
-        ]);
-        row[8..].copy_from_slice(&self.first);
-        row
-    }
-
-    /// From a row of a model file; None if no values leave such a row.
-    pub fn from_row(row: &[f64]) -> Option<Self> {
-        let (&[count, mean, squares, mode, mode_count, lead, beyond, kept], first) =
-            row.split_first_chunk()?;
-        let first = first.try_into().ok()?;
-        let bounded = row.iter().all(|number| number.abs() <= LARGEST_SUM);
-        let counted = [count, squares, mode_count, lead, beyond, kept].iter().all(|&number| number >= 0.0);
-        let whole = kept <= START as f64 && kept == kept.floor();
-        (bounded && counted && whole).then_some(Self {
-            ordinary: Sums { count, mean, squares },
-            mode,
-            mode_count,
-            lead,
-            beyond,
-            kept: kept as usize,
-            first,
-        })
-    }
 }
 
 /// A number cut to ±`most`.
@@ -286,68 +285,9 @@ fn between(number: f64, low: f64, high: f64) -> f64 {
 /// The median distance from `centre` of those values that differ from it; 0 if none does.
 ///
 /// Of an even number the greater of the two in the middle: the gap between two of four values may be tiny.
-fn median_distance(first: &[f64], centre: f64) -> f64 {
-    let (mut distances, mut size) = ([0.0; START], 0);
-    for each in first {
-        if *each != centre {
-            distances[size] = (each - centre).abs();
-            size += 1;
-        }
-    }
-    let distances = &mut distances[..size];
+fn median_distance(values: &[f64], centre: f64) -> f64 {
+    let others = values.iter().filter(|&&each| each != centre);
+    let mut distances: Vec<f64> = others.map(|each| (each - centre).abs()).collect();
     distances.sort_unstable_by(f64::total_cmp);
-    distances.get(size / 2).copied().unwrap_or(0.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Numbers from 0 to 1, the same in every run.
-    fn numbers(count: usize) -> Vec<f64> {
-        let mut seed = 7_u64;
-        let mut next = || {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 11) as f64 / (1_u64 << 53) as f64
-        };
-        (0..count).map(|_| next()).collect()
-    }
-
-    #[test]
-    fn without_wild_values_it_is_the_mean_and_deviation_of_all() {
-        let mut scale = Scale::default();
-        let values = numbers(1000);
-        for &value in &values {
-            scale.observe(value, f64::INFINITY);
-        }
-        let mean = values.iter().sum::<f64>() / 1000.0;
-        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 1000.0;
-        let (found, deviation) = scale.mean_and_deviation();
-        assert!((found - mean).abs() < 1e-12 && (deviation - variance.sqrt()).abs() < 1e-12);
-        assert_eq!(Scale::from_row(&scale.row()), Some(scale));
-        assert!(scale.standardise(1e9, false, f64::INFINITY).value == 0.0);
-        assert!(scale.standardise(3.0, true, f64::INFINITY).value == CLIP);
-    }
-
-    #[test]
-    fn whatever_a_file_holds_what_comes_out_is_finite() {
-        for (at, value) in [(0, 1e-320), (1, 1e250), (2, 1e250), (3, -1e250), (4, 1e250), (5, 3.0), (7, 3.0)]
-        {
-            let mut row = Scale::default().row();
-            (row[at], row[6]) = (value, 99.5);
-            row[8..11].copy_from_slice(&[3.0, -1e250, 1.0]);
-            let mut scale = Scale::from_row(&row).unwrap();
-            for value in numbers(300) {
-                assert!(scale.standardise(value * 1e100, true, 2.0).value.abs() <= CLIP);
-            }
-        }
-    }
-
-    #[test]
-    fn a_memory_of_one_value_knows_no_deviation() {
-        let mut scale = Scale::default();
-        for value in [1.0, 1.0, 2.0, 2.0, 0.0] {
-            assert!(scale.standardise(value, true, 1.0).value.is_finite());
-        }
-    }
+    distances.get(distances.len() / 2).copied().unwrap_or(0.0)
 }

@@ -1,6 +1,8 @@
 //! Targets of a regression, standardised.
 
+use crate::scale::summary::Summary;
 use crate::scale::{LARGEST, Scale, within};
+use crate::state::{Refused, ensure};
 
 /// No target is so many deviations from the mean.
 const FARTHEST: f64 = 1e6;
@@ -40,8 +42,162 @@ impl Target {
         Self { standard: within(standard, FARTHEST), ..near }
     }
 
+    /// The same by what was seen so far, which does not change.
+    pub fn fixed(target: f64, seen: &Scale, far: bool) -> Self {
+        let (centre, deviation) = seen.mean_and_deviation();
+        let spread = if deviation > 0.0 { deviation } else { 1.0 };
+        let standard = match target.is_nan() {
+            true => target,
+            false if far && deviation > 0.0 => within((target - centre) / spread, FARTHEST),
+            false => seen.measure(target).value,
+        };
+        Self { standard, centre, spread }
+    }
+
     /// As it stands, where nothing is standardised.
     pub fn plain(target: f64) -> Self {
         Self { standard: target, centre: 0.0, spread: 1.0 }
+    }
+}
+
+/// What is known of the targets of a regression.
+#[derive(Clone, Debug)]
+pub struct Targets {
+    /// What was seen of them.
+    pub seen: Scale,
+    /// Whether they are standardised.
+    pub scale: bool,
+    /// How many of them count.
+    pub longest: f64,
+    /// Whether they may lie as far out as they are.
+    pub far: bool,
+    /// Whether what was seen stays as it is.
+    pub frozen: bool,
+    /// In a survey, which only looks at them, those that came.
+    pub survey: Option<Summary>,
+}
+
+impl Targets {
+    /// None so far.
+    pub fn new(scale: bool, longest: f64, far: bool) -> Self {
+        Self { seen: Scale::default(), scale, longest, far, frozen: false, survey: None }
+    }
+
+    /// One of them, NaN for none; of weight 0 it leaves no trace.
+    pub fn encode(&mut self, target: f64, weight: f64) -> Target {
+        if let Some(survey) = self.survey.as_mut().filter(|_| weight > 0.0 && !target.is_nan()) {
+            survey.observe(target);
+        }
+        if !self.scale {
+            Target::plain(target)
+        } else if self.frozen || self.survey.is_some() {
+            Target::fixed(target, &self.seen, self.far)
+        } else if self.far {
+            Target::far(target, weight, &mut self.seen, self.longest)
+        } else {
+            Target::of(target, weight, &mut self.seen, self.longest)
+        }
+    }
+
+    /// Only look at targets from here on, until `end_survey`: whatever their order, what is known then is the same.
+    pub fn begin_survey(&mut self) {
+        (self.survey, self.frozen) = (Some(Summary::default()), false);
+    }
+
+    /// Know the scale of the targets that were looked at.
+    pub fn end_survey(&mut self) {
+        if let Some(survey) = self.survey.take() {
+            let both = [(self.seen, 0.0), (survey.scale(None), 0.0)];
+            self.seen = Scale::merged(Scale::default(), &both, self.longest);
+        }
+    }
+
+    /// Take in what parts have seen that went on from here, each with how many targets it has learned since then.
+    ///
+    /// Returns for this one and each part shift and stretch: a standardised target of it was `shift + stretch y`,
+    /// where y is what it is from now on.
+    ///
+    /// # Errors
+    ///
+    /// If a part has other settings. What was seen is then as it was.
+    pub fn merge(&mut self, parts: &[(Self, f64)]) -> Result<Vec<(f64, f64)>, Refused> {
+        for (part, _) in parts {
+            ensure(
+                self.scale == part.scale,
+                "of the models some standardise targets and some do not (scale)",
+            )?;
+            ensure(self.longest == part.longest, "the models forget at different rates (forget)")?;
+            ensure(self.far == part.far, "the models take targets far out differently")?;
+        }
+        let is_new = self.survey.as_ref().is_none_or(|survey| *survey == Summary::default());
+        ensure(is_new, "surveys can only be merged with what they began with")?;
+        for survey in parts.iter().filter_map(|(part, _)| part.survey.as_ref()) {
+            self.survey.get_or_insert_default().add(survey);
+        }
+        let scales: Vec<_> = parts.iter().map(|(part, learned)| (part.seen, *learned)).collect();
+        let before = self.seen;
+        self.seen = Scale::merged(before, &scales, self.longest);
+        let all = std::iter::once(before).chain(scales.iter().map(|(seen, _)| *seen));
+        let change = |seen: Scale| if self.scale { seen.change_to(&self.seen) } else { (0.0, 1.0) };
+        Ok(all.map(change).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_survey_knows_the_same_however_it_is_divided() {
+        let base = Targets::new(true, f64::INFINITY, false);
+        let look = |from: u32, to: u32| {
+            let mut targets = base.clone();
+            targets.begin_survey();
+            for i in from..to {
+                targets.encode(f64::from(i * i % 97), 1.0);
+                targets.encode(1e9, 0.0);
+                targets.encode(f64::NAN, 1.0);
+            }
+            (targets, 0.0)
+        };
+        let [mut all, mut whole] = [base.clone(), base.clone()];
+        all.merge(&[look(40, 300), look(0, 40), (base.clone(), 0.0)]).unwrap();
+        whole.merge(&[look(0, 300)]).unwrap();
+        let found = [all, whole].map(|mut targets| {
+            assert!(targets.clone().merge(&[look(0, 1)]).is_err());
+            targets.end_survey();
+            targets.seen.mean_and_deviation()
+        });
+        assert!((found[0].0 - found[1].0).abs() < 1e-12 && (found[0].1 - found[1].1).abs() < 1e-12);
+        let mean = (0..300).map(|i| f64::from(i * i % 97)).sum::<f64>() / 300.0;
+        assert!((found[0].0 - mean).abs() < 1e-10);
+    }
+
+    #[test]
+    fn standardised_targets_go_over_to_the_scale_of_all() {
+        let mut base = Targets::new(true, f64::INFINITY, false);
+        let learn = |targets: &Targets, from: u32, to: u32| {
+            let mut targets = targets.clone();
+            (from..to).for_each(|i| _ = targets.encode(f64::from(i * i % 97), 1.0));
+            targets
+        };
+        let parts = [(learn(&base, 0, 50), 50.0), (learn(&base, 50, 300), 250.0)];
+        let changes = base.merge(&parts).unwrap();
+        let (mean, deviation) =
+            learn(&Targets::new(true, f64::INFINITY, false), 0, 300).seen.mean_and_deviation();
+        let found = base.seen.mean_and_deviation();
+        assert!((found.0 - mean).abs() < 1e-10 && (found.1 - deviation).abs() < 1e-10);
+        assert_eq!(changes[0], (0.0, 1.0));
+        base.frozen = true;
+        for ((mut part, _), (shift, stretch)) in parts.into_iter().zip(&changes[1..]) {
+            part.frozen = true;
+            let [old, new] = [part.encode(31.0, 1.0), base.encode(31.0, 1.0)].map(|target| target.standard);
+            assert!((old - (shift + stretch * new)).abs() < 1e-12);
+            assert_eq!(base.seen.mean_and_deviation(), found);
+        }
+        let other = Targets::new(true, 100.0, false);
+        assert!(base.merge(&[(other, 0.0)]).unwrap_err().contains("(forget)"));
+        let mut plain = Targets::new(false, 100.0, false);
+        assert_eq!(plain.merge(&[(Targets::new(false, 100.0, false), 1.0)]), Ok(vec![(0.0, 1.0); 2]));
     }
 }

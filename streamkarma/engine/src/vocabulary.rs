@@ -7,6 +7,9 @@
 //! Indices that are given up are free, and the lowest of them are the next to be used again.
 
 mod free;
+mod merging;
+
+pub use merging::{Entry, Places};
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +25,7 @@ pub const PASSING: u32 = 1 << 30;
 pub const MOST_NAME_BYTES: usize = 16 << 20;
 
 /// How much a vocabulary can hold.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Most attributes, the constant included.
     pub attributes: usize,

@@ -17,7 +17,7 @@ const MOST_STEP: f64 = 0.1;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     /// The share that was asked to be missed: 1 less the coverage.
-    asked: f64,
+    pub(super) asked: f64,
     step: f64,
     pub(super) share: f64,
     pub(super) window: Window,

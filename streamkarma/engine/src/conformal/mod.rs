@@ -21,6 +21,9 @@
 pub mod calibration;
 pub mod intervals;
 mod kept;
+mod merging;
+#[cfg(test)]
+mod merging_tests;
 pub mod sets;
 mod state;
 #[cfg(test)]

@@ -9,6 +9,8 @@ use crate::state::{Refused, State, ensure};
 
 /// Why a state is refused.
 const CONTRADICTION: &str = "the scores by which intervals or sets are calibrated contradict themselves";
+/// How many scores there were in all, and by each that is left; models of older versions do not say.
+const LEARNED_AT: &str = "learned_at";
 /// The share that may be missed is driven back within about 0 and 1; it goes no farther than this.
 const FARTHEST_SHARE: f64 = 10.0;
 /// No score and no prediction is larger.
@@ -57,12 +59,17 @@ impl Sets {
 
 fn state(calibration: &Calibration, kept: &Kept) -> State {
     let mut state = State::default();
-    let (scores, count) = (calibration.window.in_order(), kept.len());
+    let (window, count) = (&calibration.window, kept.len());
+    let scores: Vec<f64> = window.in_order().map(|(_, score)| score).collect();
+    let learned_at = [window.count()].into_iter().chain(window.in_order().map(|(at, _)| at));
+    let learned_at: Vec<i64> = learned_at.map(|at| at as i64).collect();
     let numbers: Vec<f64> = kept.all().flat_map(|said| &said.numbers).copied().collect();
     // Infinity, for all labels, is no number of a file.
     let threshold = |said: &Said| if said.threshold == f64::INFINITY { -2.0 } else { said.threshold };
     state.put_f64s("share", vec![calibration.share], &[1]);
-    state.put_f64s("scores", scores.clone(), &[scores.len()]);
+    state.put_i64s(LEARNED_AT, learned_at, &[scores.len() + 1]);
+    let size = scores.len();
+    state.put_f64s("scores", scores, &[size]);
     state.put_u64s("tickets", kept.all().map(|said| said.ticket).collect(), &[count]);
     state.put_f64s("thresholds", kept.all().map(threshold).collect(), &[count]);
     state.put_i64s("sizes", kept.all().map(|said| said.numbers.len() as i64).collect(), &[count]);
@@ -78,8 +85,26 @@ fn restored(before: &Calibration, state: &State) -> Result<(Calibration, Kept), 
     ensure(share.abs() <= FARTHEST_SHARE && scores.iter().all(is_score), CONTRADICTION)?;
     let mut calibration = before.clone();
     ensure(scores.len() <= calibration.window.most(), CONTRADICTION)?;
-    (calibration.share, calibration.window) = (share, Window::of(calibration.window.most(), scores));
+    let (count, learned_at) = restored_counts(state, scores.len())?;
+    let numbers = learned_at.into_iter().zip(scores.iter().copied()).collect();
+    (calibration.share, calibration.window) = (share, Window::of(calibration.window.most(), count, numbers));
     Ok((calibration, restored_kept(state)?))
+}
+
+/// How many scores there were in all, and by each that is left.
+fn restored_counts(state: &State, scores: usize) -> Result<(u64, Vec<u64>), Refused> {
+    if !state.0.contains_key(LEARNED_AT) {
+        return Ok((scores as u64, (1..=scores as u64).collect()));
+    }
+    let (&[count, ref learned_at @ ..], _) = state.i64s(LEARNED_AT)? else {
+        return Err(CONTRADICTION.to_owned());
+    };
+    let sound = (0..1 << 53).contains(&count)
+        && learned_at.len() == scores
+        && learned_at.is_sorted()
+        && learned_at.iter().all(|at| (0..=count).contains(at));
+    ensure(sound, CONTRADICTION)?;
+    Ok((count as u64, learned_at.iter().map(|&at| at as u64).collect()))
 }
 
 fn restored_kept(state: &State) -> Result<Kept, Refused> {

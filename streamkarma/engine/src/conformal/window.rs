@@ -1,26 +1,29 @@
 //! The latest scores, in order of size.
 
+use std::collections::VecDeque;
+
 /// The latest so many numbers: a queue, and the same sorted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
     most: usize,
-    /// A ring: the oldest is at `next` once it is full.
-    queue: Vec<f64>,
-    next: usize,
+    /// How many came in all.
+    count: u64,
+    /// The numbers, the oldest first, each with how many there were by then.
+    queue: VecDeque<(u64, f64)>,
     sorted: Vec<f64>,
 }
 
 impl Window {
     /// Of so many numbers, 1 or more.
     pub fn new(most: usize) -> Self {
-        Self { most, queue: Vec::new(), next: 0, sorted: Vec::new() }
+        Self { most, count: 0, queue: VecDeque::new(), sorted: Vec::new() }
     }
 
-    /// One of so many numbers, the oldest first; no more than there is room for.
-    pub fn of(most: usize, numbers: &[f64]) -> Self {
-        let mut sorted = numbers.to_vec();
+    /// One that has met so many numbers and has some of them, the oldest first, no more than there is room for.
+    pub fn of(most: usize, count: u64, numbers: Vec<(u64, f64)>) -> Self {
+        let mut sorted: Vec<f64> = numbers.iter().map(|&(_, number)| number).collect();
         sorted.sort_unstable_by(f64::total_cmp);
-        Self { most, queue: numbers.to_vec(), next: 0, sorted }
+        Self { most, count, queue: numbers.into(), sorted }
     }
 
     /// How many numbers there is room for.
@@ -28,16 +31,21 @@ impl Window {
         self.most
     }
 
+    /// How many numbers came in all.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     /// Take in a number in the place of the oldest.
     pub fn push(&mut self, number: f64) {
-        if self.queue.len() == self.most {
-            let oldest = std::mem::replace(&mut self.queue[self.next], number);
-            self.next = (self.next + 1) % self.most;
+        if self.queue.len() == self.most
+            && let Some((_, oldest)) = self.queue.pop_front()
+        {
             let place = self.sorted.partition_point(|each| each.total_cmp(&oldest).is_lt());
             self.sorted.remove(place);
-        } else {
-            self.queue.push(number);
         }
+        self.count += 1;
+        self.queue.push_back((self.count, number));
         let place = self.sorted.partition_point(|each| each.total_cmp(&number).is_lt());
         self.sorted.insert(place, number);
     }
@@ -47,14 +55,13 @@ impl Window {
         &self.sorted
     }
 
-    /// The numbers, the oldest first.
-    pub fn in_order(&self) -> Vec<f64> {
-        let (newer, older) = self.queue.split_at(self.next);
-        [older, newer].concat()
+    /// The numbers, the oldest first, each with how many there were by then.
+    pub fn in_order(&self) -> impl Iterator<Item = (u64, f64)> {
+        self.queue.iter().copied()
     }
 
     /// The memory that they take.
     pub fn bytes(&self) -> usize {
-        2 * size_of_val(self.queue.as_slice())
+        self.queue.len() * size_of::<(u64, f64)>() + size_of_val(self.sorted.as_slice())
     }
 }

@@ -173,10 +173,13 @@ impl Encoder {
         let has_place = match term.what {
             What::Part => true,
             What::Word => {
-                self.vocabulary.category_count(attribute) < FEW || self.once.has(attribute, category)
+                let name = self.vocabulary.name(attribute);
+                let is_first = self.vocabulary.category_count(attribute) < FEW || self.survey.is_some();
+                is_first || self.comes_again(name, category)
             }
             What::Pair => {
-                PAIR_TIMES.iter().all(|time| self.once.has(attribute, &[category, &[*time]].concat()))
+                let name = self.vocabulary.name(attribute);
+                PAIR_TIMES.iter().all(|time| self.comes_again(name, &[category, &[*time]].concat()))
             }
         };
         if has_place {
@@ -210,15 +213,14 @@ impl Encoder {
     /// Remember a term that has no place of its own; what it adds to those that are rare.
     fn leave_rare(&mut self, attribute: Option<u32>, term: &Term, learned: bool) -> f64 {
         let category = &self.bytes[term.text.clone()];
-        match attribute.filter(|_| learned) {
-            Some(attribute) if term.what == What::Pair => {
-                self.once.add_again(attribute, category, &PAIR_TIMES)
-            }
-            Some(attribute) => {
-                self.once.add(attribute, category);
+        if let Some(attribute) = attribute.filter(|_| learned) {
+            let name = self.vocabulary.name(attribute);
+            if term.what == What::Pair {
+                self.once.add_again(name, category, &PAIR_TIMES);
+            } else {
+                self.once.add(name, category);
                 self.unclean.push((attribute, Unclean::Rare));
             }
-            None => {}
         }
         if term.what == What::Pair { 0.0 } else { term.value * term.value }
     }
@@ -232,6 +234,18 @@ impl Encoder {
                 Source::Tags => self.tallies[attribute as usize].tags += 1,
                 Source::Words { is_prose } => self.count_prose(attribute, is_prose),
                 Source::Time(moment) => self.remember_time(attribute, moment),
+            }
+        }
+    }
+
+    /// Remember the times of an event of which nothing else is learned.
+    pub(super) fn remember_times(&mut self) {
+        for at in 0..self.bags.len() {
+            let Bag { name, source, .. } = &self.bags[at];
+            if let (Source::Time(moment), Some(attribute)) =
+                (*source, self.vocabulary.find(self.name_of(name)))
+            {
+                self.remember_time(attribute, moment);
             }
         }
     }

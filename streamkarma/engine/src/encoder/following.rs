@@ -83,6 +83,22 @@ impl Following {
         Ok(())
     }
 
+    /// What is remembered here and in parts that went on from here; with each comes what becomes of its values.
+    pub(super) fn merged(&self, renew: &Renew, parts: &[(&Self, Renew)]) -> Self {
+        let since = |part: &Self| part.clock.saturating_sub(self.clock);
+        let clock = parts.iter().map(|(part, _)| since(part)).fold(self.clock, u64::saturating_add);
+        let mut entities = self.entities.renewed(renew, |time| time);
+        let renewed = |(part, renew): &(&Self, Renew)| {
+            // Where events are counted, what came so many events ago in a part came so many ago in all.
+            let is_later = |time: f64| self.rules.time.is_none() && time > self.clock as f64;
+            let delay = clock.saturating_sub(part.clock) as f64;
+            part.entities.renewed(renew, |time| if is_later(time) { time + delay } else { time })
+        };
+        entities.merge(&parts.iter().map(renewed).collect::<Vec<_>>());
+        let latest = parts.iter().map(|(part, _)| part.latest).fold(self.latest, f64::max);
+        Self { entities, clock, latest, ..Self::new(self.rules.clone(), self.longest_name) }
+    }
+
     /// Begin an event.
     pub(super) fn begin(&mut self) {
         (self.entity, self.time, self.has_no_time) = (None, None, false);
@@ -132,6 +148,9 @@ impl Following {
         is_time
     }
 }
+
+/// What a remembered value is in another model; None if it has no place there.
+pub(super) type Renew<'a> = Box<dyn Fn(&Remembered) -> Option<Remembered> + 'a>;
 
 /// Counts are below this: a number in a file holds no more.
 const MOST_EVENTS: f64 = 9_007_199_254_740_992.0;

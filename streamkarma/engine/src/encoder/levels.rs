@@ -33,12 +33,29 @@ pub struct Levels {
 impl Levels {
     /// Whether a value is one of few exceptions, by the values before.
     fn has(&self, value: f64) -> bool {
+        self.has_exceptions() && value != self.usual && self.find(value).is_ok()
+    }
+
+    fn has_exceptions(&self) -> bool {
         let different = self.values.len();
-        different >= FEWEST
-            && 4 * self.most >= 3 * self.count
-            && self.count >= TIMES * different as u64
-            && value != self.usual
-            && self.find(value).is_ok()
+        different >= FEWEST && 4 * self.most >= 3 * self.count && self.count >= TIMES * different as u64
+    }
+
+    /// The exceptions, and how often each came.
+    pub(super) fn exceptions(&self) -> impl Iterator<Item = (f64, u64)> {
+        let all = self.values.iter().filter(|_| self.has_exceptions());
+        all.filter(|(value, _)| *value != self.usual).copied()
+    }
+
+    /// The value that came most often, and how often.
+    pub(super) fn usual(&self) -> Option<(f64, f64)> {
+        (self.most > 0).then_some((self.usual, self.most as f64))
+    }
+
+    /// Drop values that are none.
+    pub(super) fn retain(&mut self, is_there: impl Fn(f64) -> bool) {
+        let kept: Vec<_> = self.values.iter().copied().filter(|(value, _)| is_there(*value)).collect();
+        *self = Self::of(self.is_measurement, &kept).unwrap_or_default();
     }
 
     fn find(&self, value: f64) -> Result<usize, usize> {
@@ -58,6 +75,23 @@ impl Levels {
         if self.values.len() > MOST {
             *self = Self { is_measurement: true, ..Self::default() };
         }
+    }
+
+    /// What came in `base`, and since then in parts that began as it is.
+    pub(super) fn merged(base: &Self, parts: &[&Self]) -> Self {
+        let mut all = base.clone();
+        for part in parts {
+            for &(value, times) in &part.values {
+                let before = base.find(value).map_or(0, |at| base.values[at].1);
+                if times > before && !all.is_measurement {
+                    all.add(value, times - before);
+                }
+            }
+        }
+        let is_measurement = all.is_measurement || parts.iter().any(|part| part.is_measurement);
+        // Of values that came equally often the least is the usual one, in whatever order they were added.
+        let values = if is_measurement { &[][..] } else { &all.values };
+        Self::of(is_measurement, values).unwrap_or_default()
     }
 
     /// Whether there were too many different values.
@@ -95,7 +129,7 @@ impl Encoder {
                 Some(levels) if is_number && !levels.is_measurement => levels,
                 _ => continue,
             };
-            let is_level = levels.has(value);
+            let is_level = levels.has(value) && self.survey.is_none();
             if learned {
                 levels.add(value, 1);
                 self.watched -= usize::from(levels.is_measurement);

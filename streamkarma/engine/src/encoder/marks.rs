@@ -12,9 +12,14 @@ impl Encoder {
     pub(super) fn standardise(&mut self, learned: bool) {
         for at in 0..self.items.len() {
             let Item { coordinate, is_number, value, .. } = self.items[at];
-            if is_number {
+            if is_number && self.survey.is_some() {
+                _ = learned && self.survey_number(coordinate, value);
+            } else if is_number {
                 let scale = &mut self.scales[coordinate as usize];
-                let standardised = scale.standardise(value, learned, self.longest);
+                let standardised = match self.frozen {
+                    true => scale.measure(value),
+                    false => scale.standardise(value, learned, self.longest),
+                };
                 self.items[at].scaled = standardised.value;
                 if standardised.distance > CLIP {
                     self.look_at(at, standardised.distance, learned);
@@ -26,7 +31,7 @@ impl Encoder {
     /// Count, mark or take back a value that is not among the others.
     fn look_at(&mut self, at: usize, distance: f64, learned: bool) {
         let Item { attribute, coordinate, value, .. } = self.items[at];
-        let verdict = if self.rules.finds && distance > OUT {
+        let verdict = if self.rules.finds && !self.frozen && distance > OUT {
             // What is only predicted has no vote, and looks as it will when it is learned.
             let mut sentinels = self.sentinels[coordinate as usize];
             let verdict = sentinels.vote(value);
@@ -146,4 +151,4 @@ impl Encoder {
 }
 
 /// The category of marks that have but one.
-const MARK: &str = "marked";
+pub(super) const MARK: &str = "marked";

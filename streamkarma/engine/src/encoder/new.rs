@@ -93,7 +93,7 @@ impl Encoder {
                     self.sentinels[coordinate as usize] = Sentinels::given(given);
                     self.has_sentinels = true;
                 }
-                if self.scale {
+                if self.scale && !self.survey_number(coordinate, value) {
                     let scale = &mut self.scales[coordinate as usize];
                     scaled = scale.standardise(value, true, self.longest).value;
                 }
@@ -113,6 +113,7 @@ impl Encoder {
         self.tallies.resize(attributes, Tally::default());
         self.seen.resize(attributes, 0);
         self.rated.resize(attributes, RatePlaces::default());
+        self.fit_survey(None);
     }
 
     fn counts(&self) -> (usize, usize) {

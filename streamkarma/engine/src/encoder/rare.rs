@@ -11,6 +11,7 @@
 
 use super::{Encoder, Item, NewName, Unclean};
 use crate::cleaning::Tally;
+use crate::names::Name;
 use crate::state::{Refused, ensure};
 
 /// So many categories of an attribute need not come again.
@@ -22,6 +23,8 @@ const PLACES: usize = 1 << 16;
 const NEARLY: u64 = 100;
 /// An attribute is an identifier if so many of its values were rare, and few were not.
 const MANY: u64 = 200;
+/// In a survey so many values are counted first, for what they are must not depend on where it began.
+const SURE: u64 = 4096;
 
 impl Tally {
     /// Whether at most a tenth as many values as were rare, and the first [`FEW`], were not.
@@ -33,6 +36,11 @@ impl Tally {
     pub(super) fn is_of_identifier(&self) -> bool {
         self.rare >= MANY && self.is_new_mostly()
     }
+
+    /// The same after so many that not even what comes seldom is mistaken for it.
+    fn is_surely_of_identifier(&self) -> bool {
+        self.rare >= SURE && self.is_new_mostly()
+    }
 }
 
 /// Fingerprints of categories that came once.
@@ -43,34 +51,47 @@ pub struct Once {
 }
 
 impl Once {
-    fn find(attribute: u32, category: &[u8]) -> (usize, u32) {
-        // FNV-1a, the same on every machine, and its bits spread by a last multiplication.
-        let bytes = attribute.to_le_bytes();
+    fn find(attribute: Name, category: &[u8]) -> (usize, u32) {
+        // FNV-1a, the same on every machine and in every model, and its bits spread by a last multiplication.
+        let bytes = attribute.text().iter().chain(&[0xff]).chain(category);
         let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        let hash = bytes.iter().chain(category).fold(0xcbf2_9ce4_8422_2325, fnv);
+        let hash = bytes.fold(0xcbf2_9ce4_8422_2325, fnv);
         let spread = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         ((spread >> 40) as usize % PLACES, (spread as u32).max(1))
     }
 
     /// Whether a category came.
-    pub fn has(&self, attribute: u32, category: &[u8]) -> bool {
+    pub fn has(&self, attribute: Name, category: &[u8]) -> bool {
         let (place, fingerprint) = Self::find(attribute, category);
         self.fingerprints.get(place) == Some(&fingerprint)
     }
 
     /// Remember a category.
-    pub fn add(&mut self, attribute: u32, category: &[u8]) {
+    pub fn add(&mut self, attribute: Name, category: &[u8]) {
         let (place, fingerprint) = Self::find(attribute, category);
         self.fingerprints.resize(PLACES, 0);
         self.fingerprints[place] = fingerprint;
     }
 
     /// Remember that a category came for one more of several times.
-    pub fn add_again(&mut self, attribute: u32, category: &[u8], times: &[u8]) {
+    pub fn add_again(&mut self, attribute: Name, category: &[u8], times: &[u8]) {
         let all = times.iter().map(|time| [category, &[*time]].concat());
         if let Some(next) = all.into_iter().find(|each| !self.has(attribute, each)) {
             self.add(attribute, &next);
         }
+    }
+
+    /// Those of several; where they meet, the greatest fingerprint stays.
+    pub(super) fn merged<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
+        let mut merged = Self::default();
+        for once in all {
+            let size = merged.fingerprints.len().max(once.fingerprints.len());
+            merged.fingerprints.resize(size, 0);
+            for (one, other) in merged.fingerprints.iter_mut().zip(&once.fingerprints) {
+                *one = (*one).max(*other);
+            }
+        }
+        merged
     }
 
     /// Places and fingerprints, one after another.
@@ -139,14 +160,25 @@ impl Encoder {
     fn rare_at(&mut self, at: usize, learned: bool) -> Option<u32> {
         let new = &self.new[at];
         let (&NewName::Known(attribute), Some(category)) = (&new.name, &new.category) else { return None };
-        let category = &self.bytes[category.clone()];
-        if self.vocabulary.category_count(attribute) < FEW || self.once.has(attribute, category) {
+        let (name, category) = (self.vocabulary.name(attribute), &self.bytes[category.clone()]);
+        if self.vocabulary.category_count(attribute) < FEW || self.comes_again(name, category) {
+            return None;
+        }
+        if self.survey.is_some() && !self.tallies[attribute as usize].is_surely_of_identifier() {
+            if learned {
+                self.count_rare(attribute);
+            }
             return None;
         }
         if learned {
-            self.once.add(attribute, category);
+            self.once.add(name, category);
         }
         Some(attribute)
+    }
+
+    /// Whether a category came before, so that it is to have a place now.
+    pub(super) fn comes_again(&self, name: Name, category: &[u8]) -> bool {
+        !self.frozen && self.once.has(name, category)
     }
 
     fn count_rare(&mut self, attribute: u32) {
@@ -166,10 +198,11 @@ mod tests {
     fn what_came_is_known_and_what_did_not_is_not() {
         let mut once = Once::default();
         let names: Vec<String> = (0..200).map(|i| format!("category {i}")).collect();
-        names.iter().for_each(|name| once.add(3, name.as_bytes()));
+        let (attribute, other) = (Name::Text(b"three"), Name::Text(b"four"));
+        names.iter().for_each(|name| once.add(attribute, name.as_bytes()));
         // Of 200 in 65,536 places hardly any meet another.
-        assert!(names.iter().filter(|name| once.has(3, name.as_bytes())).count() >= 195);
-        assert!(!names.iter().any(|name| once.has(4, name.as_bytes())));
+        assert!(names.iter().filter(|name| once.has(attribute, name.as_bytes())).count() >= 195);
+        assert!(!names.iter().any(|name| once.has(other, name.as_bytes())));
         let rows: Vec<_> = once.rows().collect();
         assert_eq!(Once::from_rows(&rows).unwrap().fingerprints, once.fingerprints);
         assert!(Once::from_rows(&[[1 << 16, 1]]).is_err());

@@ -131,7 +131,7 @@ impl Encoder {
     pub(super) fn enter_rates(&mut self, attribute: u32) {
         let is_rated = !self.rated[attribute as usize].coordinates.is_empty();
         let has_many = self.vocabulary.category_count(attribute) > FEW && !self.is_of_times(attribute);
-        if self.rates == 0 || is_rated || !has_many {
+        if self.rates == 0 || is_rated || !has_many || self.survey.is_some() {
             return;
         }
         let name = rate_name(self.vocabulary.name(attribute));
@@ -178,12 +178,12 @@ impl Encoder {
     }
 
     /// What stands for the coordinates.
-    fn rate_categories(&self) -> impl Iterator<Item = String> + use<> {
+    pub(super) fn rate_categories(&self) -> impl Iterator<Item = String> + use<> {
         (0..self.rates).map(|number| if number == 0 { RATE.to_owned() } else { format!("(rate {number})") })
     }
 }
 
 /// The attribute for the rates of another.
-fn rate_name(name: Name) -> Vec<u8> {
+pub(super) fn rate_name(name: Name) -> Vec<u8> {
     [name.text(), b".rate"].concat()
 }

@@ -41,6 +41,19 @@ impl Use {
         self.count = self.count.saturating_add(1);
     }
 
+    /// Uses in `base` and in parts that began as it is, each with how many events it has seen. In the end there
+    /// are `events`, and what was there so many events ago in a part was there so many ago.
+    pub(super) fn merged((base, before): (Self, u64), parts: &[(Self, u64)], events: u64) -> Self {
+        let count = |sum: u64, part: &Self| sum.saturating_add(part.count.saturating_sub(base.count));
+        let later = parts.iter().filter(|(part, _)| part.last > before);
+        let least = later.map(|(part, now)| now.saturating_sub(part.last)).min();
+        Self {
+            last: least.map_or(base.last, |age| events.saturating_sub(age)),
+            count: parts.iter().map(|(part, _)| part).fold(base.count, count),
+            ..base
+        }
+    }
+
     /// How little use there is of it.
     fn disuse(self, now: u64) -> f64 {
         (now - self.last) as f64 / (self.count.max(1) as f64).sqrt()
@@ -140,6 +153,7 @@ impl Encoder {
         let generation = self.uses[k].generation.saturating_add(1);
         (self.uses[k], self.scales[k]) = (Use { generation, ..Use::default() }, Scale::default());
         self.sentinels[k] = Sentinels::default();
+        self.fit_survey(Some(coordinate));
         self.gone.coordinates.push(coordinate);
         self.evicted += 1;
     }

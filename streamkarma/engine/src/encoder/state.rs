@@ -89,20 +89,25 @@ impl Encoder {
         let levels = levels_of(moments, levels)?;
         (self.scales, self.sentinels) = (scales.ok_or(WHY)?, sentinels.ok_or(WHY)?);
         self.levels = levels;
+        self.vocabulary = vocabulary;
+        (self.tallies, self.once) = (tallies, once);
+        (self.uses, self.evicted) = (uses, evicted);
+        self.derive();
+        Ok(())
+    }
+
+    /// Know what follows from names and statistics that were taken over.
+    pub(super) fn derive(&mut self) {
         let may_have = |(coordinate, levels): (usize, &Levels)| {
-            let is_free = vocabulary.owner(coordinate) == NOBODY;
-            vocabulary.is_number(coordinate) && !is_free && !levels.is_measurement()
+            let is_free = self.vocabulary.owner(coordinate) == NOBODY;
+            self.vocabulary.is_number(coordinate) && !is_free && !levels.is_measurement()
         };
         self.watched = self.levels.iter().enumerate().filter(|each| may_have(*each)).count();
         self.has_sentinels = self.sentinels.iter().any(|each| *each != Sentinels::default());
-        self.vocabulary = vocabulary;
-        (self.tallies, self.once) = (tallies, once);
         self.has_prose = self.tallies.iter().any(|tally| tally.prose > 0);
-        (self.uses, self.evicted) = (uses, evicted);
         self.seen = vec![0; self.vocabulary.attribute_count()];
         self.restore_rates();
         self.begin();
-        Ok(())
     }
 }
 

@@ -56,4 +56,4 @@ fn milliseconds(moment: Moment) -> u64 {
 }
 
 /// One of the coordinates that all points in time have.
-const CIRCLE: &str = "(year cos)";
+pub(super) const CIRCLE: &str = "(year cos)";

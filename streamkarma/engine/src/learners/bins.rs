@@ -11,9 +11,12 @@
 //! none of the others is; errors with it were the same. A category has the value 1 wherever it is, and so but
 //! one bin.
 
+use foldhash::HashMap;
+
 use crate::block::{Event, Gone};
-use crate::learners::expanded::{Expanded, Expansion, Items, pair_places, pairs_of};
-use crate::learners::explicit::Explicit;
+use crate::change::Change;
+use crate::learners::expanded::{Expanded, Expansion, Items, pair_at, pair_place, pair_places, pairs_of};
+use crate::learners::explicit::{Carried, Explicit, Set};
 use crate::learners::linear::Step;
 use crate::state::Refused;
 
@@ -43,7 +46,7 @@ impl Bins {
 /// Bins and pairs of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BinFeatures {
-    most: usize,
+    pub(super) most: usize,
 }
 
 /// A value's lower bin, and to which part it belongs to the one above.
@@ -59,10 +62,16 @@ impl Bin {
         if value == 1.0 {
             return Self { lower: first.saturating_add(KNOTS), above: 0.0 };
         }
+        let Self { lower, above } = Self::around(value);
+        Self { lower: first.saturating_add(lower), above }
+    }
+
+    /// Of the knots alone.
+    fn around(value: f64) -> Self {
         let last = f64::from(KNOTS - 1);
         let position = (PER_DEVIATION * value + 0.5 * last).clamp(0.0, last);
         let lower = position as u32;
-        Self { lower: first.saturating_add(lower), above: position - f64::from(lower) }
+        Self { lower, above: position - f64::from(lower) }
     }
 
     /// All in the nearest bin.
@@ -111,12 +120,67 @@ impl Expansion for BinFeatures {
         pair_places(coordinates.saturating_mul(BINS as usize))
     }
 
+    /// What a knot has from now on is what was said of its value before: weights interpolate. Beyond the
+    /// outermost knots and between others this is approximate, and so it is for pairs, which interpolate in
+    /// both values.
+    fn carrier<'a>(&'a self, change: &'a Change) -> impl FnMut(u32, &mut Vec<Carried>) + 'a {
+        // A bin stands in many pairs.
+        let mut known: HashMap<u32, Vec<(u32, f64)>> = HashMap::default();
+        move |place, into| {
+            let (low, high) = pair_at(place);
+            for bin in [low, high] {
+                known.entry(bin).or_insert_with(|| carried(bin, change));
+            }
+            for &(one, part) in &known[&low] {
+                for &(other, other_part) in &known[&high] {
+                    let (factor, place) = (part * other_part, pair_place(one, other));
+                    into.extend(
+                        place.map(|place| Carried { information: factor, ..Carried::shifted(place, factor) }),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Of each value two parts, of a pair three: the means of their squares add up to 2/3 and 1/2.
+    fn typical_square(&self, observed: f64) -> f64 {
+        let others = (observed - 1.0).max(0.0);
+        1.0 + 2.0 / 3.0 * others + 0.25 * others * (others - 1.0).max(0.0)
+    }
+
+    fn speaks_of(&self, place: u32, owner: impl Fn(u32) -> Set) -> Set {
+        let (low, high) = pair_at(place);
+        owner(low / BINS).joined(owner(high / BINS))
+    }
+
     fn places_of(&self, gone: &Gone, linear: &Explicit) -> Vec<u32> {
         let first = gone.coordinates.iter().map(|&own| own.saturating_mul(BINS));
         let bins: Vec<u32> =
             first.flat_map(|first| (0..BINS).map(move |bin| first.saturating_add(bin))).collect();
         pairs_of(&bins, linear)
     }
+}
+
+/// The bins that get a part of what was learned of one, and which.
+fn carried(bin: u32, change: &Change) -> Vec<(u32, f64)> {
+    let (coordinate, knot) = (bin / BINS, bin % BINS);
+    let Some(moved) = change.coordinate(coordinate) else { return Vec::new() };
+    let first = moved.saturating_mul(BINS);
+    let (shift, stretch) = (change.shift[coordinate as usize], change.stretch[coordinate as usize]);
+    if knot == KNOTS || (shift, stretch) == (0.0, 1.0) {
+        return vec![(first.saturating_add(knot), 1.0)];
+    }
+    let part = |to: u32| {
+        let value = (f64::from(to) - 0.5 * f64::from(KNOTS - 1)) / PER_DEVIATION;
+        let before = Bin::around(shift + stretch * value);
+        match knot.checked_sub(before.lower) {
+            Some(0) => 1.0 - before.above,
+            Some(1) => before.above,
+            _ => 0.0,
+        }
+    };
+    let parts = (0..KNOTS).map(|to| (first.saturating_add(to), part(to)));
+    parts.filter(|(_, part)| *part > 0.0).collect()
 }
 
 #[cfg(test)]

@@ -4,22 +4,37 @@
 //! those of [`Explicit`] of order 1, to which the features are the items of another event.
 
 use std::any::Any;
+use std::collections::HashMap;
 
 use crate::block::{Event, Gone};
+use crate::change::Change;
+use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
-use crate::learners::explicit::Explicit;
+use crate::learners::explicit::{Carried, Explicit, Set};
+use crate::merging::{ensure_alike, of_kind};
 use crate::state::{Refused, State};
 
 /// Places of pairs are taken modulo this prime: among more than 46,339 coordinates some share a place.
 const PLACES: usize = 1_073_741_789;
 
 /// Which features an event has.
-pub trait Expansion: Any + Send + Sync + PartialEq {
+pub trait Expansion: Any + Clone + Send + Sync + PartialEq {
     /// List the features of an event.
     fn expand(&self, event: &Event, into: &mut Items);
 
     /// Places that features may have, of so many attributes and coordinates.
     fn places(&self, attributes: usize, coordinates: usize) -> usize;
+
+    /// What lists, for each place, where what was learned of the feature there goes.
+    fn carrier<'a>(&'a self, change: &'a Change) -> impl FnMut(u32, &mut Vec<Carried>) + 'a;
+
+    /// The sum of the squares of the features of a typical event that has so many attributes.
+    fn typical_square(&self, observed: f64) -> f64;
+
+    /// The attributes that the feature at a place speaks of; `owner` knows that of each coordinate.
+    ///
+    /// Of a place that several features share these may be those of another one.
+    fn speaks_of(&self, place: u32, owner: impl Fn(u32) -> Set) -> Set;
 
     /// The places, ascending below those that are known, of what was given up.
     fn places_of(&self, gone: &Gone, linear: &Explicit) -> Vec<u32>;
@@ -49,8 +64,8 @@ impl Items {
 
     /// Put in the feature of two coordinates, in either order, or of one with itself.
     pub fn put_pair(&mut self, one: u32, other: u32, value: f64) {
-        if one.max(other) < PLACES as u32 {
-            self.put((pair(one, other) % PLACES) as u32, value);
+        if let Some(place) = pair_place(one, other) {
+            self.put(place, value);
         } // else a name that was never learned
     }
 
@@ -110,6 +125,17 @@ impl<E: Expansion> Learner for Expanded<E> {
         self.linear.learn_predicted(self.items.event(), lesson, scores)
     }
 
+    fn explain(&mut self, event: Event, into: &mut Explanation) {
+        self.items.clear();
+        self.expansion.expand(&event, &mut self.items);
+        let pairs = event.coordinates.iter().copied().zip(event.attributes.iter().copied());
+        let owners: HashMap<u32, u32> = pairs.collect();
+        let owner = |coordinate| owners.get(&coordinate).map_or_else(Set::default, |&own| Set::of_one(own));
+        let Self { linear, expansion, items } = self;
+        let places = items.coordinates.clone();
+        linear.explain_items(&items.event(), |item| expansion.speaks_of(places[item], owner), into);
+    }
+
     fn forget(&mut self, gone: &Gone) {
         let coordinates = self.expansion.places_of(gone, &self.linear);
         self.linear.forget(&Gone { coordinates, ..Gone::default() });
@@ -134,12 +160,49 @@ impl<E: Expansion> Learner for Expanded<E> {
     fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
         self.linear.restore(state, 1, self.expansion.places(attributes, coordinates))
     }
+
+    fn relabel(&mut self, places: &[usize]) -> Result<(), Refused> {
+        self.linear.relabel(places)
+    }
+
+    /// As of [`Explicit`], with the approximations of each [`Expansion::carrier`].
+    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
+        if change.is_none() {
+            return Ok(());
+        }
+        let Self { linear, expansion, .. } = self;
+        if linear.can_move(change)? {
+            let mut carrier = expansion.carrier(change);
+            let moves = linear.moves(|place, _, into| carrier(place, into));
+            let places = moves.iter().map(|(_, to)| to.coordinate as usize + 1).max().unwrap_or(0);
+            linear.rearrange(places.min(1), places, &moves);
+        }
+        linear.retarget(change, expansion.typical_square(change.observed()));
+        Ok(())
+    }
+
+    fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        let parts: Vec<&Self> = of_kind(parts)?;
+        ensure_alike(parts.iter().all(|part| part.expansion == self.expansion))?;
+        self.linear.merge(&parts.iter().map(|part| &part.linear as &dyn Learner).collect::<Vec<_>>())
+    }
 }
 
 /// The number of a pair of coordinates.
 fn pair(one: u32, other: u32) -> usize {
     let (low, high) = (one.min(other) as usize, one.max(other) as usize);
     high * (high + 1) / 2 + low
+}
+
+/// Where the feature of two coordinates sits, in either order; none of names that were never learned.
+pub fn pair_place(one: u32, other: u32) -> Option<u32> {
+    (one.max(other) < PLACES as u32).then(|| (pair(one, other) % PLACES) as u32)
+}
+
+/// The pair of coordinates at a place, the lower one first.
+pub fn pair_at(place: u32) -> (u32, u32) {
+    let high = ((8 * u64::from(place) + 1).isqrt() as u32 - 1) / 2;
+    (place - pair(0, high) as u32, high)
 }
 
 /// Places of the pairs of so many coordinates.

@@ -1,13 +1,18 @@
 //! Another learner on the logarithms of the values, sign(z) log(1 + |z|): what has heavy tails is drawn in.
 
 use std::any::Any;
+use std::f64::consts::LN_2;
 
 use crate::block::{Event, Gone};
+use crate::change::Change;
+use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::math::log;
+use crate::merging::of_kind;
 use crate::state::{Refused, State};
 
 /// A learner that is given logarithms.
+#[derive(Clone)]
 pub struct Logarithmic {
     inner: Box<dyn Learner>,
     /// The event's values.
@@ -29,7 +34,11 @@ impl Logarithmic {
 
 /// sign(z) log(1 + |z|); of the constant and of a category 1, as they are.
 fn logarithm(value: f64) -> f64 {
-    if value == 1.0 { 1.0 } else { log(1.0 + value.abs()).copysign(value) }
+    if value == 1.0 { 1.0 } else { signed_log(value) }
+}
+
+fn signed_log(value: f64) -> f64 {
+    log(1.0 + value.abs()).copysign(value)
 }
 
 impl Learner for Logarithmic {
@@ -59,6 +68,11 @@ impl Learner for Logarithmic {
         self.inner.learn_predicted(Event { values: &self.values, ..event }, lesson, scores)
     }
 
+    fn explain(&mut self, event: Event, into: &mut Explanation) {
+        self.take(&event);
+        self.inner.explain(Event { values: &self.values, ..event }, into);
+    }
+
     fn forget(&mut self, gone: &Gone) {
         self.inner.forget(gone);
     }
@@ -82,6 +96,33 @@ impl Learner for Logarithmic {
     fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
         self.inner.restore(state, attributes, coordinates)
     }
+
+    fn relabel(&mut self, places: &[usize]) -> Result<(), Refused> {
+        self.inner.relabel(places)
+    }
+
+    /// Approximate where scales change: see [`drawn_in`].
+    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
+        self.inner.carry(&drawn_in(change))
+    }
+
+    fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        let parts: Vec<&Self> = of_kind(parts)?;
+        self.inner.merge(&parts.iter().map(|part| &*part.inner).collect::<Vec<_>>())
+    }
+}
+
+/// The change of the logarithms: that of a line through those of the two values that are one deviation from
+/// the mean.
+fn drawn_in(change: &Change) -> Change {
+    let mut drawn_in = change.clone();
+    for (shift, stretch) in drawn_in.shift.iter_mut().zip(&mut drawn_in.stretch) {
+        if (*shift, *stretch) != (0.0, 1.0) {
+            let [below, above] = [*shift - *stretch, *shift + *stretch].map(signed_log);
+            (*shift, *stretch) = ((above + below) / 2.0, (above - below) / (2.0 * LN_2));
+        }
+    }
+    drawn_in
 }
 
 #[cfg(test)]

@@ -17,4 +17,6 @@ pub mod support_vectors;
 pub mod transformed_target;
 
 #[cfg(test)]
+mod expanded_tests;
+#[cfg(test)]
 mod forgetting_tests;

@@ -5,9 +5,12 @@
 //! and (x_k² - 1) / √2, which is 0 for a category that holds; all divided by their norm. What is missing
 //! has value 0, as with gamma = 1: beside the other experts this one knows nothing of missingness.
 
+use std::f64::consts::SQRT_2;
+
 use crate::block::{Event, Gone};
-use crate::learners::expanded::{Expanded, Expansion, Items, pair_places, pairs_of};
-use crate::learners::explicit::Explicit;
+use crate::change::Change;
+use crate::learners::expanded::{Expanded, Expansion, Items, pair_at, pair_place, pair_places, pairs_of};
+use crate::learners::explicit::{Carried, Explicit, Set};
 use crate::learners::linear::Step;
 use crate::state::Refused;
 
@@ -37,7 +40,7 @@ impl Products {
 /// Values and their products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProductFeatures {
-    most: usize,
+    pub(super) most: usize,
 }
 
 impl Expansion for ProductFeatures {
@@ -53,13 +56,53 @@ impl Expansion for ProductFeatures {
             if j == 0 {
                 into.put_pair(coordinate, coordinate, 1.0);
             } else if !alone {
-                into.put_pair(coordinate, coordinate, (value * value - 1.0) / std::f64::consts::SQRT_2);
+                into.put_pair(coordinate, coordinate, (value * value - 1.0) / SQRT_2);
             }
         }
     }
 
     fn places(&self, _attributes: usize, coordinates: usize) -> usize {
         pair_places(coordinates)
+    }
+
+    /// With x = c + b z, a product is b_i b_k z_i z_k + c_i b_k z_k + b_i c_k z_i + c_i c_k. Where one of the
+    /// two values is missing there is none, so that what goes to the other one alone, or to the constant, is
+    /// multiplied by the share of events that have the missing one: exact where nothing is missing, but for
+    /// the norm.
+    fn carrier<'a>(&'a self, change: &'a Change) -> impl FnMut(u32, &mut Vec<Carried>) + 'a {
+        move |place, into| {
+            let (low, high) = pair_at(place);
+            let (Some(one), Some(other)) = (change.coordinate(low), change.coordinate(high)) else { return };
+            let line = |k: u32| (change.shift[k as usize], change.stretch[k as usize], change.share_of(k));
+            let ((c, b, share), (other_c, other_b, other_share)) = (line(low), line(high));
+            let mut put = |one: u32, other: u32, stretch: f64| {
+                into.extend(pair_place(one, other).map(|place| Carried::stretched(place, stretch)));
+            };
+            put(one, other, b * other_b);
+            let mut put = |other: u32, factor: f64| {
+                let place = pair_place(0, other).filter(|_| factor != 0.0);
+                into.extend(place.map(|place| Carried::shifted(place, factor)));
+            };
+            if low == high && low > 0 {
+                put(one, SQRT_2 * c * b);
+                put(0, (c * c + b * b - 1.0) / SQRT_2 * share);
+            } else {
+                put(other, c * share * other_b);
+                put(one, other_c * other_share * b);
+                put(0, c * share * other_c * other_share);
+            }
+        }
+    }
+
+    /// Squares as of Gaussian numbers.
+    fn typical_square(&self, observed: f64) -> f64 {
+        let others = (observed - 1.0).max(0.0);
+        1.0 + 2.0 * others + 0.5 * others * (others - 1.0).max(0.0)
+    }
+
+    fn speaks_of(&self, place: u32, owner: impl Fn(u32) -> Set) -> Set {
+        let (low, high) = pair_at(place);
+        owner(low).joined(owner(high))
     }
 
     fn places_of(&self, gone: &Gone, linear: &Explicit) -> Vec<u32> {
@@ -96,8 +139,7 @@ mod tests {
             ProductFeatures { most }.expand(&event, &mut items);
             (items.coordinates, items.values)
         };
-        let root = std::f64::consts::SQRT_2;
-        let all = [1.0, 3.0, 8.0 / root, -2.0, -6.0, 3.0 / root];
+        let all = [1.0, 3.0, 8.0 / SQRT_2, -2.0, -6.0, 3.0 / SQRT_2];
         assert_eq!(features(MOST), (vec![0, 3, 5, 15, 17, 20], all.to_vec()));
         assert_eq!(features(5), (vec![0, 3, 15], values.to_vec()));
     }

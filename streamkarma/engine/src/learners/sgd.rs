@@ -9,8 +9,9 @@
 //! model would follow noise, and at 2 / |phi|² diverge.
 
 use crate::block::{Event, Gone};
+use crate::change::Change;
 use crate::learners::expanded::{Expanded, Expansion, Items};
-use crate::learners::explicit::Explicit;
+use crate::learners::explicit::{Carried, Explicit, Set};
 use crate::learners::linear::{Step, Update};
 use crate::loss::Loss;
 use crate::state::{Refused, ensure};
@@ -73,6 +74,29 @@ impl Expansion for PlainFeatures {
 
     fn places(&self, attributes: usize, coordinates: usize) -> usize {
         attributes.max(coordinates).saturating_mul(2)
+    }
+
+    /// A shift goes to the presence of the attribute: exact.
+    fn carrier<'a>(&'a self, change: &'a Change) -> impl FnMut(u32, &mut Vec<Carried>) + 'a {
+        move |place, into| {
+            let (index, is_presence) = (place / 2, place % 2 == 1);
+            if is_presence {
+                into.extend(change.attribute(index).map(|own| Carried::stretched(own * 2 + 1, 1.0)));
+            } else if let Some(own) = change.coordinate(index) {
+                let (shift, stretch) = (change.shift[index as usize], change.stretch[index as usize]);
+                into.push(Carried::stretched(own * 2, stretch));
+                let owner = change.attribute(change.owners[index as usize]).filter(|_| shift != 0.0);
+                into.extend(owner.map(|owner| Carried::shifted(owner * 2 + 1, shift / PRESENCE)));
+            }
+        }
+    }
+
+    fn typical_square(&self, observed: f64) -> f64 {
+        (1.0 + PRESENCE * PRESENCE) * observed
+    }
+
+    fn speaks_of(&self, place: u32, owner: impl Fn(u32) -> Set) -> Set {
+        if place % 2 == 1 { Set::of_one(place / 2) } else { owner(place / 2) }
     }
 
     fn places_of(&self, gone: &Gone, linear: &Explicit) -> Vec<u32> {

@@ -67,6 +67,12 @@ impl PredictionIntervals {
         to_python(py, self.inner.state())
     }
 
+    /// Take in what parts have learned since each was as this one; ValueError if one has another coverage.
+    fn merge(&mut self, parts: Vec<PyRef<'_, Self>>) -> PyResult<()> {
+        let parts: Vec<_> = parts.iter().map(|part| &part.inner).collect();
+        self.inner.merge(&parts).map_err(PyValueError::new_err)
+    }
+
     /// Take over a state.
     fn restore(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
         self.inner.restore(&from_python(arrays)?).map_err(PyValueError::new_err)
@@ -133,6 +139,12 @@ impl PredictionSets {
     /// Everything learned, as arrays by name.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         to_python(py, self.inner.state())
+    }
+
+    /// Take in what parts have learned since each was as this one; ValueError if one has another coverage.
+    fn merge(&mut self, parts: Vec<PyRef<'_, Self>>) -> PyResult<()> {
+        let parts: Vec<_> = parts.iter().map(|part| &part.inner).collect();
+        self.inner.merge(&parts).map_err(PyValueError::new_err)
     }
 
     /// Take over a state.

@@ -14,12 +14,16 @@ use super::encoder_state::{Entry, GivenRules, Pickled, Reduced, counted, given_r
 use super::following::{self, GivenFollowing, following_of, given_following};
 use super::learner::Learner;
 use super::names::{Foreigners, bytes_of, text_of};
+use super::state::{taken, to_python};
 use super::table_reader;
 use crate::cleaning::Tally;
 use crate::encoded;
 use crate::encoder::{self, Following, WIDTH};
 use crate::learner::Lesson;
 use crate::vocabulary::{Bounds, MOST_NAME_BYTES, NOBODY};
+
+/// The arrays of a survey.
+const SURVEY: [&str; 2] = ["survey_numbers", "survey_known"];
 
 /// Names and values of events in, what the learners see out.
 #[pyclass(module = "streamkarma._engine")]
@@ -202,6 +206,40 @@ impl Encoder {
     fn sizes(&self) -> (usize, usize) {
         let used = self.inner.vocabulary().used();
         (used.attributes - 1, used.coordinates - 1)
+    }
+
+    /// Whether names and statistics stay as they are, whatever is learned.
+    #[getter]
+    fn frozen(&self) -> bool {
+        self.inner.is_frozen()
+    }
+
+    #[setter]
+    fn set_frozen(&mut self, frozen: bool) {
+        self.inner.set_frozen(frozen);
+    }
+
+    /// Only look at the events that are learned from here on, until `end_survey`.
+    fn begin_survey(&mut self) {
+        self.inner.begin_survey();
+    }
+
+    /// Make of a survey what is known from then on.
+    fn end_survey(&mut self) {
+        self.inner.end_survey();
+    }
+
+    /// What a survey has found so far of numbers, as arrays by name; none if there is none.
+    fn survey<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        to_python(py, self.inner.survey_state())
+    }
+
+    /// Take such arrays out of `arrays`, if they are there, and go on with the survey.
+    fn restore_survey(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
+        match taken(arrays, &SURVEY)? {
+            Some(state) => self.inner.restore_survey(&state).map_err(PyValueError::new_err),
+            None => Ok(()),
+        }
     }
 
     /// How many coordinates were given up so far.

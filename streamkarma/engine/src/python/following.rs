@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use super::names::text_of;
-use super::state::{from_python, to_python};
+use super::state::{taken, to_python};
 use crate::encoder::{Carried, Following};
 use crate::entities::{Carry, Rules};
 
@@ -60,12 +60,6 @@ pub fn restore(
     coordinates: usize,
 ) -> PyResult<()> {
     let Some(following) = following else { return Ok(()) };
-    let own = PyDict::new(arrays.py());
-    for name in NAMES {
-        if let Some(array) = arrays.get_item(name)? {
-            own.set_item(name, array)?;
-            arrays.del_item(name)?;
-        }
-    }
-    following.restore(&from_python(&own)?, attributes, coordinates).map_err(PyValueError::new_err)
+    let own = taken(arrays, &NAMES)?.unwrap_or_default();
+    following.restore(&own, attributes, coordinates).map_err(PyValueError::new_err)
 }

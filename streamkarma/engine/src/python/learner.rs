@@ -61,11 +61,13 @@ impl Learner {
         Ok(())
     }
 
-    fn inner(&self) -> PyResult<&dyn learner::Learner> {
+    /// The learner itself.
+    pub fn inner(&self) -> PyResult<&dyn learner::Learner> {
         self.inner.as_deref().ok_or_else(gone)
     }
 
-    fn inner_mut(&mut self) -> PyResult<&mut Box<dyn learner::Learner>> {
+    /// The learner itself, for a change after which nothing is known of the event predicted last.
+    pub fn inner_mut(&mut self) -> PyResult<&mut Box<dyn learner::Learner>> {
         self.predicted.clear();
         self.inner.as_mut().ok_or_else(gone)
     }
@@ -258,6 +260,12 @@ impl Learner {
     /// Everything learned, as arrays by name.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         to_python(py, self.inner()?.state())
+    }
+
+    /// A learner that knows the same, and goes its own way.
+    fn copy(&self) -> PyResult<Self> {
+        let inner = dyn_clone::clone_box(self.inner()?);
+        Ok(Self { inner: Some(inner), predicted: Predicted::default() })
     }
 
     /// Take over a state.

@@ -2,12 +2,15 @@
 
 use pyo3::prelude::*;
 
+mod adwin;
 mod asked;
+mod change;
 mod conformal;
 mod dict_reader;
 mod encoded;
 mod encoder;
 mod encoder_state;
+mod explaining;
 mod explicit;
 mod factorisation;
 mod fields;
@@ -37,9 +40,11 @@ mod words;
 /// What streamkarma runs for each event.
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<adwin::Adwin>()?;
     module.add_class::<encoded::Encoded>()?;
     module.add_class::<encoder::Encoder>()?;
     module.add_class::<asked::Asked>()?;
+    module.add_class::<change::Change>()?;
     module.add_class::<conformal::PredictionIntervals>()?;
     module.add_class::<conformal::PredictionSets>()?;
     module.add_class::<learner::Learner>()?;
@@ -48,6 +53,13 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<mixture::Aggregator>()?;
     module.add_class::<subspace::Subspace>()?;
     module.add_class::<target::Target>()?;
+    module.add_function(wrap_pyfunction!(change::relabel, module)?)?;
+    module.add_function(wrap_pyfunction!(change::complete_changes, module)?)?;
+    module.add_function(wrap_pyfunction!(change::carry, module)?)?;
+    module.add_function(wrap_pyfunction!(change::merge_learners, module)?)?;
+    module.add_function(wrap_pyfunction!(change::merge_encoders, module)?)?;
+    module.add_function(wrap_pyfunction!(explaining::conditional, module)?)?;
+    module.add_function(wrap_pyfunction!(explaining::explain, module)?)?;
     module.add_function(wrap_pyfunction!(explicit::bins, module)?)?;
     module.add_function(wrap_pyfunction!(explicit::explicit, module)?)?;
     module.add_function(wrap_pyfunction!(explicit::products, module)?)?;

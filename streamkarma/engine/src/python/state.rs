@@ -45,6 +45,18 @@ pub fn from_python(arrays: &Bound<'_, PyDict>) -> PyResult<State> {
     Ok(state)
 }
 
+/// Take the arrays of these names out of a dictionary; None if there is none of them.
+pub fn taken(arrays: &Bound<'_, PyDict>, names: &[&str]) -> PyResult<Option<State>> {
+    let own = PyDict::new(arrays.py());
+    for name in names {
+        if let Some(array) = arrays.get_item(name)? {
+            own.set_item(name, array)?;
+            arrays.del_item(name)?;
+        }
+    }
+    if own.is_empty() { Ok(None) } else { from_python(&own).map(Some) }
+}
+
 fn shaped<'py, T: Element>(
     py: Python<'py>,
     values: Vec<T>,

@@ -3,9 +3,16 @@
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
+use super::state::{taken, to_python};
 use crate::scale::Scale;
-use crate::target;
+use crate::scale::summary::{self, Summary};
+use crate::state::State;
+use crate::target::Targets;
+
+/// The array of a survey.
+const SURVEY: &str = "survey_targets";
 
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
 
@@ -13,10 +20,7 @@ type Floats<'py> = Bound<'py, PyArray1<f64>>;
 #[pyclass(module = "streamkarma._engine")]
 #[derive(Clone)]
 pub struct Target {
-    seen: Scale,
-    scale: bool,
-    longest: f64,
-    far: bool,
+    inner: Targets,
 }
 
 #[pymethods]
@@ -24,7 +28,7 @@ impl Target {
     #[new]
     #[pyo3(signature = (scale, longest, far=false))]
     fn new(scale: bool, longest: f64, far: bool) -> Self {
-        Self { seen: Scale::default(), scale, longest, far }
+        Self { inner: Targets::new(scale, longest, far) }
     }
 
     /// Targets (NaN for none) in standard units; what scores are to be shifted by, and multiplied by before,
@@ -47,33 +51,82 @@ impl Target {
 
     /// The same of one target.
     fn encode_one(&mut self, target: f64, weight: f64) -> (f64, f64, f64) {
-        let encoded = if self.scale && self.far {
-            target::Target::far(target, weight, &mut self.seen, self.longest)
-        } else if self.scale {
-            target::Target::of(target, weight, &mut self.seen, self.longest)
-        } else {
-            target::Target::plain(target)
-        };
+        let encoded = self.inner.encode(target, weight);
         (encoded.standard, encoded.centre, encoded.spread)
     }
 
     /// Take in a target that came so many times.
     fn repeat(&mut self, target: f64, times: usize) {
-        if self.scale {
-            (0..times).for_each(|_| _ = self.seen.observe(target, self.longest));
+        if self.inner.scale {
+            (0..times).for_each(|_| _ = self.inner.seen.observe(target, self.inner.longest));
         }
+    }
+
+    /// Whether what was seen stays as it is, whatever comes.
+    #[getter]
+    fn frozen(&self) -> bool {
+        self.inner.frozen
+    }
+
+    #[setter]
+    fn set_frozen(&mut self, frozen: bool) {
+        self.inner.frozen = frozen;
+    }
+
+    /// Take in what parts have seen that went on from here; see `_engine.pyi`.
+    #[pyo3(signature = (parts, learned=None))]
+    fn merge(
+        &mut self,
+        parts: Vec<PyRef<'_, Target>>,
+        learned: Option<Vec<f64>>,
+    ) -> PyResult<Vec<(f64, f64)>> {
+        let learned = learned.unwrap_or_else(|| vec![0.0; parts.len()]);
+        let parts: Vec<_> = parts.iter().map(|part| part.inner.clone()).zip(learned).collect();
+        self.inner.merge(&parts).map_err(PyValueError::new_err)
+    }
+
+    /// Only look at targets from here on, until `end_survey`.
+    fn begin_survey(&mut self) {
+        self.inner.begin_survey();
+    }
+
+    /// Know the scale of the targets that were looked at.
+    fn end_survey(&mut self) {
+        self.inner.end_survey();
+    }
+
+    /// What a survey has found so far, as arrays by name; none if there is none.
+    fn survey<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let mut state = State::default();
+        if let Some(survey) = &self.inner.survey {
+            let rows: Vec<f64> = survey.rows().flatten().collect();
+            let count = rows.len() / summary::WIDTH;
+            state.put_f64s(SURVEY, rows, &[count, summary::WIDTH]);
+        }
+        to_python(py, state)
+    }
+
+    /// Take such arrays out of `arrays`, if they are there, and go on with the survey.
+    fn restore_survey(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
+        if let Some(state) = taken(arrays, &[SURVEY])? {
+            let (rows, _) = state.f64s(SURVEY).map_err(PyValueError::new_err)?;
+            let rows = Summary::from_rows(rows.as_chunks().0).map_err(PyValueError::new_err)?;
+            self.inner.survey = Some(rows);
+        }
+        Ok(())
     }
 
     /// What was seen, as a row of a model file.
     #[getter]
     fn row<'py>(&self, py: Python<'py>) -> Floats<'py> {
-        self.seen.row().to_vec().into_pyarray(py)
+        self.inner.seen.row().to_vec().into_pyarray(py)
     }
 
     /// Take over a row; ValueError if it is none.
     fn restore(&mut self, row: PyReadonlyArray1<f64>) -> PyResult<()> {
         let row = Scale::from_row(&row.as_array().to_vec());
-        self.seen = row.ok_or_else(|| PyValueError::new_err("the statistics of the target are none"))?;
+        self.inner.seen =
+            row.ok_or_else(|| PyValueError::new_err("the statistics of the target are none"))?;
         Ok(())
     }
 
@@ -84,7 +137,8 @@ impl Target {
     /// For pickles: how to make one, and its state.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (bool, f64, bool), Floats<'py>) {
         let this = slf.borrow();
-        (slf.get_type().into_any(), (this.scale, this.longest, this.far), this.row(slf.py()))
+        let inner = &this.inner;
+        (slf.get_type().into_any(), (inner.scale, inner.longest, inner.far), this.row(slf.py()))
     }
 
     fn __setstate__(&mut self, row: PyReadonlyArray1<f64>) -> PyResult<()> {

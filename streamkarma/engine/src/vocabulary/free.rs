@@ -57,6 +57,27 @@ impl Vocabulary {
         Ok(())
     }
 
+    /// The same with so many coordinates only, and with the attributes that these belong to.
+    ///
+    /// # Errors
+    ///
+    /// Never, but where it is past its own bounds.
+    pub fn first(&self, coordinates: usize) -> Result<Self, Refused> {
+        let mut first = Self { ignored: 0, news: self.news.clone(), ..Self::new(self.bounds) };
+        let owners = (0..coordinates).map(|at| self.owner(at));
+        first.restore_attributes(owners.filter(|&owner| owner != NOBODY).max().unwrap_or(0) as usize + 1)?;
+        for at in 1..coordinates {
+            match self.owner(at) {
+                NOBODY => first.restore_free()?,
+                owner => {
+                    let (name, category) = self.describe(at);
+                    first.restore(owner, name, category)?;
+                }
+            }
+        }
+        Ok(first)
+    }
+
     /// Take over the next coordinate of another vocabulary: a free one.
     ///
     /// # Errors

@@ -31,12 +31,12 @@ pub struct Features {
 /// How events become features; learners that agree in it can share the features of an event.
 #[derive(Clone, Debug)]
 pub struct FeatureMap {
-    gamma: usize,
-    normalize: bool,
+    pub(super) gamma: usize,
+    pub(super) normalize: bool,
     /// Most features of one event; of an event that has more only those of the largest order that has not.
     most: usize,
     /// By order, whether it is a value or the constant, and the size of S.
-    roots: [[[f64; 3]; 2]; 4],
+    pub(super) roots: [[[f64; 3]; 2]; 4],
     pub(super) layout: Layout,
     /// How many attributes and coordinates have weights; others are observed, and count in the norm, but
     /// have no features.
@@ -141,7 +141,7 @@ impl FeatureMap {
     }
 
     /// The order at which an event of so many items of so many attributes is taken.
-    fn order_of(&self, items: usize, attributes: usize) -> usize {
+    pub(super) fn order_of(&self, items: usize, attributes: usize) -> usize {
         let fits = |order: &usize| items.saturating_mul(set_count(attributes, *order)) <= self.most;
         (2..=self.gamma).rev().find(fits).unwrap_or(1)
     }
@@ -210,7 +210,7 @@ fn take_out(order: usize, own: usize, observed: usize, first: usize, features: &
 }
 
 /// 1 / sqrt(k(x, x)) of values of so many attributes; 0 for an event that has no norm.
-fn inverse_norm(values: &[f64], attributes: usize, order: usize) -> f64 {
+pub(super) fn inverse_norm(values: &[f64], attributes: usize, order: usize) -> f64 {
     let square = dot(values, values) * growth(attributes as f64, order as u32);
     if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 }
 }

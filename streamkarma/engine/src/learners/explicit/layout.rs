@@ -50,15 +50,22 @@ impl Layout {
         }
     }
 
+    /// The coordinate and the code of the feature at a place, unless it is hashed.
+    pub fn feature(self, place: u32) -> Option<(u32, i64)> {
+        match self {
+            Self::Plain { set_bits } => Some((place >> set_bits, i64::from(place & ((1 << set_bits) - 1)))),
+            Self::Hashed { .. } => None,
+        }
+    }
+
     /// Where the feature at `place` of an earlier layout goes.
     pub fn moved(self, earlier: Self, place: u32) -> u32 {
         match (earlier, self) {
             (Self::Plain { set_bits: old }, Self::Plain { set_bits }) => {
                 (place >> old << set_bits) + (place & ((1 << old) - 1))
             }
-            (Self::Plain { set_bits: old }, Self::Hashed { .. }) => {
-                let (coordinate, code) = (place >> old, place & ((1 << old) - 1));
-                self.place(coordinate, i64::from(code))
+            (Self::Plain { .. }, Self::Hashed { .. }) => {
+                earlier.feature(place).map_or(place, |(coordinate, code)| self.place(coordinate, code))
             }
             (Self::Hashed { bits: old }, Self::Hashed { bits }) => place >> (old - bits),
             (Self::Hashed { .. }, Self::Plain { .. }) => place, // never: what is hashed stays so

@@ -7,21 +7,31 @@
 //! be learned that needs one more, the table is hashed: features that meet share one weight, which begins
 //! as the sum of theirs (of AROW's variances as the least).
 
+mod explaining;
 mod features;
 mod forgetting;
 mod layout;
+mod merging;
+#[cfg(test)]
+mod merging_tests;
+mod sets;
 mod state;
 #[cfg(test)]
 mod tests;
 
 pub use features::{FeatureMap, Features};
 pub use layout::{Layout, mix};
+pub use merging::Carried;
+pub use sets::Set;
 
 use std::any::Any;
 
 use crate::block::{Event, Gone};
+use crate::change::Change;
+use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::linear::{LinearModel, Step};
+use crate::merging::of_kind;
 use crate::state::{Refused, State, ensure};
 
 /// A linear model on the features of k_gamma; or several, that take other steps.
@@ -65,6 +75,11 @@ impl Explicit {
         self
     }
 
+    /// What learners have in common that see the same features.
+    fn settings(&self) -> (usize, bool, usize, u32) {
+        (self.map.gamma(), self.map.normalize(), self.map.most(), self.table_bits)
+    }
+
     /// How many coordinates have weights.
     pub fn coordinates(&self) -> usize {
         self.map.coordinates
@@ -85,7 +100,12 @@ impl Explicit {
 
     /// Room for what is known, with so many classes; hashed if there is none.
     fn make_room(&mut self, classes: usize) {
-        let (old, (layout, bits)) = (self.map.layout, self.layout(classes));
+        let (layout, bits) = self.layout(classes);
+        self.relocate(layout, bits);
+    }
+
+    fn relocate(&mut self, layout: Layout, bits: u32) {
+        let old = self.map.layout;
         if (layout, 1 << bits) == (old, self.models[0].places()) {
             return;
         }
@@ -99,9 +119,14 @@ impl Explicit {
 
     /// The layout for what is known, with so many classes, and bits of the places of one class's weights.
     fn layout(&self, classes: usize) -> (Layout, u32) {
+        self.grown(self.map.layout, classes)
+    }
+
+    /// The same, after an earlier layout.
+    fn grown(&self, earlier: Layout, classes: usize) -> (Layout, u32) {
         let class_bits = usize::BITS - classes.saturating_sub(1).leading_zeros();
         let most = self.table_bits.saturating_sub(class_bits).max(1);
-        self.map.layout.grown(self.map.gamma(), self.map.attributes, self.map.coordinates, most)
+        earlier.grown(self.map.gamma(), self.map.attributes, self.map.coordinates, most)
     }
 }
 
@@ -120,10 +145,8 @@ impl Learner for Explicit {
 
     fn join(&mut self, other: &dyn Learner) -> bool {
         let Some(other) = (other as &dyn Any).downcast_ref::<Self>() else { return false };
-        let settings =
-            |each: &Self| (each.map.gamma(), each.map.normalize(), each.map.most(), each.table_bits);
         let begun = [&*self, other].iter().any(|each| each.steps() > 0 || each.map.attributes > 0);
-        let joins = settings(self) == settings(other) && !begun;
+        let joins = self.settings() == other.settings() && !begun;
         if joins {
             self.models.extend_from_slice(&other.models);
         }
@@ -149,6 +172,10 @@ impl Learner for Explicit {
         let models = self.models.iter_mut().zip(scores.chunks_exact(classes));
         let losses = models.map(|(model, scores)| model.learn(index, phi, scores, &lesson));
         losses.reduce(|first, _| first).unwrap_or(f64::NAN)
+    }
+
+    fn explain(&mut self, event: Event, into: &mut Explanation) {
+        self.explain_items(&event, |item| Set::of_one(event.attributes[item]), into);
     }
 
     fn forget(&mut self, gone: &Gone) {
@@ -184,5 +211,18 @@ impl Learner for Explicit {
     fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
         *self = self.restored(state, attributes, coordinates)?;
         Ok(())
+    }
+
+    fn relabel(&mut self, places: &[usize]) -> Result<(), Refused> {
+        self.models.iter_mut().for_each(|model| model.relabel(places));
+        Ok(())
+    }
+
+    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
+        self.carry_features(change)
+    }
+
+    fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        self.take_in(&of_kind(parts)?)
     }
 }

@@ -7,16 +7,16 @@ use crate::loss::Loss;
 use crate::state::Array;
 
 /// The attributes of an event, each with its coordinate and value.
-type Items = Vec<(u32, u32, f64)>;
+pub(super) type Items = Vec<(u32, u32, f64)>;
 
-fn step(update: Update) -> Step {
+pub(super) fn step(update: Update) -> Step {
     let loss = if update == Update::Adagrad { Loss::Logistic } else { Loss::Hinge };
     let eta = if update == Update::Adagrad { 0.3 } else { 0.0 };
     Step { update, loss, r: 1.0, eta, rho: 0.01, steepness: 1.0, half_life: 100.0 }
 }
 
 /// An event of some of `most` attributes, the same for every `seed`; each third is a set of categories.
-fn items(seed: u64, most: u32) -> Items {
+pub(super) fn items(seed: u64, most: u32) -> Items {
     let mut bits = (seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mut result = vec![(0, 0, 1.0)];
     for attribute in 1..=most {
@@ -42,14 +42,14 @@ fn shared(one: &Items, other: &Items) -> f64 {
     attributes.iter().filter(|&&a| other.iter().any(|b| a == b.0)).count() as f64
 }
 
-fn with_event<T>(items: &Items, body: impl FnOnce(Event) -> T) -> T {
+pub(super) fn with_event<T>(items: &Items, body: impl FnOnce(Event) -> T) -> T {
     let attributes: Vec<u32> = items.iter().map(|item| item.0).collect();
     let coordinates: Vec<u32> = items.iter().map(|item| item.1).collect();
     let values: Vec<f64> = items.iter().map(|item| item.2).collect();
     body(Event { attributes: &attributes, coordinates: &coordinates, values: &values })
 }
 
-fn take(learner: &mut impl Learner, items: &Items, label: f64, weight: f64) -> Vec<f64> {
+pub(super) fn take(learner: &mut impl Learner, items: &Items, label: f64, weight: f64) -> Vec<f64> {
     let mut scores = vec![f64::NAN; learner.classes()];
     let lesson = Lesson { label, weight, ..Lesson::NONE };
     with_event(items, |event| learner.step(event, lesson, &mut scores));
@@ -69,7 +69,7 @@ fn learned(gamma: usize, update: Update, table_bits: u32, classes: usize) -> Exp
     learner
 }
 
-const ALL: [Update; 3] = [Update::Sgd, Update::Arow, Update::Adagrad];
+pub(super) const ALL: [Update; 3] = [Update::Sgd, Update::Arow, Update::Adagrad];
 
 #[test]
 fn products_of_features_are_the_kernel() {

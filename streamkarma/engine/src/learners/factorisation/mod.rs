@@ -19,6 +19,10 @@
 //!
 //! - [R] Rendle: Factorization Machines, ICDM 2010.
 
+mod merging;
+#[cfg(test)]
+mod merging_tests;
+mod rotation;
 mod rows;
 mod state;
 #[cfg(test)]
@@ -27,10 +31,13 @@ mod tests;
 use rows::{RANK, Row, Rows};
 
 use crate::block::{Event, Gone};
+use crate::change::Change;
+use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::linear::LARGEST;
 use crate::loss::Loss;
 use crate::math::dot;
+use crate::merging::of_kind;
 use crate::state::{Refused, State, ensure};
 
 /// What wakes it up: four coordinates for each attribute, and 16 more.
@@ -42,7 +49,7 @@ fn wakes_up(attributes: usize, coordinates: usize) -> bool {
 }
 
 /// How a factorisation machine learns; the same for its whole life.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Logistic for classes, squared for a regression.
     pub loss: Loss,
@@ -99,12 +106,17 @@ impl FactorisationMachine {
         let is_new = (attributes, coordinates) != (self.attributes, self.coordinates);
         if is_new {
             (self.attributes, self.coordinates) = (attributes, coordinates);
-            self.awake |= wakes_up(attributes, coordinates);
-            if self.awake {
-                self.rows.make_room(coordinates);
-            }
+            self.wake_up();
         }
         is_new
+    }
+
+    /// Wake up if there are coordinates enough, and have room for them.
+    fn wake_up(&mut self) {
+        self.awake |= wakes_up(self.attributes, self.coordinates);
+        if self.awake {
+            self.rows.make_room(self.coordinates);
+        }
     }
 
     /// List what an event has that is known, divided by its norm.
@@ -179,6 +191,18 @@ impl Learner for FactorisationMachine {
         self.learn(&lesson, scores)
     }
 
+    /// A pair is split in halves.
+    fn explain(&mut self, event: Event, into: &mut Explanation) {
+        self.list(&event);
+        let known = |item: &usize| (event.coordinates[*item] as usize) < self.coordinates;
+        let owners = (0..event.len()).filter(known).map(|item| event.attributes[item]);
+        for (item, attribute) in owners.enumerate().take(self.items.len()) {
+            for class in 0..self.classes() {
+                into.add(attribute, class, self.rows.part(class, &self.items, item));
+            }
+        }
+    }
+
     fn forget(&mut self, gone: &Gone) {
         let known = gone.coordinates.iter().filter(|&&coordinate| (coordinate as usize) < self.coordinates);
         known.for_each(|&coordinate| self.rows.clear(coordinate, self.coordinates));
@@ -208,5 +232,18 @@ impl Learner for FactorisationMachine {
     fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
         *self = self.restored(state, attributes, coordinates)?;
         Ok(())
+    }
+
+    fn relabel(&mut self, places: &[usize]) -> Result<(), Refused> {
+        self.rows.relabel(places);
+        Ok(())
+    }
+
+    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
+        self.carry_rows(change)
+    }
+
+    fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        self.take_in(&of_kind(parts)?)
     }
 }

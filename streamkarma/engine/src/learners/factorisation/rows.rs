@@ -33,16 +33,24 @@ pub struct Row {
     pub moments: [f64; SLOTS],
 }
 
+impl Row {
+    /// Put together what was learned in two.
+    pub fn add(&mut self, other: &Self) {
+        self.moved.iter_mut().zip(other.moved).for_each(|(to, moved)| *to += moved);
+        self.moments.iter_mut().zip(other.moments).for_each(|(to, moment)| *to += moment);
+    }
+}
+
 /// The rows of all classes.
 #[derive(Clone, Debug)]
 pub struct Rows {
     pub(super) settings: Settings,
     /// By how much the factor grows each step.
-    growth: f64,
+    pub(super) growth: f64,
     pub(super) factor: f64,
-    classes: usize,
+    pub(super) classes: usize,
     /// Rows of a class: 0, or a power of two.
-    places: usize,
+    pub(super) places: usize,
     /// Class by class, `places` each.
     pub(super) rows: Vec<Row>,
 }
@@ -106,16 +114,14 @@ impl Rows {
         if self.places > 0 {
             for (old, new) in self.rows.chunks_exact(self.places).zip(rows.chunks_exact_mut(places)) {
                 for (place, old) in old.iter().enumerate() {
-                    let new = &mut new[place & (places - 1)];
-                    new.moved.iter_mut().zip(old.moved).for_each(|(to, moved)| *to += moved);
-                    new.moments.iter_mut().zip(old.moments).for_each(|(to, moment)| *to += moment);
+                    new[place & (places - 1)].add(old);
                 }
             }
         }
         (self.rows, self.places) = (rows, places);
     }
 
-    fn row(&self, class: usize, coordinate: u32) -> usize {
+    pub(super) fn row(&self, class: usize, coordinate: u32) -> usize {
         class * self.places + (coordinate as usize & (self.places - 1))
     }
 
@@ -137,6 +143,19 @@ impl Rows {
         }
         let pairs: f64 = (0..RANK).map(|f| sums[f] * sums[f] - squares[f]).sum();
         (linear + 0.5 * pairs, sums)
+    }
+
+    /// The part of the score that is an item's own, with a half of what it has with each other one.
+    pub fn part(&self, class: usize, items: &[(u32, f64)], item: usize) -> f64 {
+        let (scale, (coordinate, x)) = (1.0 / self.factor, items[item]);
+        let row = &self.rows[self.row(class, coordinate)];
+        let linear = scale * row.moved[RANK] * x;
+        if coordinate == 0 {
+            return linear;
+        }
+        let (own, (_, sums)) = (factors(row, coordinate, scale), self.score(class, items));
+        let pairs: f64 = (0..RANK).map(|f| own[f] * x * (sums[f] - own[f] * x)).sum();
+        linear + 0.5 * pairs
     }
 
     /// A step of a class against a slope in its score, whose sums are those of [`Self::score`].
@@ -176,22 +195,31 @@ impl Rows {
     pub fn forget(&mut self) {
         self.factor *= self.growth;
         if self.factor > LARGEST_GROWTH {
-            let scale = 1.0 / self.factor;
-            for row in &mut self.rows {
-                row.moved.iter_mut().chain(&mut row.moments).for_each(|each| *each *= scale);
-            }
-            self.factor = 1.0;
+            self.rescale();
         }
+    }
+
+    /// Multiply the global factor into the rows and set it to 1.
+    pub(super) fn rescale(&mut self) {
+        let scale = 1.0 / self.factor;
+        for row in &mut self.rows {
+            row.moved.iter_mut().chain(&mut row.moments).for_each(|each| *each *= scale);
+        }
+        self.factor = 1.0;
     }
 }
 
 /// The factors of a coordinate.
 pub fn factors(row: &Row, coordinate: u32, scale: f64) -> [f64; RANK] {
-    let signs = mix(i64::from(coordinate));
-    let mut factors = [0.0; RANK];
-    for (f, factor) in factors.iter_mut().enumerate() {
-        let start = if signs >> f & 1 == 0 { START_FACTOR } else { -START_FACTOR };
-        *factor = start + scale * row.moved[f];
+    let mut factors = starts(coordinate);
+    for (factor, moved) in factors.iter_mut().zip(row.moved) {
+        *factor += scale * moved;
     }
     factors
+}
+
+/// Where they begin.
+pub fn starts(coordinate: u32) -> [f64; RANK] {
+    let signs = mix(i64::from(coordinate));
+    std::array::from_fn(|f| if signs >> f & 1 == 0 { START_FACTOR } else { -START_FACTOR })
 }

@@ -9,16 +9,16 @@ use crate::state::Array;
 type Parameters = BTreeMap<u32, Row>;
 
 /// Numbers, the same each time (a linear congruential generator).
-struct Numbers(u64);
+pub(super) struct Numbers(pub u64);
 
 impl Numbers {
-    fn below(&mut self, limit: u32) -> u32 {
+    pub fn below(&mut self, limit: u32) -> u32 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 40) as u32 % limit
     }
 }
 
-fn settings(half_life: f64) -> Settings {
+pub(super) fn settings(half_life: f64) -> Settings {
     Settings { loss: Loss::Logistic, eta: 0.5, shrink: 0.01, half_life, table_bits: 18 }
 }
 
@@ -31,13 +31,13 @@ fn lesson(label: f64) -> Lesson<'static> {
 }
 
 /// An event of the constant, two categories of 30 each, and a number.
-struct Sample {
-    coordinates: [u32; 4],
-    values: [f64; 4],
+pub(super) struct Sample {
+    pub coordinates: [u32; 4],
+    pub values: [f64; 4],
 }
 
 impl Sample {
-    fn of(numbers: &mut Numbers) -> Self {
+    pub fn of(numbers: &mut Numbers) -> Self {
         let number = f64::from(numbers.below(400)) / 100.0 - 2.0;
         Self {
             coordinates: [0, 2 + numbers.below(30), 32 + numbers.below(30), 1],
@@ -45,17 +45,17 @@ impl Sample {
         }
     }
 
-    fn event(&self) -> Event<'_> {
+    pub fn event(&self) -> Event<'_> {
         Event { attributes: &[0, 1, 2, 3], coordinates: &self.coordinates, values: &self.values }
     }
 
-    fn label(&self) -> f64 {
+    pub fn label(&self) -> f64 {
         if (self.coordinates[1] + self.coordinates[2]).is_multiple_of(2) { 1.0 } else { -1.0 }
     }
 }
 
 /// One that has learned so many events, after one with the highest of all coordinates.
-fn learned(half_life: f64, events: usize) -> FactorisationMachine {
+pub(super) fn learned(half_life: f64, events: usize) -> FactorisationMachine {
     let (mut learner, mut numbers) = (learner(half_life), Numbers(1));
     let first = Sample { coordinates: [0, 2, 61, 1], values: [1.0; 4] };
     learner.step(first.event(), lesson(1.0), &mut [0.0]);

@@ -18,6 +18,7 @@ pub const MISSING: u16 = u16::MAX;
 const CELLS: usize = 2048;
 /// Standardised values go no further.
 const REACH: f64 = 5.0;
+const WIDTH: f64 = 2.0 * REACH / CELLS as f64;
 /// The attribute of a coordinate that was never learned.
 const NOBODY: u32 = u32::MAX;
 
@@ -63,6 +64,11 @@ impl Codes {
         self.attributes.iter().map(|&owner| owner as i32).collect()
     }
 
+    /// To which attribute a coordinate belongs.
+    pub fn owner(&self, coordinate: u32) -> u32 {
+        self.attributes.get(coordinate as usize).copied().unwrap_or(NOBODY)
+    }
+
     /// Take over to which attributes coordinates belong.
     pub fn restore(&mut self, owners: Vec<u32>) {
         let attributes = owners.iter().filter(|&&owner| owner != NOBODY).max();
@@ -82,8 +88,7 @@ impl Codes {
         for ((&attribute, &coordinate), &value) in items {
             let is_known = (coordinate as usize) < self.codes.len();
             if coordinate > 0 && is_known && (attribute as usize) < self.observed.len() {
-                let cell = (value + REACH) * (CELLS as f64 / (2.0 * REACH));
-                self.codes[coordinate as usize] = self.table[(cell as usize).min(CELLS - 1)];
+                self.codes[coordinate as usize] = self.table[cell(value)];
                 self.observed[attribute as usize] = true;
                 self.items.push((attribute, coordinate));
             }
@@ -122,6 +127,18 @@ impl Codes {
         if gone { MISSING } else { self.table[CELLS / 2] }
     }
 
+    /// Where values with codes up to each one end.
+    pub fn ends(&self) -> Vec<f64> {
+        let cells = (0..CODES).map(|highest| self.table.partition_point(|&code| code <= highest));
+        cells.map(|cells| cells as f64 * WIDTH - REACH).collect()
+    }
+
+    /// The highest code of values up to this one.
+    pub fn highest_up_to(&self, end: f64) -> u16 {
+        let cells = ((end + REACH) / WIDTH).round() as usize;
+        self.table[cells.clamp(1, CELLS) - 1]
+    }
+
     /// Forget to whom coordinates belonged.
     pub fn forget(&mut self, gone: &Gone) {
         for &coordinate in below(&gone.coordinates, self.attributes.len()) {
@@ -140,11 +157,16 @@ impl Codes {
     }
 }
 
+/// In which cell a value is.
+fn cell(value: f64) -> usize {
+    let cell = (value + REACH) * (CELLS as f64 / (2.0 * REACH));
+    (cell as usize).min(CELLS - 1)
+}
+
 /// The code of each cell, ascending.
 fn table() -> Vec<u16> {
-    let width = 2.0 * REACH / CELLS as f64;
     let density = |cell: usize| {
-        let z = (cell as f64 + 0.5) * width - REACH;
+        let z = (cell as f64 + 0.5) * WIDTH - REACH;
         exp(-0.5 * z * z)
     };
     let total: f64 = (0..CELLS).map(density).sum();

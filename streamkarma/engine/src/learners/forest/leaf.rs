@@ -49,7 +49,7 @@ impl Candidate {
     }
 
     /// The bin of a code; the last is for what is missing.
-    fn bin(&self, code: u16) -> usize {
+    pub fn bin(&self, code: u16) -> usize {
         if code == MISSING {
             return BINS;
         }

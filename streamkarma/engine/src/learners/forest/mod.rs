@@ -14,9 +14,14 @@
 //! - [M] Mourtada, Gaïffas, Scornet: AMF: Aggregated Mondrian Forests for Online Learning, JRSS B 2021.
 //! - [O] Oza, Russell: Online Bagging and Boosting, AISTATS 2001.
 
+mod carrying;
 mod codes;
+mod explaining;
 mod forgetting;
 mod leaf;
+mod merging;
+#[cfg(test)]
+mod merging_tests;
 mod node;
 mod shape;
 mod split;
@@ -31,13 +36,15 @@ use split::fast_log;
 use tree::{Tree, TreeLesson};
 
 use crate::block::{Event, Gone};
+use crate::change::Change;
+use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::loss::Loss;
 use crate::math::{exp, log};
 use crate::state::{Refused, State, ensure};
 
 /// How a forest learns; the same for its whole life.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Whether labels are targets.
     pub regression: bool,
@@ -188,6 +195,10 @@ impl Learner for Forest {
         self.learn(&lesson, scores)
     }
 
+    fn explain(&mut self, _event: Event, into: &mut Explanation) {
+        self.explain_paths(into);
+    }
+
     fn forget(&mut self, gone: &Gone) {
         for tree in &mut self.trees {
             tree.forget(gone, &self.codes, &self.shape);
@@ -226,5 +237,18 @@ impl Learner for Forest {
     fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
         *self = self.restored(state, attributes, coordinates)?;
         Ok(())
+    }
+
+    fn relabel(&mut self, places: &[usize]) -> Result<(), Refused> {
+        self.renumber(places)
+    }
+
+    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
+        self.carry_over(change);
+        Ok(())
+    }
+
+    fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        self.merge_parts(parts)
     }
 }

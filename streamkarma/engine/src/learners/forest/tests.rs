@@ -5,14 +5,14 @@ use super::*;
 use crate::state::Array;
 
 /// Numbers from 0 to 1, the same each time.
-struct Numbers(Random);
+pub(super) struct Numbers(Random);
 
 impl Numbers {
-    fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self(Random::new(7, seed))
     }
 
-    fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         (self.0.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
@@ -22,14 +22,14 @@ fn forest(regression: bool, half_life: f64) -> Forest {
 }
 
 /// Two numbers within ±1.7, of which one is missing at times, and a category of three.
-struct Sample {
-    attributes: Vec<u32>,
-    coordinates: Vec<u32>,
-    values: Vec<f64>,
+pub(super) struct Sample {
+    pub attributes: Vec<u32>,
+    pub coordinates: Vec<u32>,
+    pub values: Vec<f64>,
 }
 
 impl Sample {
-    fn new(numbers: &mut Numbers) -> Self {
+    pub fn new(numbers: &mut Numbers) -> Self {
         let mut sample = Self { attributes: vec![0], coordinates: vec![0], values: vec![1.0] };
         sample.put(1, 1, 3.4 * numbers.unit() - 1.7);
         if numbers.unit() < 0.7 {
@@ -45,7 +45,7 @@ impl Sample {
         self.values.push(value);
     }
 
-    fn event(&self) -> Event<'_> {
+    pub fn event(&self) -> Event<'_> {
         let Self { attributes, coordinates, values } = self;
         Event { attributes, coordinates, values }
     }
@@ -61,7 +61,7 @@ impl Sample {
         third != (self.values[1].abs() < 0.6 && self.second() > -0.4)
     }
 
-    fn label(&self, task: Task) -> f64 {
+    pub fn label(&self, task: Task) -> f64 {
         match task {
             Task::Two => {
                 if self.class() {
@@ -83,15 +83,15 @@ impl Sample {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Task {
+pub(super) enum Task {
     Two,
     Many(usize),
     Regression,
 }
 
-const TASKS: [Task; 4] = [Task::Two, Task::Many(3), Task::Many(20), Task::Regression];
+pub(super) const TASKS: [Task; 4] = [Task::Two, Task::Many(3), Task::Many(20), Task::Regression];
 
-fn new(task: Task, half_life: f64) -> Forest {
+pub(super) fn new(task: Task, half_life: f64) -> Forest {
     let mut forest = forest(task == Task::Regression, half_life);
     if let Task::Many(classes) = task {
         forest.widen(classes);
@@ -100,7 +100,7 @@ fn new(task: Task, half_life: f64) -> Forest {
 }
 
 /// Learn so many events; returns the mean loss of the last 500.
-fn teach(forest: &mut Forest, task: Task, seed: u64, events: usize) -> f64 {
+pub(super) fn teach(forest: &mut Forest, task: Task, seed: u64, events: usize) -> f64 {
     let (mut numbers, mut scores, mut total) = (Numbers::new(seed), vec![0.0; forest.classes()], 0.0);
     for t in 0..events {
         let sample = Sample::new(&mut numbers);

@@ -113,6 +113,21 @@ impl Tree {
         }
     }
 
+    /// What the tree would say of the event that was predicted last if its path ended at each node, and the coordinate
+    /// that this node splits by.
+    pub fn stages(&self, shape: &Shape) -> Vec<(u32, Vec<f64>)> {
+        let (width, mut left) = (shape.width(), 1.0);
+        let mut kept = vec![0.0; width];
+        let stage = |(depth, &at): (usize, &usize)| {
+            let (node, own) = (&self.nodes[at], &self.said[(depth + 1) * width..][..width]);
+            let said = kept.iter().zip(own).map(|(kept, own)| kept + left * own).collect();
+            kept.iter_mut().zip(own).for_each(|(kept, own)| *kept += left * node.stay * own);
+            left *= 1.0 - node.stay;
+            (node.coordinate, said)
+        };
+        self.path.iter().enumerate().map(stage).collect()
+    }
+
     /// Learn the event that was predicted last.
     pub fn learn(&mut self, lesson: &TreeLesson, random: &mut Random) {
         let TreeLesson { codes, shape, label, weight, step } = *lesson;

@@ -12,10 +12,15 @@
 //! 1 / G of AdaGrad. (With w left alone, AdaGrad's w grows without end where the classes are separable:
 //! its steps have one length whatever the gradients, and each flip takes longer to follow.)
 
+mod merging;
+#[cfg(test)]
+mod merging_tests;
 mod state;
 #[cfg(test)]
 mod tests;
 mod updates;
+
+pub use merging::Move;
 
 use pulp::Arch;
 
@@ -41,7 +46,7 @@ pub enum Update {
 }
 
 /// How a model steps; the same for its whole life.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Which.
     pub update: Update,

@@ -4,29 +4,29 @@ use super::*;
 use crate::state::{Array, State};
 
 /// Numbers between -1 and 1, the same each time (a linear congruential generator).
-struct Numbers(u64);
+pub(super) struct Numbers(pub u64);
 
 impl Numbers {
-    fn next(&mut self) -> f64 {
+    pub fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 
-    fn take(&mut self, count: usize) -> Vec<f64> {
+    pub fn take(&mut self, count: usize) -> Vec<f64> {
         (0..count).map(|_| self.next()).collect()
     }
 }
 
-fn step(update: Update, loss: Loss, half_life: f64) -> Step {
+pub(super) fn step(update: Update, loss: Loss, half_life: f64) -> Step {
     let eta = if update == Update::Adagrad { 0.3 } else { 0.0 };
     Step { update, loss, r: 2.0, eta, rho: 0.1, steepness: 1.0, half_life }
 }
 
-fn lesson(label: f64, weight: f64) -> Lesson<'static> {
+pub(super) fn lesson(label: f64, weight: f64) -> Lesson<'static> {
     Lesson { label, weight, ..Lesson::NONE }
 }
 
-const ALL: [Update; 3] = [Update::Sgd, Update::Arow, Update::Adagrad];
+pub(super) const ALL: [Update; 3] = [Update::Sgd, Update::Arow, Update::Adagrad];
 
 fn close(left: f64, right: f64) -> bool {
     (left - right).abs() <= 1e-12 * (1.0 + left.abs())

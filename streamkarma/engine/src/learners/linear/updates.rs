@@ -162,17 +162,20 @@ impl LinearModel {
     }
 
     /// Multiply the global factor into the arrays and set it to 1.
-    fn rescale(&mut self) {
-        let (factor, scale) = (self.factor, self.scale());
-        for cell in &mut self.cells {
-            cell.weight *= scale;
-            cell.moment = match self.step.update {
-                Update::Sgd => 0.0,
-                Update::Arow => (factor * cell.moment).min(1.0),
-                Update::Adagrad => cell.moment / factor,
-            };
-        }
+    pub(super) fn rescale(&mut self) {
+        let (update, factor) = (self.step.update, self.factor);
+        self.cells.iter_mut().for_each(|cell| *cell = settled(update, *cell, factor));
         self.factor = 1.0;
+    }
+}
+
+/// A weight and its second moment, with the global factor multiplied in.
+pub(super) fn settled(update: Update, cell: Cell, factor: f64) -> Cell {
+    let Cell { weight, moment } = cell;
+    match update {
+        Update::Sgd => Cell { weight: factor * weight, moment: 0.0 },
+        Update::Arow => Cell { weight, moment: (factor * moment).min(1.0) },
+        Update::Adagrad => Cell { weight: (1.0 / factor) * weight, moment: moment / factor },
     }
 }
 

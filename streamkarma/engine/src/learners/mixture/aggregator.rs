@@ -16,7 +16,7 @@ const WINDOW: f64 = 1000.0;
 const HEAVIEST: f64 = 1e100;
 
 /// How fast statistics forget.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Forgetting {
     /// Of covariances; see [`super::newton`].
     pub drift: f64,

@@ -2,10 +2,14 @@
 
 use super::Mixture;
 use crate::block::{Block, Event, Gone};
+use crate::change::Change;
+use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
+use crate::merging::of_kind;
 use crate::state::{Refused, State};
 
 /// A mixture of one expert, which is not of a regression; its summary is the expert's.
+#[derive(Clone)]
 pub struct Calibrated(Mixture);
 
 impl Calibrated {
@@ -40,6 +44,14 @@ impl Learner for Calibrated {
         self.0.run(block, lessons, scores, losses);
     }
 
+    fn explain(&mut self, event: Event, into: &mut Explanation) {
+        self.0.explain(event, into);
+    }
+
+    fn conditional(&mut self, event: Event) -> Option<Vec<(f64, f64)>> {
+        self.0.conditional(event)
+    }
+
     fn forget(&mut self, gone: &Gone) {
         self.0.forget(gone);
     }
@@ -62,5 +74,18 @@ impl Learner for Calibrated {
 
     fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
         self.0.restore(state, attributes, coordinates)
+    }
+
+    fn relabel(&mut self, places: &[usize]) -> Result<(), Refused> {
+        self.0.relabel(places)
+    }
+
+    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
+        self.0.carry(change)
+    }
+
+    fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        let parts: Vec<&Self> = of_kind(parts)?;
+        self.0.merge(&parts.iter().map(|part| &part.0 as &dyn Learner).collect::<Vec<_>>())
     }
 }

@@ -96,6 +96,12 @@ impl Late {
         }
     }
 
+    /// Let no event wait for its label.
+    pub(super) fn clear(&mut self) {
+        self.places.clear();
+        self.kept.clear();
+    }
+
     /// What was said of an event whose label has come.
     pub fn take(&mut self, ticket: u64) -> Option<Kept> {
         self.kept.remove(&self.places.remove(&ticket)?)

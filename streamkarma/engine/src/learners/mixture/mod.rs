@@ -1,15 +1,20 @@
 //! Several learners as one: experts that learn on their own, and the mixture of what they say.
 
 mod aggregator;
+mod averaging;
 mod binary;
 mod calibrated;
 mod calibration;
 mod dependence;
+mod explaining;
 mod fixed_share;
 mod late;
 mod late_state;
 #[cfg(test)]
 mod late_tests;
+mod merging;
+#[cfg(test)]
+mod merging_tests;
 mod multiclass;
 mod newton;
 mod numbers;
@@ -17,6 +22,7 @@ mod running;
 #[cfg(test)]
 mod sharing_tests;
 mod state;
+mod summary;
 #[cfg(test)]
 mod tests;
 
@@ -29,6 +35,8 @@ pub use running::use_threads;
 use self::late::Late;
 use self::running::within_or_none;
 use crate::block::{Block, Event, Gone};
+use crate::change::Change;
+use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::scale::CLIP;
 use crate::state::{Refused, State, ensure};
@@ -40,6 +48,7 @@ use crate::state::{Refused, State, ensure};
 ///
 /// Where a label comes late, experts are judged by what they said when the event was asked about, and labels that
 /// go together count less: see [`late`] and [`dependence`].
+#[derive(Clone)]
 pub struct Mixture {
     names: Vec<String>,
     /// Fewer than names, where experts that follow one another share the features of an event.
@@ -165,23 +174,6 @@ impl Mixture {
         self.row.clear();
         self.row.resize(self.aggregator.experts() * self.aggregator.classes(), 0.0);
     }
-
-    fn take(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
-        let parts = state.parts();
-        let wrong = "the state has other experts than the mixture";
-        ensure(parts.len() == self.learners.len() + 2, wrong)?;
-        self.aggregator.restore(parts.get("").ok_or(wrong)?)?;
-        let late = Late::new(self.aggregator.experts(), self.aggregator.classes());
-        self.late = late.restored(parts.get("late").ok_or(wrong)?, self.aggregator.steps())?;
-        self.make_room();
-        for (number, learner) in self.learners.iter_mut().enumerate() {
-            let part = parts.get(number.to_string().as_str()).ok_or(wrong)?;
-            learner.restore(part, attributes, coordinates)?;
-            let fits = learner.classes() == self.aggregator.classes();
-            ensure(fits, "the experts contradict the mixing")?;
-        }
-        Ok(())
-    }
 }
 
 impl Learner for Mixture {
@@ -231,6 +223,14 @@ impl Learner for Mixture {
         self.mix(0, 1, &lesson, scores)
     }
 
+    fn explain(&mut self, event: Event, into: &mut Explanation) {
+        self.explain_mixture(event, into);
+    }
+
+    fn conditional(&mut self, event: Event) -> Option<Vec<(f64, f64)>> {
+        self.learners.iter_mut().find_map(|learner| learner.conditional(event))
+    }
+
     fn forget(&mut self, gone: &Gone) {
         self.learners.iter_mut().for_each(|learner| learner.forget(gone));
     }
@@ -253,26 +253,8 @@ impl Learner for Mixture {
         self.make_room();
     }
 
-    /// The mean weight of every expert and of the blend over the last 1,000 events, the memory of all, and
-    /// what support vectors hold.
     fn summary(&self) -> Vec<(&'static str, Fact)> {
-        let all: Vec<_> = self.learners.iter().map(|learner| learner.summary()).collect();
-        let bytes =
-            (self.aggregator.bytes() + self.late.bytes()) as u64 + all.iter().map(bytes_in).sum::<u64>();
-        let others = (1..=self.others()).map(|i| format!("other {i}"));
-        let names = self.names.iter().cloned().chain(others).chain(["blend".to_owned()]);
-        let weights = names.zip(self.aggregator.mean_weights().iter().copied()).collect();
-        let has_vectors =
-            |facts: &Vec<(&str, Fact)>| facts.iter().any(|(name, _)| *name == "support_vectors");
-        let mut summary = all.into_iter().find(has_vectors).unwrap_or_default();
-        let (experts, bytes) = (("experts", Fact::Numbers(weights)), ("bytes", Fact::Count(bytes)));
-        if let Some(own) = summary.iter_mut().find(|(name, _)| *name == "bytes") {
-            *own = bytes;
-            summary.push(experts);
-        } else {
-            summary.extend([experts, bytes]);
-        }
-        summary
+        self.facts()
     }
 
     /// The aggregator's, and each learner's under its number.
@@ -292,12 +274,16 @@ impl Learner for Mixture {
         }
         taken
     }
-}
 
-fn bytes_in(facts: &Vec<(&'static str, Fact)>) -> u64 {
-    let is_bytes = |(name, fact): &(&str, Fact)| match fact {
-        Fact::Count(count) if *name == "bytes" => Some(*count),
-        _ => None,
-    };
-    facts.iter().find_map(is_bytes).unwrap_or(0)
+    fn relabel(&mut self, places: &[usize]) -> Result<(), Refused> {
+        self.relabel_all(places)
+    }
+
+    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
+        self.carry_all(change)
+    }
+
+    fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        self.merge_all(parts)
+    }
 }

@@ -2,9 +2,11 @@
 
 use nalgebra::{DMatrix, SymmetricEigen};
 
+use super::Mixture;
 use super::aggregator::Aggregator;
 use super::calibration::{NUMBER_PRIOR_VARIANCE, PRIOR_VARIANCE, SMALLEST};
 use super::fixed_share::BLEND_PRIOR_VARIANCE;
+use super::late::Late;
 use super::numbers::NARROWEST;
 use crate::state::{Refused, State, ensure};
 
@@ -18,6 +20,31 @@ const MOST_STEPS: i64 = 1 << 53;
 const MOST_VARIANCE: f64 = 1.0 + 1e-6;
 /// Rounds in which the eigenvalues of a covariance have to be found.
 const ROUNDS: usize = 10_000;
+
+impl Mixture {
+    /// Takes over a state, as far as it is one.
+    pub(super) fn take(
+        &mut self,
+        state: &State,
+        attributes: usize,
+        coordinates: usize,
+    ) -> Result<(), Refused> {
+        let parts = state.parts();
+        let wrong = "the state has other experts than the mixture";
+        ensure(parts.len() == self.learners.len() + 2, wrong)?;
+        self.aggregator.restore(parts.get("").ok_or(wrong)?)?;
+        let late = Late::new(self.aggregator.experts(), self.aggregator.classes());
+        self.late = late.restored(parts.get("late").ok_or(wrong)?, self.aggregator.steps())?;
+        self.make_room();
+        for (number, learner) in self.learners.iter_mut().enumerate() {
+            let part = parts.get(number.to_string().as_str()).ok_or(wrong)?;
+            learner.restore(part, attributes, coordinates)?;
+            let fits = learner.classes() == self.aggregator.classes();
+            ensure(fits, "the experts contradict the mixing")?;
+        }
+        Ok(())
+    }
+}
 
 impl Aggregator {
     /// Everything learned.

@@ -13,6 +13,7 @@ const HARMLESS: [&str; 7] =
     ["parameters", "offsets", "mix", "squares", "variances", "late.numbers", "late.sums"];
 
 /// Says the values of an event from `at` on, once for each class, and counts events.
+#[derive(Clone)]
 struct Parrot {
     at: usize,
     classes: usize,

@@ -13,7 +13,8 @@
 //!
 //! - [G] Goldberger, Roweis, Hinton, Salakhutdinov: Neighbourhood Components Analysis, NIPS 2004.
 
-use super::columns::{ABSENT, Columns, Item, LEAST_WEIGHT};
+use super::column::{ABSENT, Item, LEAST_WEIGHT};
+use super::columns::Columns;
 use super::nearest::part;
 use crate::math::exp;
 

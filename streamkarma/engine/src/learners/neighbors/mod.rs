@@ -17,40 +17,42 @@
 //! of more than [`MOST_ITEMS`] gets the shares in the window alone and does not enter it, and of more than
 //! [`columns::MOST`] attributes at a time some are not looked at.
 
+mod column;
 mod columns;
+mod merging;
+#[cfg(test)]
+mod merging_tests;
 mod metric;
+mod moments;
 mod nearest;
 mod state;
 #[cfg(test)]
 mod state_tests;
 #[cfg(test)]
 mod tests;
+mod votes;
 
-use self::columns::{Columns, Item};
+use self::column::Item;
+use self::columns::Columns;
 use self::metric::Metric;
+use self::moments::Moments;
 use self::nearest::Nearest;
 use crate::block::{Event, Gone};
+use crate::change::Change;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::linear::LARGEST;
 use crate::loss::Loss;
-use crate::math::log;
 use crate::state::{Refused, State, ensure};
 
 /// Most items of an event, the constant apart: with more the distances cost more than all other experts.
 pub const MOST_ITEMS: usize = 32;
 /// The largest window, and the most neighbours.
 const MOST: [usize; 2] = [1 << 20, 1 << 10];
-/// How much less the last of the nearest counts than one at distance 0. On developers' streams all counting
-/// the same made 6 % more errors.
-const FADES: f64 = 0.9;
-/// So many votes are shared as the labels of the window are. On developers' streams the log loss was 4 % higher
-/// with 1 and 12 % with 2; with 0.3 it was 1 % lower, but higher on streams of noisy labels.
-const PRIOR: f64 = 0.5;
 /// Targets and their differences from neighbours in standard deviations are cut here in learning weights.
 const FAR: f64 = 1e3;
 
 /// How neighbours are found; the same for the whole life of a learner.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Whether labels are targets.
     pub regression: bool,
@@ -70,6 +72,8 @@ pub struct Neighbors {
     /// By slot: the number of a class or a target, and the event's weight.
     labels: Vec<f64>,
     weights: Vec<f64>,
+    /// By slot: the step in which it was learned; see [`merging`].
+    learned_at: Vec<u64>,
     /// The slot that is filled next, that of the oldest event once there are as many as may be.
     next: usize,
     /// How many events of each class are in the window.
@@ -81,23 +85,6 @@ pub struct Neighbors {
     metric: Metric,
     shares: Vec<f64>,
     slopes: Vec<f64>,
-}
-
-/// Running mean and variance of targets, over about as many as are in the window.
-#[derive(Clone, Copy, Debug, Default)]
-struct Moments {
-    count: f64,
-    mean: f64,
-    variance: f64,
-}
-
-impl Moments {
-    fn observe(&mut self, target: f64, longest: f64) {
-        self.count = (self.count + 1.0).min(longest);
-        let away = target - self.mean;
-        self.mean += away / self.count;
-        self.variance += (away * (target - self.mean) - self.variance) / self.count;
-    }
 }
 
 impl Neighbors {
@@ -117,6 +104,7 @@ impl Neighbors {
             columns: Columns::new(0),
             labels: Vec::new(),
             weights: Vec::new(),
+            learned_at: Vec::new(),
             next: 0,
             counts: vec![0; 2],
             target: Moments::default(),
@@ -145,44 +133,6 @@ impl Neighbors {
         } else {
             self.vote(scores);
         }
-    }
-
-    /// The nearest by slot, and how much the vote of each counts; but for weights as many as they are.
-    fn votes(&self) -> impl Iterator<Item = (usize, f64)> {
-        let found = &self.nearest.found;
-        let farthest = found.last().map_or(0.0, |(distance, _)| f64::from(*distance));
-        let nearness = move |distance: f32| {
-            if farthest > 0.0 { 1.0 - FADES * f64::from(distance) / farthest } else { 1.0 }
-        };
-        let total: f64 = found.iter().map(|(distance, _)| nearness(*distance)).sum();
-        let factor = found.len() as f64 / total;
-        found.iter().map(move |&(distance, slot)| (slot, factor * nearness(distance) * self.weights[slot]))
-    }
-
-    /// The mean target of the nearest; 0 if there is none.
-    fn mean(&self) -> f64 {
-        let (mut total, mut sum) = (0.0, 0.0);
-        for (slot, vote) in self.votes() {
-            total += vote;
-            sum += vote * self.labels[slot];
-        }
-        if total > 0.0 { (sum / total).clamp(-LARGEST, LARGEST) } else { 0.0 }
-    }
-
-    /// The log-odds of two classes, or the logarithms of the shares of more.
-    fn vote(&mut self, scores: &mut [f64]) {
-        let mut shares = std::mem::take(&mut self.shares);
-        let all = (self.labels.len() + self.counts.len()) as f64;
-        shares.clear();
-        shares.extend(self.counts.iter().map(|&count| PRIOR * (count as f64 + 1.0) / all));
-        self.votes().for_each(|(slot, vote)| shares[self.labels[slot] as usize] += vote);
-        if let [score] = scores {
-            *score = log(shares[1] / shares[0]);
-        } else {
-            let total: f64 = shares.iter().sum();
-            scores.iter_mut().zip(&shares).for_each(|(score, share)| *score = log(share / total));
-        }
-        self.shares = shares;
     }
 
     /// Suffer the loss of a label, if there is one, and learn the event that was predicted.
@@ -239,10 +189,11 @@ impl Neighbors {
         self.columns.put(event, slot);
         if slot < self.labels.len() {
             self.count(self.labels[slot], usize::saturating_sub);
-            (self.labels[slot], self.weights[slot]) = (label, weight);
+            (self.labels[slot], self.weights[slot], self.learned_at[slot]) = (label, weight, self.steps);
         } else {
             self.labels.push(label);
             self.weights.push(weight);
+            self.learned_at.push(self.steps);
         }
         self.count(label, usize::saturating_add);
         self.target.observe(label, self.settings.window as f64);
@@ -293,7 +244,7 @@ impl Learner for Neighbors {
     }
 
     fn summary(&self) -> Vec<(&'static str, Fact)> {
-        let bytes = self.columns.bytes() + size_of_val(&self.labels[..]) + size_of_val(&self.weights[..]);
+        let bytes = self.columns.bytes() + 3 * size_of_val(&self.labels[..]);
         vec![("window", Fact::Count(self.labels.len() as u64)), ("bytes", Fact::Count(bytes as u64))]
     }
 
@@ -304,5 +255,18 @@ impl Learner for Neighbors {
     fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
         *self = self.restored(state, attributes, coordinates)?;
         Ok(())
+    }
+
+    fn relabel(&mut self, places: &[usize]) -> Result<(), Refused> {
+        self.renumber(places)
+    }
+
+    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
+        self.carry_over(change);
+        Ok(())
+    }
+
+    fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        self.merge_parts(parts)
     }
 }

@@ -2,7 +2,8 @@
 
 use pulp::{Arch, NullaryFnOnce};
 
-use super::columns::{ABSENT, Columns, Item, LANES, Tile};
+use super::column::{ABSENT, Item, LANES, Tile};
+use super::columns::Columns;
 
 /// How many distances have one lowest of their own.
 const GROUP: usize = 16;

@@ -1,14 +1,18 @@
 //! What goes into a model file, and what may come from one.
 
-use super::columns::{ABSENT, Column, Columns, Kind, LARGEST as LARGEST_VALUE, LEAST_WEIGHT, MOST};
-use super::{Moments, Neighbors};
+use super::Neighbors;
+use super::column::{ABSENT, Column, Kind, LARGEST as LARGEST_VALUE, LEAST_WEIGHT};
+use super::columns::{Columns, MOST};
+use super::moments::Moments;
 use crate::learner::Learner;
 use crate::learners::linear::LARGEST;
 use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the events of the window contradict each other";
 /// Names in a state: as many arrays as `to_state` puts out.
-const ARRAYS: usize = 8;
+const ARRAYS: usize = 9;
+/// One that models of older versions do not have.
+const LEARNED_AT: &str = "window_learned_at";
 /// In place of an attribute or of the coordinate of numbers, where there is none.
 const NONE: i64 = -1;
 
@@ -36,6 +40,8 @@ impl Neighbors {
         state.put_f64s("window_target", vec![count, mean, variance], &[3]);
         state.put_f64s("window_labels", slots().map(|slot| self.labels[slot]).collect(), &[events]);
         state.put_f64s("window_weights", slots().map(|slot| self.weights[slot]).collect(), &[events]);
+        let learned_at = slots().map(|slot| self.learned_at[slot] as i64).collect();
+        state.put_i64s(LEARNED_AT, learned_at, &[events]);
         state.put_i64s("window_columns", places.iter().flat_map(of_column).collect(), &[places.len(), 2]);
         state.put_f64s("window_metric", places.iter().map(weight).collect(), &[places.len()]);
         state.put_f64s("window_values", all().map(value).collect(), &[places.len(), events]);
@@ -54,10 +60,12 @@ impl Neighbors {
         attributes: usize,
         coordinates: usize,
     ) -> Result<Self, Refused> {
-        ensure(state.0.len() == ARRAYS, WHY)?;
+        let older = usize::from(!state.0.contains_key(LEARNED_AT));
+        ensure(state.0.len() + older == ARRAYS, WHY)?;
         let mut learner = Self::new(self.settings)?;
         learner.take_size(state)?;
         learner.take_labels(state)?;
+        learner.take_learned_at(state)?;
         learner.take_columns(state, attributes, coordinates)?;
         learner.take_values(state, coordinates)?;
         Ok(learner)
@@ -101,6 +109,20 @@ impl Neighbors {
         (self.labels, self.weights) = (labels.to_vec(), weights.to_vec());
         self.next = labels.len() % self.settings.window;
         self.columns = Columns::new(labels.len());
+        Ok(())
+    }
+
+    /// The steps in which events were learned; the last ones where the state does not say.
+    fn take_learned_at(&mut self, state: &State) -> Result<(), Refused> {
+        let events = self.labels.len();
+        if !state.0.contains_key(LEARNED_AT) {
+            self.learned_at = (self.steps - events as u64 + 1..=self.steps).collect();
+            return Ok(());
+        }
+        let (steps, shape) = state.i64s(LEARNED_AT)?;
+        ensure(shape == [events] && steps.is_sorted(), WHY)?;
+        ensure(steps.iter().all(|&step| (0..=self.steps as i64).contains(&step)), WHY)?;
+        self.learned_at = steps.iter().map(|&step| step as u64).collect();
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Neighbours, votes and weights against their definition, and what enters the window.
 
-use super::columns::ABSENT;
+use super::column::ABSENT;
 use super::*;
 
 /// Numbers from 0 to 1, the same each time (a linear congruential generator).
@@ -20,9 +20,9 @@ pub(super) fn learner(regression: bool, window: usize, neighbors: usize) -> Neig
 /// Items of attributes, which are coordinates as well but for categories, at 10 and 11.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
-    attributes: Vec<u32>,
-    coordinates: Vec<u32>,
-    values: Vec<f64>,
+    pub attributes: Vec<u32>,
+    pub coordinates: Vec<u32>,
+    pub values: Vec<f64>,
     pub label: f64,
 }
 
@@ -69,7 +69,7 @@ impl Sample {
     }
 
     /// The distance from this event to another, with weights by attribute.
-    fn distance(&self, other: &Self, weights: &[f64]) -> f64 {
+    pub fn distance(&self, other: &Self, weights: &[f64]) -> f64 {
         let part = |attribute: u32| {
             let (own, x) = self.get(attribute)?;
             Some(match (attribute == 4, other.get(attribute)) {

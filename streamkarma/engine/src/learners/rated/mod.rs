@@ -18,7 +18,14 @@
 
 mod filled;
 mod keys;
+mod labels;
+#[cfg(test)]
+mod lines;
+mod merging;
+#[cfg(test)]
+mod merging_tests;
 mod state;
+mod statistics;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -27,21 +34,18 @@ use std::collections::BTreeMap;
 
 use self::filled::Filled;
 use self::keys::Keys;
-use self::table::{Labels, Table};
+use self::labels::{Attribute, widened};
+use self::table::Table;
 use crate::block::{Block, Event, Gone};
+use crate::change::Change;
+use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
-use crate::math::log;
+use crate::merging::{ensure_alike, of_kind};
 use crate::rate_key::is_key;
-use crate::scale::{CLIP, Scale, within};
 use crate::state::{Refused, State};
 
-/// So many labels as all have, on average, stand beside those of a category.
-const SHRINK: f64 = 5.0;
-/// So many of the latest labels of a category count.
-const LATEST: f64 = 100.0;
-
 /// How rates are made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Most classes that have rates.
     pub rates: usize,
@@ -54,28 +58,23 @@ pub struct Settings {
 }
 
 /// A learner, and what labels say of categories, which it gets as numbers.
+#[derive(Clone)]
 pub struct Rated {
     inner: Box<dyn Learner>,
     settings: Settings,
     table: Table,
     /// Of the attributes that have rates, by the coordinate of these.
     attributes: BTreeMap<u32, Attribute>,
+    /// The class that each rate is of; as [`class_of`] has it, but for a model whose classes were numbered anew.
+    classes: Vec<usize>,
     filled: Filled,
-}
-
-/// What is known of an attribute that has rates.
-#[derive(Clone, Debug)]
-struct Attribute {
-    labels: Labels,
-    /// Of the rates of each class.
-    scales: Vec<Scale>,
 }
 
 impl Rated {
     /// Around a learner of two classes or a regression.
     pub fn new(inner: Box<dyn Learner>, settings: Settings) -> Self {
         let (attributes, filled) = (BTreeMap::new(), Filled::default());
-        Self { inner, settings, table: Table::new(1), attributes, filled }
+        Self { inner, settings, table: Table::new(1), attributes, classes: vec![class_of(0)], filled }
     }
 
     /// How many rates an attribute has.
@@ -114,41 +113,6 @@ impl Rated {
         filled.starts.push(filled.values.len());
     }
 
-    /// The rate of a number, of the categories whose keys are given.
-    fn rate(&mut self, keys: &Keys, number: usize, learned: bool) -> f64 {
-        let coordinate = keys.coordinates[0];
-        let known = self.attributes.get(&coordinate);
-        let rate = known.map_or(0.0, |attribute| {
-            let found = keys.each().filter_map(|key| self.table.find(key));
-            let sum: f64 = found.map(|own| self.rate_of(own, &attribute.labels, number)).sum();
-            let count = keys.each().count();
-            if count > 1 { sum / (count as f64).sqrt() } else { sum }
-        });
-        if !self.settings.scale {
-            return rate;
-        }
-        let (width, longest) = (self.width(), self.settings.longest);
-        if learned {
-            let attribute = self.attributes.entry(coordinate).or_insert_with(|| Attribute::new(width));
-            return attribute.scales[number].standardise(rate, true, longest).value;
-        }
-        let mut scale = self.attributes.get(&coordinate).map_or_else(Scale::default, |a| a.scales[number]);
-        scale.standardise(rate, false, longest).value
-    }
-
-    /// Of one category, beside what all have in common.
-    fn rate_of(&self, (count, sums): (f64, &[f64]), all: &Labels, number: usize) -> f64 {
-        let (sum, total) = (sums[number], all.sums[number]);
-        if self.settings.regression {
-            let mean = if all.count > 0.0 { total / all.count } else { 0.0 };
-            return (sum + SHRINK * mean) / (count + SHRINK) - mean;
-        }
-        let share = (total + 1.0) / (all.count + 2.0);
-        let others = ((all.count - total).max(0.0) + 1.0) / (all.count + 2.0);
-        let (own, rest) = (sum + SHRINK * share, (count - sum).max(0.0) + SHRINK * others);
-        log(own / rest) - log(share / others)
-    }
-
     /// Events one by one, with what was given up on the way.
     fn run_in_turn(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
         let classes = self.classes();
@@ -159,67 +123,12 @@ impl Rated {
             losses[t] = self.step(block.event(t), lessons[t], row);
         }
     }
-
-    /// Take in the label of an event.
-    fn learn(&mut self, event: &Event, lesson: &Lesson) {
-        let (width, settings) = (self.width(), self.settings);
-        let (is_binary, weight) = (self.inner.classes() == 1, lesson.weight);
-        let take = |count: &mut f64, sums: &mut [f64], keep: f64| {
-            *count = *count * keep + weight;
-            for (number, sum) in sums.iter_mut().enumerate() {
-                let label = match (settings.regression, is_binary) {
-                    (true, _) if settings.scale => within(lesson.label, CLIP),
-                    (true, _) => lesson.label,
-                    (_, true) => f64::from(u8::from(lesson.label > 0.0)),
-                    _ => f64::from(u8::from(lesson.label == class_of(number) as f64)),
-                };
-                *sum = *sum * keep + weight * label;
-            }
-        };
-        let mut at = 0;
-        while at < event.len() {
-            let Some(keys) = Keys::at(event, at) else {
-                at += 1;
-                continue;
-            };
-            let first = keys.coordinates[0];
-            let attribute = self.attributes.entry(first).or_insert_with(|| Attribute::new(width));
-            let Labels { count, sums } = &mut attribute.labels;
-            take(count, sums, 1.0 - 1.0 / settings.longest);
-            for key in keys.each() {
-                let (count, sums) = self.table.enter(key);
-                take(count, sums, 1.0 - 1.0 / LATEST.min(settings.longest));
-            }
-            at += keys.values.len();
-        }
-    }
-}
-
-impl Attribute {
-    fn new(width: usize) -> Self {
-        Self { labels: Labels { count: 0.0, sums: vec![0.0; width] }, scales: vec![Scale::default(); width] }
-    }
-
-    fn widen(&mut self, width: usize) {
-        let Labels { count, sums } = &mut self.labels;
-        let before = std::mem::replace(sums, vec![0.0; width]);
-        widened(*count, &before, sums);
-        self.scales.resize(width, Scale::default());
-    }
 }
 
 /// The class whose rate has that number. Of two classes the only rate is that of the second, and remains so
 /// when there are more.
 fn class_of(number: usize) -> usize {
     if number < 2 { 1 - number } else { number }
-}
-
-/// From the labels of the second of two classes to those of more.
-fn widened(count: f64, before: &[f64], sums: &mut [f64]) {
-    sums[..before.len()].copy_from_slice(before);
-    if before.len() == 1 && sums.len() > 1 {
-        sums[1] = (count - before[0]).max(0.0);
-    }
 }
 
 impl Learner for Rated {
@@ -265,6 +174,20 @@ impl Learner for Rated {
         self.inner.learn_predicted(self.filled.block().event(0), lesson, scores)
     }
 
+    /// A rate is a value of its attribute.
+    fn explain(&mut self, event: Event, into: &mut Explanation) {
+        if !event.values.iter().any(|&value| is_key(value)) {
+            return self.inner.explain(event, into);
+        }
+        self.fill(&Block::of(&event, &[0, event.len()]), &[Lesson::NONE]);
+        self.inner.explain(self.filled.block().event(0), into);
+    }
+
+    fn conditional(&mut self, event: Event) -> Option<Vec<(f64, f64)>> {
+        self.fill(&Block::of(&event, &[0, event.len()]), &[Lesson::NONE]);
+        self.inner.conditional(self.filled.block().event(0))
+    }
+
     fn forget(&mut self, gone: &Gone) {
         self.inner.forget(gone);
         self.attributes.retain(|coordinate, _| gone.coordinates.binary_search(coordinate).is_err());
@@ -275,6 +198,8 @@ impl Learner for Rated {
         let width = self.width();
         self.table.widen(width, widened);
         self.attributes.values_mut().for_each(|attribute| attribute.widen(width));
+        let new = (0..width).map(class_of).filter(|class| !self.classes.contains(class));
+        self.classes = self.classes.iter().copied().chain(new).take(width).collect();
     }
 
     fn restart(&mut self, steps: u64) {
@@ -310,5 +235,28 @@ impl Learner for Rated {
             self.restart(0);
         }
         restored
+    }
+
+    fn relabel(&mut self, places: &[usize]) -> Result<(), Refused> {
+        self.relabel_rates(places);
+        self.inner.relabel(places)
+    }
+
+    fn complete_changes(&self, parts: &[&dyn Learner], changes: &mut [Change]) -> Result<(), Refused> {
+        self.complete_rates(&of_kind(parts)?, changes);
+        Ok(())
+    }
+
+    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
+        let change = self.carry_rates(change);
+        self.inner.carry(&change)
+    }
+
+    fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        let parts: Vec<&Self> = of_kind(parts)?;
+        let alike = |part: &&Self| part.settings == self.settings && part.classes == self.classes;
+        ensure_alike(parts.iter().all(alike))?;
+        self.merge_rates(&parts);
+        self.inner.merge(&parts.iter().map(|part| &*part.inner).collect::<Vec<_>>())
     }
 }

@@ -1,9 +1,10 @@
 //! What is known of labels, as arrays: put out, and checked when it comes back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::table::{LARGEST_SUM, Labels, Table};
-use super::{Attribute, Rated};
+use super::labels::{Attribute, Labels};
+use super::table::{LARGEST_SUM, Table, seen_in};
+use super::{Rated, class_of};
 use crate::scale::{self, Scale};
 use crate::state::{Refused, State, ensure};
 
@@ -15,6 +16,7 @@ impl Rated {
     pub(super) fn clear(&mut self) {
         self.table = Table::new(self.width());
         self.attributes.clear();
+        self.classes = (0..self.width()).map(class_of).collect();
     }
 
     /// The memory that it takes beside the learner's.
@@ -37,7 +39,12 @@ impl Rated {
         state.put_f64s("counts", labels().map(|labels| labels.count).collect(), &[size]);
         state.put_f64s("sums", labels().flat_map(|labels| labels.sums.clone()).collect(), &[size, width]);
         state.put_f64s("moments", scales.flat_map(Scale::row).collect(), &[size, width, scale::WIDTH]);
+        state.put_i64s("seen", labels().map(|labels| labels.seen as i64).collect(), &[size]);
         self.table.put(&mut state);
+        if !self.is_in_order() {
+            let classes = self.classes.iter().map(|&class| class as i64).collect();
+            state.put_i64s("classes", classes, &[width]);
+        }
         state
     }
 
@@ -64,14 +71,22 @@ impl Rated {
         ensure(self.settings.regression || sums.iter().all(|&sum| sum >= 0.0), WHY)?;
         let scales: Option<Vec<Scale>> = rows.chunks_exact(scale::WIDTH).map(Scale::from_row).collect();
         let scales = scales.ok_or(WHY)?;
+        let seen = seen_in(state, "seen", counts)?;
         let attributes = places.iter().enumerate().map(|(at, &place)| {
             let own = at * width..(at + 1) * width;
-            let labels = Labels { count: counts[at], sums: sums[own.clone()].to_vec() };
+            let labels = Labels { count: counts[at], sums: sums[own.clone()].to_vec(), seen: seen[at] };
             (place as u32, Attribute { labels, scales: scales[own].to_vec() })
         });
         let attributes: BTreeMap<u32, Attribute> = attributes.collect();
         self.table = Table::from_state(state, width, self.settings.regression)?;
         self.attributes = attributes;
+        if let Ok((classes, _)) = state.i64s("classes") {
+            let most = self.inner.classes().max(2) as i64;
+            let once: BTreeSet<&i64> = classes.iter().collect();
+            ensure(classes.len() == width && once.len() == width, WHY)?;
+            ensure(classes.iter().all(|class| (0..most).contains(class)), WHY)?;
+            self.classes = classes.iter().map(|&class| class as usize).collect();
+        }
         Ok(())
     }
 }

@@ -1,5 +1,8 @@
 //! What the labels of categories were, by key, in a table of a fixed size.
 
+use std::cmp::Reverse;
+
+use super::labels::{Labels, LabelsMut};
 use crate::rate_key::KEYS;
 use crate::state::{Refused, State, ensure};
 
@@ -14,13 +17,6 @@ const NOBODY: u64 = 0;
 /// No number of a state is larger.
 pub const LARGEST_SUM: f64 = 1e250;
 
-/// How many labels, and their sums: of classes, how many were of each.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Labels {
-    pub count: f64,
-    pub sums: Vec<f64>,
-}
-
 /// Labels by key. Empty until the first one.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
@@ -31,6 +27,8 @@ pub struct Table {
     counts: Vec<f64>,
     /// Their sums, so many of each.
     sums: Vec<f64>,
+    /// How many labels each had, of which none counts less than another.
+    seen: Vec<u64>,
     width: usize,
     /// Labels so far.
     clock: u64,
@@ -49,19 +47,27 @@ impl Table {
 
     /// The room that it takes.
     pub fn bytes(&self) -> u64 {
-        8 * (3 * self.keys.len() + self.sums.len()) as u64
+        8 * (4 * self.keys.len() + self.sums.len()) as u64
     }
 
     /// The count and the sums of a key, if it has any.
     pub fn find(&self, key: u64) -> Option<(f64, &[f64])> {
-        let bucket = bucket(key);
-        let ways = self.keys.get(bucket..bucket + WAYS)?;
-        let place = bucket + ways.iter().position(|&other| other == key)?;
-        Some((self.counts[place], &self.sums[place * self.width..][..self.width]))
+        let place = self.find_place(key)?;
+        Some((self.counts[place], self.sums_at(place)))
     }
 
-    /// The same of a key that gets a label, and a place if it has none.
-    pub fn enter(&mut self, key: u64) -> (&mut f64, &mut [f64]) {
+    fn find_place(&self, key: u64) -> Option<usize> {
+        let bucket = bucket(key);
+        let ways = self.keys.get(bucket..bucket + WAYS)?;
+        Some(bucket + ways.iter().position(|&other| other == key)?)
+    }
+
+    fn sums_at(&self, place: usize) -> &[f64] {
+        &self.sums[place * self.width..][..self.width]
+    }
+
+    /// What there is of a key that gets a label, and a place if it has none.
+    pub fn enter(&mut self, key: u64) -> LabelsMut<'_> {
         if self.keys.is_empty() {
             self.make_room();
         }
@@ -69,46 +75,100 @@ impl Table {
         let place = self.place(key);
         if self.keys[place] != key {
             self.keys[place] = key;
-            self.counts[place] = 0.0;
+            (self.counts[place], self.seen[place]) = (0.0, 0);
             self.sums[place * self.width..][..self.width].fill(0.0);
         }
         self.times[place] = self.clock;
-        (&mut self.counts[place], &mut self.sums[place * self.width..][..self.width])
+        let sums = &mut self.sums[place * self.width..][..self.width];
+        LabelsMut { count: &mut self.counts[place], sums, seen: &mut self.seen[place] }
     }
 
     fn make_room(&mut self) {
         let size = BUCKETS * WAYS;
         (self.keys, self.times) = (vec![NOBODY; size], vec![0; size]);
         (self.counts, self.sums) = (vec![0.0; size], vec![0.0; size * self.width]);
+        self.seen = vec![0; size];
     }
 
     /// Where a key is, or is to be. Free places have the least time.
     fn place(&self, key: u64) -> usize {
         let places = bucket(key)..bucket(key) + WAYS;
         let own = places.clone().find(|&place| self.keys[place] == key);
-        own.or_else(|| places.min_by_key(|&place| self.times[place])).unwrap_or(0)
+        own.or_else(|| places.min_by_key(|&place| (self.times[place], self.keys[place]))).unwrap_or(0)
+    }
+
+    /// Give a key its labels, and the number of the last one.
+    fn fill(&mut self, key: u64, labels: Labels, time: u64) {
+        let LabelsMut { count, sums, seen } = self.enter(key);
+        (*count, *seen) = (labels.count, labels.seen);
+        sums.copy_from_slice(&labels.sums);
+        let place = self.place(key);
+        self.times[place] = time;
+    }
+
+    /// Take in the labels that parts have, each of which was once as this one is; with each label of a key, `keep`
+    /// is left of those before.
+    ///
+    /// Where more keys meet than there is room for, those with the most labels stay. Only then does it show
+    /// whether some of the parts were merged before.
+    pub fn merge(&mut self, parts: &[&Self], keep: f64, is_signed: bool) {
+        let all = || std::iter::once(&*self).chain(parts.iter().copied());
+        let mut keys: Vec<u64> =
+            all().flat_map(|each| &each.keys).copied().filter(|&key| key != NOBODY).collect();
+        keys.sort_unstable_by_key(|&key| order(key));
+        keys.dedup();
+        let mut merged = Self::new(self.width);
+        let since = parts.iter().map(|part| part.clock.saturating_sub(self.clock));
+        let clock = self.clock + since.sum::<u64>();
+        for keys in keys.chunk_by(|&one, &other| bucket(one) == bucket(other)) {
+            let found = keys.iter().map(|&key| (key, self.merged(key, parts, keep, is_signed)));
+            let mut found: Vec<_> = found.collect();
+            found.sort_by_key(|(_, (labels, _))| Reverse(labels.seen));
+            for (key, (labels, time)) in found.into_iter().take(WAYS) {
+                merged.fill(key, labels, time.min(clock));
+            }
+        }
+        *self = Self { clock, ..merged };
+    }
+
+    /// The labels of a key, and when it had the last.
+    fn merged(&self, key: u64, parts: &[&Self], keep: f64, is_signed: bool) -> (Labels, u64) {
+        let before = self.labels(key);
+        let (base, time) = before.unwrap_or_else(|| (Labels::new(self.width), 0));
+        let own: Vec<_> = parts.iter().filter_map(|part| part.labels(key)).collect();
+        let time = own.iter().fold(time, |last, (_, time)| last.max(*time));
+        (Labels::merged(&base, own.iter().map(|(labels, _)| labels), keep, is_signed), time)
+    }
+
+    fn labels(&self, key: u64) -> Option<(Labels, u64)> {
+        let place = self.find_place(key)?;
+        let (count, sums, seen) = (self.counts[place], self.sums_at(place).to_vec(), self.seen[place]);
+        Some((Labels { count, sums, seen }, self.times[place]))
     }
 
     /// Go to so many sums of each key, as `widen` makes them of those before and the count.
     pub fn widen(&mut self, width: usize, widen: impl Fn(f64, &[f64], &mut [f64])) {
         let mut sums = vec![0.0; self.keys.len() * width];
         for (place, to) in sums.chunks_exact_mut(width).enumerate() {
-            widen(self.counts[place], &self.sums[place * self.width..][..self.width], to);
+            widen(self.counts[place], self.sums_at(place), to);
         }
         (self.sums, self.width) = (sums, width);
     }
 
     /// Put all there is into a state.
     pub fn put(&self, state: &mut State) {
-        let places: Vec<usize> = (0..self.keys.len()).filter(|&place| self.keys[place] != NOBODY).collect();
+        let is_taken = |place: &usize| self.keys[*place] != NOBODY;
+        let mut places: Vec<usize> = (0..self.keys.len()).filter(is_taken).collect();
+        places.sort_by_key(|&place| order(self.keys[place]));
         let size = places.len();
         let mut times: Vec<i64> = places.iter().map(|&place| self.times[place] as i64).collect();
         times.push(self.clock as i64);
-        let sums = places.iter().flat_map(|&place| &self.sums[place * self.width..][..self.width]);
+        let sums = places.iter().flat_map(|&place| self.sums_at(place));
         state.put_f64s("key_sums", sums.copied().collect(), &[size, self.width]);
         state.put_u64s("keys", places.iter().map(|&place| self.keys[place]).collect(), &[size]);
         state.put_f64s("key_counts", places.iter().map(|&place| self.counts[place]).collect(), &[size]);
         state.put_i64s("key_times", times, &[size + 1]);
+        state.put_i64s("key_seen", places.iter().map(|&place| self.seen[place] as i64).collect(), &[size]);
     }
 
     /// From a state, with so many sums of each key, which may be below 0 or not.
@@ -129,14 +189,11 @@ impl Table {
         ensure(times.iter().all(|time| (0..=clock).contains(time)) && clock < 1 << 53, WHY)?;
         ensure(counts.iter().all(|count| (0.0..LARGEST_SUM).contains(count)), WHY)?;
         ensure(sums.iter().all(|&sum| sum.abs() < LARGEST_SUM && (is_signed || sum >= 0.0)), WHY)?;
-        let mut table = Self::new(width);
+        let (mut table, seen) = (Self::new(width), seen_in(state, "key_seen", counts)?);
         for (at, &key) in keys.iter().enumerate() {
             ensure((1..KEYS).contains(&key) && table.find(key).is_none(), WHY)?;
-            let (count, to) = table.enter(key);
-            *count = counts[at];
-            to.copy_from_slice(&sums[at * width..][..width]);
-            let place = table.place(key);
-            table.times[place] = times[at] as u64;
+            let sums = sums[at * width..][..width].to_vec();
+            table.fill(key, Labels { count: counts[at], sums, seen: seen[at] }, times[at] as u64);
         }
         ensure(table.len() == size, WHY)?;
         table.clock = clock as u64;
@@ -147,4 +204,23 @@ impl Table {
 /// Where the places of a key begin.
 fn bucket(key: u64) -> usize {
     key as usize % BUCKETS * WAYS
+}
+
+/// Keys of a bucket go together.
+fn order(key: u64) -> (usize, u64) {
+    (bucket(key), key)
+}
+
+/// How many labels there were, as a state has it under a name; a state of earlier on has their counts alone.
+///
+/// # Errors
+///
+/// If no labels leave such a state.
+pub fn seen_in(state: &State, name: &str, counts: &[f64]) -> Result<Vec<u64>, Refused> {
+    let Ok((seen, _)) = state.i64s(name) else {
+        return Ok(counts.iter().map(|count| count.ceil() as u64).collect());
+    };
+    let fits = seen.len() == counts.len() && seen.iter().all(|each| (0..1 << 53).contains(each));
+    ensure(fits, "what labels said contradicts itself")?;
+    Ok(seen.iter().map(|&each| each as u64).collect())
 }

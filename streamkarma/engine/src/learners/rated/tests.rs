@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::rate_key::{as_value, key_of};
+use crate::scale::Scale;
 use crate::state::ensure;
 
 /// Coordinates and values of events.
 type Seen = Arc<Mutex<Vec<(Vec<u32>, Vec<f64>)>>>;
 
 /// A learner that keeps what it sees.
+#[derive(Clone)]
 struct Recorder {
     classes: usize,
     seen: Seen,
@@ -296,8 +298,8 @@ fn the_table_stays_small_and_forgets_what_was_not_seen_for_long() {
     let mut table = Table::new(1);
     let keys: Vec<u64> = (0..400_000_u32).map(|i| key_of(1, &i.to_le_bytes())).collect();
     for (at, &key) in keys.iter().enumerate() {
-        *table.enter(key).0 += 1.0;
-        *table.enter(keys[at % 100]).0 += 1.0;
+        *table.enter(key).count += 1.0;
+        *table.enter(keys[at % 100]).count += 1.0;
     }
     assert!(table.len() <= 1 << 16 && table.bytes() < 3 << 20);
     assert!(keys[..100].iter().all(|&key| table.find(key).is_some_and(|(count, _)| count > 3_000.0)));

@@ -116,22 +116,12 @@ impl PairwiseMoments {
     fn averages(&self, owners: &[u32]) -> (Matrix, Matrix) {
         let seen = owners.len();
         let (mut joint, mut averages) = (Matrix::zeros(seen, seen), Matrix::zeros(seen, seen));
-        let count = |a: u32, b: u32| {
-            let (a, b) = (a as usize, b as usize);
-            if a.max(b) < self.counts.width() {
-                let other_order = if a == b { 0.0 } else { self.counts.row(b)[a] };
-                self.counts.row(a)[b] + other_order
-            } else {
-                0.0
-            }
-        };
         for i in 0..seen {
             for j in 0..seen {
-                let events = count(owners[i], owners[j]);
+                let events = self.joint_count(owners[i], owners[j]);
                 if events > 0.0 {
-                    let (half, other) = (self.sums.row(i)[j], self.sums.row(j)[i]);
                     joint.row_mut(i)[j] = events;
-                    averages.row_mut(i)[j] = (if i == j { half } else { half + other }) / events;
+                    averages.row_mut(i)[j] = self.product(i, j) / events;
                 }
             }
         }

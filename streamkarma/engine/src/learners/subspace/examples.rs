@@ -14,7 +14,7 @@ pub const MOST: usize = 1024;
 pub const MOST_ITEMS: usize = 1 << 16;
 
 /// A labelled event.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Example {
     pub attributes: Vec<u32>,
     pub coordinates: Vec<u32>,

@@ -29,9 +29,19 @@ impl Head {
     }
 
     /// The weights that speak.
-    fn trusted(&self) -> &LinearModel {
+    pub(super) fn trusted(&self) -> &LinearModel {
         let replayed = self.replayed.as_ref().filter(|replayed| replayed.is_trusted());
         replayed.map_or(&self.model, |replayed| &replayed.model)
+    }
+
+    /// Its linear models.
+    pub fn models_mut(&mut self) -> impl Iterator<Item = &mut LinearModel> {
+        std::iter::once(&mut self.model).chain(self.replayed.as_mut().map(|each| &mut each.model))
+    }
+
+    /// From here on it learns by replay, too.
+    pub fn begin_replay(&mut self) {
+        self.replayed.get_or_insert_with(|| Replayed::new(self.model.clone(), [0.0; 2]));
     }
 
     fn learn(&mut self, index: &[u32], phi: &[f64], scores: &[f64], lesson: &Lesson) -> f64 {
@@ -62,20 +72,22 @@ impl Subspace {
 
     /// See [`Self::models`].
     pub(super) fn models_mut(&mut self) -> impl Iterator<Item = &mut LinearModel> {
-        self.heads.iter_mut().flat_map(|Head { model, replayed, .. }| {
-            std::iter::once(model).chain(replayed.as_mut().map(|each| &mut each.model))
-        })
+        self.heads.iter_mut().flat_map(Head::models_mut)
     }
 
     /// A place for every latent, value and indicator, and some to spare.
     pub(super) fn make_room_for_weights(&mut self) {
-        let (rank, most) = (self.settings.rank, self.known.len().max(self.owners.len()));
-        let room = rank + 2 * most.next_power_of_two().max(8);
-        for model in self.models_mut() {
-            if most > 0 && room > model.places() {
-                model.resize(room);
-            }
+        let room = self.room_for_weights();
+        for model in self.models_mut().filter(|model| room > model.places()) {
+            model.resize(room);
         }
+    }
+
+    /// See [`Self::make_room_for_weights`].
+    pub(super) fn room_for_weights(&self) -> usize {
+        let most = self.known.len().max(self.owners.len());
+        let spare = if most > 0 { most.next_power_of_two().max(8) } else { 0 };
+        self.settings.rank + 2 * spare
     }
 
     /// The scores of every head for the event whose features were written.

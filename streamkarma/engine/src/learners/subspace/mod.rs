@@ -17,16 +17,27 @@
 //!
 //! with weights of its own for z, and nothing that costs as much as there are coordinates.
 
+mod carrying;
+#[cfg(test)]
+mod carrying_tests;
 mod cholesky;
 mod correlations;
 mod examples;
+mod explaining;
 mod features;
 mod forgetting;
 mod head_state;
 mod heads;
+mod learning;
 mod matrix;
+mod merged_pairs;
+mod merged_ppca;
+mod merging;
+#[cfg(test)]
+mod merging_tests;
 mod pairs;
 mod pairwise_moments;
+mod parts;
 mod ppca;
 mod redundant;
 mod replay;
@@ -46,22 +57,19 @@ use self::examples::Examples;
 use self::heads::Head;
 use self::settings::Form;
 pub use self::settings::Settings;
-use super::linear::{self, LARGEST_GROWTH, LinearModel};
+use super::linear::{self, LinearModel};
 use crate::block::{Event, Gone};
+use crate::change::Change;
+use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
-use crate::math::pow;
+use crate::merging::of_kind;
 use crate::state::{Refused, State};
 
 /// The owner of a coordinate that was not learned.
 const NOBODY: u32 = u32::MAX;
 
-/// The correlations are due for the first time after so many events, and again whenever there are so much
-/// more events than before.
+/// The correlations are due for the first time after so many events.
 const FIRST_DUE: f64 = 10.0;
-const LATER_DUE: f64 = 0.1;
-
-/// An event counts at most so often in the moments: their sums must stay finite.
-const HEAVIEST: f64 = 1e6;
 
 /// A linear model on what is observed and, where it is missing, expected; or several.
 ///
@@ -126,103 +134,6 @@ impl Subspace {
         self.explain(event);
         self.learn(event, 1.0);
     }
-
-    /// Infer the latent of an event, where there is one.
-    fn explain(&mut self, event: &Event) {
-        if let Form::Factor(ppca) = &mut self.form {
-            ppca.explain(&self.owners, self.growth, event);
-        }
-    }
-
-    /// Take note of what an event to be learned has; returns whether there is anything new.
-    fn admit(&mut self, event: &Event) -> bool {
-        let highest = |places: &[u32]| places.iter().max().map_or(0, |&highest| highest as usize + 1);
-        let (attributes, coordinates) = (highest(event.attributes), highest(event.coordinates));
-        let mut is_new = attributes > self.known.len() || coordinates > self.owners.len();
-        if is_new {
-            self.grow(attributes.max(self.known.len()), coordinates.max(self.owners.len()));
-        }
-        for (&attribute, &coordinate) in event.attributes.iter().zip(event.coordinates) {
-            let (owner, known) = (&mut self.owners[coordinate as usize], &mut self.known[attribute as usize]);
-            is_new |= *owner != attribute || !*known;
-            if *owner != attribute
-                && let Form::Pairs(pairs) = &mut self.form
-            {
-                pairs.seat(attribute, coordinate);
-            }
-            (*owner, *known) = (attribute, true);
-        }
-        is_new
-    }
-
-    fn grow(&mut self, attributes: usize, coordinates: usize) {
-        self.owners.resize(coordinates, NOBODY);
-        self.known.resize(attributes, false);
-        match &mut self.form {
-            Form::Pairs(pairs) => pairs.grow(attributes, coordinates),
-            Form::Factor(ppca) => ppca.grow(attributes, coordinates),
-        }
-        self.make_room_for_weights();
-    }
-
-    /// After the weights have learned a labelled event: learn the subspace, unless it knows the event from its
-    /// arrival, and keep it.
-    fn learn_whole(&mut self, event: &Event, lesson: &Lesson) {
-        if !lesson.observed_before {
-            self.learn(event, lesson.weight);
-        }
-        self.keep(event, lesson);
-    }
-
-    /// Learn the subspace; the event was admitted and, in factor form, explained.
-    fn learn(&mut self, event: &Event, weight: f64) {
-        self.events += 1.0;
-        let (weight, half_life) = (weight.min(HEAVIEST), self.settings.forget);
-        match &mut self.form {
-            Form::Pairs(pairs) => pairs.count(event, weight * self.growth),
-            Form::Factor(ppca) => ppca.learn(event, weight, self.growth),
-        }
-        if half_life > 0.0 {
-            self.growth *= pow(2.0, 1.0 / half_life);
-            if self.growth > LARGEST_GROWTH {
-                self.rescale();
-            }
-        }
-        if matches!(self.form, Form::Pairs(_)) && self.events >= self.due {
-            self.update_correlations();
-        }
-    }
-
-    /// Bring the completion up to date.
-    fn update_correlations(&mut self) {
-        if let Form::Pairs(pairs) = &mut self.form {
-            let (shrink, choosing) = (self.settings.shrink, pairs.is_crowded());
-            self.noise = pairs.moments.update_correlations(&pairs.owners, self.growth, shrink, choosing);
-            let forget = self.settings.forget;
-            let memory = if forget > 0.0 { self.events.min(forget) } else { self.events };
-            self.due = self.events + (memory * LATER_DUE).floor().max(FIRST_DUE);
-            self.take_turns();
-        }
-    }
-
-    /// Divide all counts and sums by the growth and set it to 1.
-    fn rescale(&mut self) {
-        let inverse = 1.0 / self.growth;
-        let tables = match &mut self.form {
-            Form::Pairs(p) => vec![
-                p.moments.sums.values_mut(),
-                p.moments.counts.values_mut(),
-                &mut p.observed,
-                &mut p.value_counts,
-                &mut p.sums,
-            ],
-            Form::Factor(p) => vec![&mut p.observed, &mut p.value_counts, &mut p.sums, &mut p.squares],
-        };
-        for table in tables {
-            table.iter_mut().for_each(|entry| *entry *= inverse);
-        }
-        self.growth = 1.0;
-    }
 }
 
 impl Learner for Subspace {
@@ -271,6 +182,14 @@ impl Learner for Subspace {
         loss
     }
 
+    fn explain(&mut self, event: Event, into: &mut Explanation) {
+        self.explain_completed(&event, into);
+    }
+
+    fn conditional(&mut self, event: Event) -> Option<Vec<(f64, f64)>> {
+        Some(self.conditional_moments(&event))
+    }
+
     fn forget(&mut self, gone: &Gone) {
         self.clear(gone);
     }
@@ -311,5 +230,19 @@ impl Learner for Subspace {
     fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
         *self = self.restored(state, attributes, coordinates)?;
         Ok(())
+    }
+
+    fn relabel(&mut self, places: &[usize]) -> Result<(), Refused> {
+        self.number_anew(places);
+        Ok(())
+    }
+
+    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
+        self.go_over(change);
+        Ok(())
+    }
+
+    fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        self.merge_parts(&of_kind(parts)?)
     }
 }

@@ -19,6 +19,8 @@
 //! of them the matrix would be singular, and as wide as there are categories.
 
 use super::cholesky::Cholesky;
+use super::correlations::LEAST_NOISE;
+use super::explaining::squared_length;
 use super::matrix::Matrix;
 
 /// Values are cut at so many standard deviations before they explain others: a variance may be older than
@@ -118,6 +120,17 @@ impl PairwiseMoments {
         self.counts.clear_cross(slot);
     }
 
+    /// How many events observe both of two attributes; 0 for [`NOBODY`](super::NOBODY).
+    pub fn joint_count(&self, one: u32, other: u32) -> f64 {
+        let (a, b) = (one as usize, other as usize);
+        if a.max(b) < self.counts.width() { joined(&self.counts, a, b) } else { 0.0 }
+    }
+
+    /// The sum of products of two coordinates over the events that observe both.
+    pub fn product(&self, one: usize, other: usize) -> f64 {
+        joined(&self.sums, one, other)
+    }
+
     /// Add one event, which counts `amount` times; there is room for what it has.
     pub fn count(&mut self, event: &Local, amount: f64) {
         for (i, &attribute) in event.attributes.iter().enumerate() {
@@ -155,6 +168,15 @@ impl PairwiseMoments {
         }
     }
 
+    /// The variance of a coordinate given what the event observes that was completed last.
+    pub fn conditional_variance(&self, slot: usize) -> f64 {
+        let Workspace { known, cholesky, .. } = &self.workspace;
+        let row = self.correlations.row(slot);
+        let beside: Vec<f64> = known.iter().map(|&k| row[k as usize]).collect();
+        let left = (1.0 - squared_length(cholesky, &beside)).clamp(LEAST_NOISE, 1.0);
+        self.deviations[slot] * self.deviations[slot] * left
+    }
+
     /// Leave (R_oo + noise I)^-1 z_o in the workspace.
     fn explain(&mut self, noise: f64, event: &Local) {
         let Workspace { known, z, cholesky, .. } = &mut self.workspace;
@@ -183,6 +205,12 @@ impl PairwiseMoments {
             self.workspace.observed[attribute as usize] = is_observed;
         }
     }
+}
+
+/// The entry of a pair, which may be in the row of either.
+fn joined(matrix: &Matrix, one: usize, other: usize) -> f64 {
+    let half = matrix.row(one)[other];
+    if one == other { half } else { half + matrix.row(other)[one] }
 }
 
 /// R_mo z for every m; four rows a pass, a quarter of the traffic through `result`.

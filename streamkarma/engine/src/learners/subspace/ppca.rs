@@ -33,6 +33,7 @@
 
 use super::cholesky::{Cholesky, add_four};
 use super::correlations::LEAST_NOISE;
+use super::explaining::squared_length;
 use super::pairwise_moments::{FARTHEST, ROUNDING};
 use super::step_sizes::StepSizes;
 use super::uniform::Uniform;
@@ -214,6 +215,13 @@ impl Ppca {
         for ((residual, _), &k) in informative.zip(known.iter()) {
             *residual -= dot(self.row(k as usize), mean);
         }
+    }
+
+    /// The variance of a coordinate given what the event observes that was explained last.
+    pub fn conditional_variance(&self, attribute: u32, coordinate: usize) -> f64 {
+        let left = squared_length(&self.posterior.cholesky, self.row(coordinate)) + self.noise[coordinate];
+        let (_, deviation) = self.moments(attribute, coordinate);
+        deviation * deviation * left.min(1.0)
     }
 
     /// Learn the event that was just explained.

@@ -23,6 +23,7 @@
 //! [L] Lin: Self-Improving Reactive Agents Based On Reinforcement Learning, Planning and Teaching, 1992.
 
 use super::Subspace;
+use super::heads::Head;
 use super::linear::{LARGEST, LinearModel};
 use crate::block::Event;
 use crate::learner::Lesson;
@@ -99,9 +100,7 @@ impl Subspace {
 
     /// After an event without a label: repeat the example whose turn it is, if one is due.
     pub(super) fn replay(&mut self) {
-        for head in &mut self.heads {
-            head.replayed.get_or_insert_with(|| Replayed::new(head.model.clone(), [0.0; 2]));
-        }
+        self.heads.iter_mut().for_each(Head::begin_replay);
         let (kept, labelled) = (self.examples.all.len() as f64, self.heads[0].model.steps() as f64);
         if kept == 0.0 {
             return;

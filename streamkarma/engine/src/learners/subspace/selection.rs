@@ -17,7 +17,7 @@ const LATER_TURNS: f64 = 0.2;
 const TRIED: usize = 4;
 
 /// No attribute takes more than one of so many slots.
-const WIDEST: usize = 8;
+pub const WIDEST: usize = 8;
 
 /// Events that a candidate must have been observed in.
 const FEWEST: f64 = 32.0;
@@ -56,19 +56,19 @@ impl Subspace {
 
 impl Pairs {
     /// The slots of an attribute's coordinates.
-    fn slots_of(&self, home: usize) -> Vec<usize> {
+    pub(super) fn slots_of(&self, home: usize) -> Vec<usize> {
         (0..self.owners.len()).filter(|&slot| self.owners[slot] == home as u32).collect()
     }
 
     /// What an attribute is worth per slot; None if it has nothing active.
-    fn worth(&self, home: usize) -> Option<f64> {
+    pub(super) fn worth(&self, home: usize) -> Option<f64> {
         let slots = self.slots_of(home);
         let worth: f64 = slots.iter().map(|&slot| self.moments.worths[slot]).sum();
         slots.iter().any(|&slot| self.moments.active[slot]).then(|| worth / slots.len() as f64)
     }
 
     /// The slots of attributes and who has them, but for the constant's.
-    fn seated(&self) -> Vec<(usize, u32)> {
+    pub(super) fn seated(&self) -> Vec<(usize, u32)> {
         let constant = self.owners.first().copied().unwrap_or(NOBODY) as usize;
         let items = self.attributes.items().iter().copied().enumerate();
         items.filter(|&(home, attribute)| home != constant && attribute != NOBODY).collect()

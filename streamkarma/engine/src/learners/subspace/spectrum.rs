@@ -1,9 +1,9 @@
-//! Eigenvalues of symmetric matrices.
+//! Eigenvalues of symmetric matrices, and rotations.
 //!
 //! nalgebra's decomposition adds, multiplies and takes square roots, in one order on every processor (its
 //! products of matrices do not, so there are none here).
 
-use nalgebra::{DMatrix, SymmetricEigen};
+use nalgebra::{DMatrix, SVD, SymmetricEigen};
 
 use super::cholesky::add_four;
 use super::matrix::Matrix;
@@ -46,6 +46,29 @@ pub fn project(matrix: &Matrix) -> (Matrix, f64) {
     }
     mirror(&mut projected);
     (projected, tau)
+}
+
+/// The rotation or reflection R for which the trace of R' A is largest: U V' of A = U S V'.
+///
+/// Where it cannot be found, nothing is turned.
+pub fn nearest_rotation(matrix: &Matrix) -> Matrix {
+    let size = matrix.width();
+    let mut rotation = Matrix::zeros(size, size);
+    let found = (size > 0 && matrix.values().iter().all(|entry| entry.is_finite())).then(|| {
+        // Column by column, what is there is A'.
+        let copy = DMatrix::from_column_slice(size, size, matrix.values());
+        SVD::try_new_unordered(copy, true, true, f64::EPSILON, PATIENCE * size)
+    });
+    let Some(SVD { u: Some(right), v_t: Some(left), .. }) = found.flatten() else {
+        (0..size).for_each(|i| rotation.row_mut(i)[i] = 1.0);
+        return rotation;
+    };
+    for i in 0..size {
+        for (j, entry) in rotation.row_mut(i).iter_mut().enumerate() {
+            *entry = (0..size).map(|n| left[(n, i)] * right[(j, n)]).sum();
+        }
+    }
+    rotation
 }
 
 /// What is below the diagonal is put above it, too.

@@ -8,7 +8,10 @@ use super::schedule::{Schedule, horizon};
 use super::storage::Vectors;
 use super::{Rule, SupportVectors};
 use crate::block::{Event, Gone};
+use crate::change::Change;
+use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
+use crate::merging::{counted_together, learned_since};
 use crate::state::{Refused, State, ensure};
 
 /// KARMA that starts afresh after 1, 3, 7, … events learned.
@@ -38,6 +41,13 @@ impl DoublingSupportVectors {
         (self.inner.rule.gamma, self.inner.rule.rho) = self.schedule.settings(self.before + 1);
     }
 
+    /// Whether another model would have the same settings after as many events.
+    fn is_like(&self, other: &Self) -> bool {
+        let Rule { gamma, rho, .. } = self.inner.rule;
+        let rule = Rule { gamma, rho, ..other.inner.rule };
+        self.schedule == other.schedule && self.inner.is_like(&rule, other.inner.average)
+    }
+
     /// Begin the next epoch from v = 0; what became of the examples is counted on.
     fn start_afresh(&mut self) {
         self.before = self.steps();
@@ -63,6 +73,10 @@ impl Learner for DoublingSupportVectors {
         loss
     }
 
+    fn explain(&mut self, event: Event, into: &mut Explanation) {
+        self.inner.explain(event, into);
+    }
+
     fn forget(&mut self, gone: &Gone) {
         self.inner.forget(gone);
     }
@@ -85,6 +99,29 @@ impl Learner for DoublingSupportVectors {
         let mut state = self.inner.state();
         state.put_i64s("before", vec![self.before as i64], &[1]);
         state
+    }
+
+    fn relabel(&mut self, places: &[usize]) -> Result<(), Refused> {
+        self.inner.relabel(places)
+    }
+
+    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
+        self.inner.carry(change)
+    }
+
+    /// The epoch is that of all events together, with the settings that are for it.
+    fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        let learned = learned_since(self, parts, |part| self.is_like(part))?;
+        if let [(only, _)] = learned[..] {
+            *self = only.clone();
+        } else if !learned.is_empty() {
+            let steps = counted_together(self.steps(), learned.iter().map(|(part, _)| part.steps()));
+            self.before = horizon(steps + 1) - 1;
+            self.tune();
+            let inner: Vec<_> = learned.iter().map(|&(part, events)| (&part.inner, events)).collect();
+            self.inner.become_mean(&inner, steps - self.before);
+        }
+        Ok(())
     }
 
     fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {

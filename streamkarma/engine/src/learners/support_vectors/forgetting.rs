@@ -1,44 +1,45 @@
-//! Support vectors without what was given up.
+//! Support vectors under other names, and without what was given up.
 //!
-//! An attribute leaves the observed sets with all features that have it: what is left of φ(u, q) without
-//! attribute j is φ(u, q \ j), with u on what is left. Sets that become equal share a slot at no loss.
+//! An attribute that is given up leaves the observed sets with all features that have it: what is left of φ(u, q)
+//! without attribute j is φ(u, q \\ j), with u on what is left. Sets that become equal share a slot at no loss.
 
 use super::storage::Vectors;
-use super::table::Table;
 use crate::block::Gone;
 
 impl Vectors {
     /// The same without these attributes and coordinates.
     pub fn without(&self, gone: &Gone, gamma: u32) -> Self {
-        let mut left = Self::new(self.values.classes(), self.offsets.is_some());
-        (left.scale, left.scale_sum, left.longest) = (self.scale, self.scale_sum, self.longest);
-        left.owners.clone_from(&self.owners);
-        left.reserve(self.used());
-        for slot in 0..self.used() {
-            let is_left = |gone: &[u32], each: &u32| gone.binary_search(each).is_err();
-            let observed = self.observed[slot].iter().copied().filter(|a| is_left(&gone.attributes, a));
-            let observed: Vec<u32> = observed.collect();
-            let host = left.slots.get(observed.as_slice()).copied().unwrap_or(left.used());
-            if host == left.used() {
-                left.fill(host, &observed, gamma, self.created_at[slot] as u64);
-            }
-            let listed = self.listed[slot].iter().filter(|k| is_left(&gone.coordinates, k));
-            for (j, &k) in listed.enumerate() {
-                left.list(host, k, self.owners[k as usize], j);
-                copy(&self.values, slot, &mut left.values, host, k);
-                if let (Some(offsets), Some(to)) = (&self.offsets, &mut left.offsets) {
-                    copy(offsets, slot, to, host, k);
-                }
-            }
-            left.measure(host);
-        }
-        left
+        let left = |gone: &[u32], each: u32| gone.binary_search(&each).is_err().then_some(each);
+        let (attributes, coordinates) = (&gone.attributes, &gone.coordinates);
+        self.renamed(|attribute| left(attributes, attribute), |k| left(coordinates, k), gamma)
     }
-}
 
-/// Add what a slot has on a coordinate to a slot of another table.
-fn copy(from: &Table<f64>, slot: usize, to: &mut Table<f64>, host: usize, coordinate: u32) {
-    for class in 0..from.classes() {
-        *to.at(coordinate, class, host) += from.get(coordinate, class, slot);
+    /// The same with other indices, all different; what has none is left out.
+    pub fn renamed(
+        &self,
+        attribute: impl Fn(u32) -> Option<u32>,
+        coordinate: impl Fn(u32) -> Option<u32>,
+        gamma: u32,
+    ) -> Self {
+        let mut new = Self::new(self.values.classes(), self.offsets.is_some());
+        (new.scale, new.scale_sum, new.longest) = (self.scale, self.scale_sum, self.longest);
+        new.reserve(self.used());
+        for slot in 0..self.used() {
+            let mut observed: Vec<u32> = self.observed[slot].iter().filter_map(|&a| attribute(a)).collect();
+            observed.sort_unstable();
+            let host = new.slots.get(observed.as_slice()).copied().unwrap_or(new.used());
+            if host == new.used() {
+                new.fill(host, &observed, gamma, self.created_at[slot]);
+            }
+            let listed = self.listed[slot]
+                .iter()
+                .filter_map(|&k| Some((k, coordinate(k)?, attribute(self.owners[k as usize])?)));
+            for (j, (old, k, owner)) in listed.enumerate() {
+                new.list(host, k, owner, j);
+                new.add_cell((k, host), self, (old, slot), 1.0);
+            }
+            new.measure(host);
+        }
+        new
     }
 }

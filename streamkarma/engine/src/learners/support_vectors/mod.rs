@@ -10,9 +10,17 @@
 //! Events with the same observed set share one support vector at no loss, see [`storage`]; a full budget
 //! makes one give way, see [`pruning`].
 
+mod carrying;
+#[cfg(test)]
+mod carrying_tests;
 pub mod doubling;
+mod explaining;
+mod fates;
 mod forgetting;
 mod loops;
+mod merging;
+#[cfg(test)]
+mod merging_tests;
 mod passes;
 pub mod pruning;
 pub mod schedule;
@@ -21,13 +29,16 @@ mod storage;
 mod table;
 
 use crate::block::{Event, Gone};
+use crate::change::Change;
+use crate::explaining::Explanation;
 use crate::kernel::growth;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::loss::Loss;
 use crate::state::{Refused, State};
+use fates::Fates;
 use passes::Passes;
 use pruning::Pruning;
-use storage::{Fates, Vectors};
+use storage::Vectors;
 
 /// How the learner steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -167,7 +178,7 @@ impl SupportVectors {
             return self.prune(event, norm);
         }
         self.vectors.reserve(slot + 1);
-        self.vectors.fill(slot, event.observed(&mut self.room), self.rule.gamma, self.steps);
+        self.vectors.fill(slot, event.observed(&mut self.room), self.rule.gamma, self.steps as f64);
         self.fates.added += 1;
         Some(slot)
     }
@@ -193,6 +204,11 @@ impl Learner for SupportVectors {
             self.update(&event, square, lesson.weight);
         }
         loss
+    }
+
+    fn explain(&mut self, event: Event, into: &mut Explanation) {
+        self.scale(&event);
+        self.explain_vectors(&event, into);
     }
 
     fn forget(&mut self, gone: &Gone) {
@@ -234,6 +250,19 @@ impl Learner for SupportVectors {
 
     fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
         state::restore(self, state, attributes, coordinates)
+    }
+
+    fn relabel(&mut self, places: &[usize]) -> Result<(), Refused> {
+        self.renumber(places)
+    }
+
+    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
+        self.carry_over(change);
+        Ok(())
+    }
+
+    fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        self.merge_parts(parts)
     }
 }
 

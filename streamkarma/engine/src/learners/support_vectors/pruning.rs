@@ -41,7 +41,7 @@ impl SupportVectors {
         };
         if oldest || square > v.squares[weakest] {
             self.empty(weakest);
-            self.vectors.fill(weakest, event.observed(&mut self.room), self.rule.gamma, self.steps);
+            self.vectors.fill(weakest, event.observed(&mut self.room), self.rule.gamma, self.steps as f64);
             self.fates.replaced += 1;
             return Some(weakest);
         }
@@ -81,11 +81,7 @@ impl SupportVectors {
         // Not to be found itself.
         v.inverse[slot] = 0.0;
         self.passes.meet(&v.mask, &v.observed[slot], self.rule.gamma);
-        self.squares.clear();
-        for &k in &v.listed[slot] {
-            let square = (0..v.values.classes()).map(|c| v.values.get(k, c, slot)).map(|u| u * u).sum();
-            self.squares.push((v.owners[k as usize], square));
-        }
+        v.squares_of(slot, &mut self.squares);
         self.passes.closest(&v.mask, &self.squares, &v.inverse)
     }
 

@@ -4,7 +4,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::SupportVectors;
-use super::storage::{Fates, Vectors};
+use super::fates::Fates;
+use super::storage::Vectors;
 use super::table::TILE;
 use crate::state::{Refused, State, ensure};
 

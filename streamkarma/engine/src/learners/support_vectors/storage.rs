@@ -15,21 +15,6 @@ use crate::kernel::growth;
 /// enough that the running average loses no digits to cancellation.
 const SMALLEST_SCALE: f64 = 1e-3;
 
-/// What became of the examples, over the learner's whole life.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fates {
-    /// Examples added to the support vector of the same observed set.
-    pub merged_exactly: u64,
-    /// Support vectors and examples folded into the pattern that keeps most of them.
-    pub merged_closest: u64,
-    /// Support vectors and examples dropped.
-    pub removed: u64,
-    /// Examples that got a free slot.
-    pub added: u64,
-    /// Examples that got the slot of another.
-    pub replaced: u64,
-}
-
 /// Slots, side by side in tables.
 #[derive(Clone, Debug)]
 pub struct Vectors {
@@ -140,7 +125,7 @@ impl Vectors {
     }
 
     /// Multiply the global scale into the vectors and set it to 1.
-    fn rescale(&mut self) {
+    pub fn rescale(&mut self) {
         for slot in 0..self.used() {
             for &k in &self.listed[slot] {
                 for c in 0..self.values.classes() {
@@ -161,14 +146,14 @@ impl Vectors {
     /// Give a slot, the first free one or one that was emptied, an observed set.
     ///
     /// There must be room.
-    pub fn fill(&mut self, slot: usize, observed: &[u32], gamma: u32, step: u64) {
+    pub fn fill(&mut self, slot: usize, observed: &[u32], gamma: u32, created_at: f64) {
         if slot == self.used() {
             self.observed.push(Arc::default());
             self.listed.push(Vec::new());
             self.squares.push(0.0);
             self.created_at.push(0.0);
         }
-        self.created_at[slot] = step as f64;
+        self.created_at[slot] = created_at;
         self.observe(slot, observed, gamma);
     }
 
@@ -219,6 +204,36 @@ impl Vectors {
         if listed.get(likely) != Some(&coordinate) && !listed.contains(&coordinate) {
             listed.push(coordinate);
             self.longest = self.longest.max(listed.len());
+        }
+    }
+
+    /// Add `kept` times what a slot of others has to a slot, on the attributes that this one has.
+    pub fn add_projected(&mut self, host: usize, others: &Self, slot: usize, kept: f64) {
+        for (j, &k) in others.listed[slot].iter().enumerate() {
+            let attribute = others.owners[k as usize];
+            if self.mask.get(attribute, 0, host) == 1 {
+                self.list(host, k, attribute, j);
+                self.add_cell((k, host), others, (k, slot), kept);
+            }
+        }
+    }
+
+    /// Add `kept` times what others have at a coordinate of a slot.
+    pub fn add_cell(&mut self, (k, host): (u32, usize), others: &Self, (old, slot): (u32, usize), kept: f64) {
+        for c in 0..self.values.classes() {
+            *self.values.at(k, c, host) += kept * others.values.get(old, c, slot);
+            if let (Some(offsets), Some(from)) = (&mut self.offsets, &others.offsets) {
+                *offsets.at(k, c, host) += kept * from.get(old, c, slot);
+            }
+        }
+    }
+
+    /// The squares of what a slot has, of all classes, by attribute.
+    pub fn squares_of(&self, slot: usize, squares: &mut Vec<(u32, f64)>) {
+        squares.clear();
+        for &k in &self.listed[slot] {
+            let values = (0..self.values.classes()).map(|c| self.values.get(k, c, slot));
+            squares.push((self.owners[k as usize], values.map(|value| value * value).sum()));
         }
     }
 

@@ -1,5 +1,7 @@
 //! Tables whose columns are the slots of support vectors.
 
+use crate::merging::relabelled;
+
 /// Slots come in multiples of this: loops over a tile of them are unrolled and vectorised.
 pub const TILE: usize = 32;
 
@@ -83,6 +85,20 @@ impl<T: Copy + Default, const N: usize> Table<T, N> {
             block.resize(self.rows * self.classes, Tile([T::default(); N]));
         }
         (self.rows - 1) * self.classes
+    }
+
+    /// Put other numbers in the place of all.
+    pub fn replace(&mut self, by: impl Fn(T) -> T) {
+        let numbers = self.blocks.iter_mut().flatten().flat_map(|tile| &mut tile.0);
+        numbers.for_each(|number| *number = by(*number));
+    }
+
+    /// Number the classes anew: class c becomes `places[c]`.
+    pub fn permute(&mut self, places: &[usize]) {
+        for row in self.blocks.iter_mut().flat_map(|block| block.chunks_exact_mut(self.classes)) {
+            let moved = relabelled(row, 1, places);
+            row.copy_from_slice(&moved);
+        }
     }
 
     /// Make room for as many classes and slots, not fewer than there are; what is new is 0.

@@ -3,7 +3,7 @@ use super::schedule::Schedule;
 use super::*;
 use crate::state::Array;
 
-const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     gamma: 2,
     normalize: true,
     rho: 0.1,
@@ -16,27 +16,27 @@ const RULE: Rule = Rule {
 };
 
 /// xorshift64*.
-struct Random(u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
-    fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    fn below(&mut self, limit: usize) -> usize {
+    pub fn below(&mut self, limit: usize) -> usize {
         (self.unit() * limit as f64) as usize
     }
 }
 
 /// An event: attributes, coordinates (even and odd ones of an attribute are its tags) and values.
 #[derive(Clone, Default)]
-struct Owned(Vec<u32>, Vec<u32>, Vec<f64>);
+pub(super) struct Owned(pub Vec<u32>, pub Vec<u32>, pub Vec<f64>);
 
 impl Owned {
-    fn random(random: &mut Random, attributes: u32) -> Self {
+    pub fn random(random: &mut Random, attributes: u32) -> Self {
         let mut new = Self::default();
         for attribute in 0..attributes {
             // Neither, one of them, or both.
@@ -51,7 +51,7 @@ impl Owned {
         new
     }
 
-    fn event(&self) -> Event<'_> {
+    pub fn event(&self) -> Event<'_> {
         Event { attributes: &self.0, coordinates: &self.1, values: &self.2 }
     }
 }
@@ -65,13 +65,13 @@ fn kernel(x: &Owned, z: &Owned, gamma: u32) -> f64 {
     growth(shared as f64, gamma) * products.sum::<f64>()
 }
 
-fn learn(model: &mut impl Learner, event: &Owned, label: f64, weight: f64) -> Vec<f64> {
+pub(super) fn learn(model: &mut impl Learner, event: &Owned, label: f64, weight: f64) -> Vec<f64> {
     let mut scores = vec![0.0; model.classes()];
     model.step(event.event(), Lesson { label, weight, ..Lesson::NONE }, &mut scores);
     scores
 }
 
-fn assert_close(left: &[f64], right: &[f64]) {
+pub(super) fn assert_close(left: &[f64], right: &[f64]) {
     for (a, b) in left.iter().zip(right) {
         assert!((a - b).abs() < 1e-9 * (1.0 + b.abs()), "{left:?} and not {right:?}");
     }
@@ -192,19 +192,8 @@ fn a_state_goes_around() {
 fn whatever_a_state_says_nothing_panics() {
     let (model, mut random) = trained(12, 2, true);
     let state = model.state();
-    let names: Vec<String> = state.0.keys().cloned().collect();
     for round in 0..1000 {
-        let mut hostile = state.clone();
-        let numbers = [-1.0, 0.0, 1.0, 5.0, 2e9, 1e300, f64::NAN, f64::INFINITY];
-        for _ in 0..1 + round % 2 {
-            let (number, place) = (numbers[random.below(8)], random.unit());
-            match hostile.0.get_mut(&names[random.below(names.len())]).unwrap() {
-                Array::F64(values, shape) => change(values, shape, number, place),
-                Array::I64(values, shape) => change(values, shape, number as i64, place),
-                Array::I32(values, shape) => change(values, shape, number as i32, place),
-                _ => unreachable!(),
-            }
-        }
+        let hostile = hostile(&state, 1 + round % 2, &mut random);
         let mut other = model.clone();
         if other.restore(&hostile, 6, 12).is_err() {
             assert_eq!(other.state(), state);
@@ -214,6 +203,23 @@ fn whatever_a_state_says_nothing_panics() {
             learn(&mut other, &event, 1.0, 1.0);
         }
     }
+}
+
+/// A state of which some numbers are wrong.
+pub(super) fn hostile(state: &State, wrong: usize, random: &mut Random) -> State {
+    let mut hostile = state.clone();
+    let names: Vec<&String> = state.0.keys().collect();
+    let numbers = [-1.0, 0.0, 1.0, 5.0, 2e9, 1e300, f64::NAN, f64::INFINITY];
+    for _ in 0..wrong {
+        let (number, place) = (numbers[random.below(8)], random.unit());
+        match hostile.0.get_mut(names[random.below(names.len())]).unwrap() {
+            Array::F64(values, shape) => change(values, shape, number, place),
+            Array::I64(values, shape) => change(values, shape, number as i64, place),
+            Array::I32(values, shape) => change(values, shape, number as i32, place),
+            _ => unreachable!(),
+        }
+    }
+    hostile
 }
 
 fn change<T: Copy>(values: &mut Vec<T>, shape: &mut [usize], number: T, place: f64) {

@@ -1,6 +1,10 @@
 //! A learner of targets with heavy tails: one that learns them bent to a Gaussian, and whose scores are bent back.
 
+mod explaining;
 mod johnson;
+mod merging;
+#[cfg(test)]
+mod merging_tests;
 mod quantiles;
 #[cfg(test)]
 mod tests;
@@ -8,7 +12,10 @@ mod tests;
 use self::johnson::{EXTREME, Johnson};
 use self::quantiles::Quantiles;
 use crate::block::{Block, Event, Gone};
+use crate::change::Change;
+use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
+use crate::merging::{ensure_alike, of_kind};
 use crate::scale::within;
 use crate::state::{Refused, State, ensure};
 
@@ -36,6 +43,7 @@ pub enum Point {
 ///
 /// Targets may lie as far out as they like. Each is bent by the curve of those before it, and so is what is said of
 /// it, which therefore needs no label.
+#[derive(Clone)]
 pub struct TransformedTarget {
     inner: Box<dyn Learner>,
     point: Point,
@@ -89,10 +97,7 @@ impl TransformedTarget {
     fn finish(&mut self, t: usize, lesson: &Lesson, score: &mut f64) -> f64 {
         let (curve, z) = (self.curves[t], self.inner_scores[t]);
         let z = if z.is_nan() { 0.0 } else { within(z, EXTREME) };
-        *score = match self.point {
-            Point::Mean => curve.mean(z, self.variance),
-            Point::Median => curve.median(z),
-        };
+        *score = self.unbend(&curve, z);
         if lesson.is_learned() {
             let residual = within(curve.bend(lesson.label) - z, OUTLYING * self.variance.sqrt());
             self.residuals += 1;
@@ -101,6 +106,14 @@ impl TransformedTarget {
             self.variance = moved.max(NARROWEST);
         }
         (*score - lesson.label) * (*score - lesson.label)
+    }
+
+    /// What is said of a target where the inner learner says z.
+    fn unbend(&self, curve: &Johnson, z: f64) -> f64 {
+        match self.point {
+            Point::Mean => curve.mean(z, self.variance),
+            Point::Median => curve.median(z),
+        }
     }
 
     fn take(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
@@ -159,6 +172,15 @@ impl Learner for TransformedTarget {
         self.finish(0, &lesson, &mut scores[0])
     }
 
+    /// The curve is followed along its secant from where the inner score is 0; see [`explaining`].
+    fn explain(&mut self, event: Event, into: &mut Explanation) {
+        self.explain_bent(event, into);
+    }
+
+    fn conditional(&mut self, event: Event) -> Option<Vec<(f64, f64)>> {
+        self.inner.conditional(event)
+    }
+
     fn forget(&mut self, gone: &Gone) {
         self.inner.forget(gone);
     }
@@ -197,5 +219,24 @@ impl Learner for TransformedTarget {
             self.restart(0);
         }
         taken
+    }
+
+    /// Numbers have no classes.
+    fn relabel(&mut self, _places: &[usize]) -> Result<(), Refused> {
+        Ok(())
+    }
+
+    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
+        self.carry_targets(change.target);
+        // What is bent stays as it is.
+        self.inner.carry(&Change { target: (0.0, 1.0), ..change.clone() })
+    }
+
+    fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        let parts: Vec<&Self> = of_kind(parts)?;
+        ensure_alike(parts.iter().all(|part| part.point == self.point))?;
+        self.inner.merge(&parts.iter().map(|part| &*part.inner).collect::<Vec<_>>())?;
+        self.merge_curves(&parts);
+        Ok(())
     }
 }

@@ -14,9 +14,9 @@ const SHARES: [f64; 4] = [0.058, 0.3, 0.7, 0.942];
 /// The first look is at so many targets, the next ones at twice as many as before.
 const FIRST: usize = 32;
 /// From then on each look is at so many new ones.
-const ALL: usize = 512;
+pub(super) const ALL: usize = 512;
 /// And counts one part in so many, once there were as many.
-const LOOKS: u64 = 8;
+pub(super) const LOOKS: u64 = 8;
 /// The inner quantiles differ by at least this part of the distance between the outer ones, where a value that many
 /// share lies between them.
 const LEAST_MIDDLE: f64 = 0.01;
@@ -31,9 +31,9 @@ pub struct Quantiles {
     /// Ascending, and the inner ones differ.
     pub now: [f64; 4],
     /// How often all of so many new targets were looked at.
-    looks: u64,
+    pub(super) looks: u64,
     /// The targets since.
-    recent: Vec<f64>,
+    pub(super) recent: Vec<f64>,
 }
 
 impl Default for Quantiles {

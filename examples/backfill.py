@@ -1,0 +1,88 @@
+"""Learn a stream in eight parts on Spark, and compare with learning it in one pass.
+
+    pip install 'streamkarma[spark]'
+    python examples/backfill.py
+
+It needs Java 17 or newer. Spark runs on this machine, with two processes that work for it; on a cluster the
+same call learns on all of its machines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from streamkarma import spark
+from streamkarma.spark.session import started
+
+#: Processes on this machine, one core each, that work as the machines of a cluster would.
+MASTER = "local-cluster[2,1,1024]"
+#: The last events, which both models answer without having learned them.
+HELD_OUT = 10_000
+
+
+def streamkarma(*arguments: str) -> None:
+    """Run the command line."""
+    subprocess.run([sys.executable, "-m", "streamkarma", *arguments, "--quiet"], check=True)
+
+
+def score(model: Path, events: Path, folder: Path) -> dict[str, float]:
+    """The error rate and the log loss of a model on events that it does not learn."""
+    summary = folder / "score.json"
+    streamkarma("predict", str(model), str(events), "--no-predictions", "--summary", str(summary))
+    metrics: dict[str, float] = json.loads(summary.read_text())["metrics"]
+    return metrics
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--parts", type=int, default=8)
+    parser.add_argument("--tail", type=int, default=0)
+    parser.add_argument("--learner", default="auto")
+    parser.add_argument("--master", default=MASTER)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        learned, held_out = folder / "learned.jsonl", folder / "held_out.jsonl"
+        generate = [sys.executable, "-m", "streamkarma", "generate", "lowrank", "--noise", "0.05"]
+        stream = subprocess.run(
+            [*generate, "--events", str(chosen.events + HELD_OUT)], check=True, capture_output=True
+        )
+        lines = stream.stdout.splitlines(keepends=True)
+        learned.write_bytes(b"".join(lines[:-HELD_OUT]))
+        held_out.write_bytes(b"".join(lines[-HELD_OUT:]))
+
+        begin = time.perf_counter()
+        one = folder / "one.karma"
+        streamkarma(
+            "learn", str(learned), "--learner", chosen.learner, "--model", str(one), "--no-predictions"
+        )
+        times = {"one pass": time.perf_counter() - begin}
+
+        many = folder / "many.karma"
+        with started("backfill", chosen.master, {"spark.ui.enabled": "false"}):
+            begin = time.perf_counter()
+            spark.backfill(
+                str(learned),
+                partitions=chosen.parts,
+                tail=chosen.tail,
+                learner=chosen.learner,
+                model=str(many),
+            )
+            times[f"{chosen.parts} parts"] = time.perf_counter() - begin
+
+        print(f"{chosen.events:,} events of lowrank, {chosen.learner}; {HELD_OUT:,} held out")
+        print(f"{'':<12}{'seconds':>10}{'error':>10}{'log loss':>10}")
+        for (name, seconds), model in zip(times.items(), (one, many), strict=True):
+            found = score(model, held_out, folder)
+            print(f"{name:<12}{seconds:>10.1f}{found['error_rate']:>10.4f}{found['log_loss']:>10.4f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""How long records wait for the commit of what was said of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from streamkarma.connectors.histogram import Histogram
+
+
+class CommitLatency:
+    """From the time of each record to the commit that has its prediction.
+
+    Attributes
+    ----------
+    histogram
+        The latencies of records that are committed.
+    """
+
+    def __init__(self) -> None:
+        self.histogram = Histogram()
+        self._waiting: list[int] = []
+
+    def learned(self, times: Iterable[int]) -> None:
+        """Records with these times, in milliseconds since 1970, were learned; those without one have -1."""
+        self._waiting += [each for each in times if each >= 0]
+
+    def committed(self) -> None:
+        """All that was learned is committed."""
+        if self._waiting:
+            now = time.time()
+            self.histogram.add([now - each / 1000 for each in self._waiting])
+            self._waiting = []
+
+    def discard(self) -> None:
+        """What was learned since the last commit does not count."""
+        self._waiting = []

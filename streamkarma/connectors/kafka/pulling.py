@@ -1,0 +1,99 @@
+"""Read the models that the processes of a group share, without being one of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from kafka import TopicPartition, errors
+
+from streamkarma.connectors.base import Position
+from streamkarma.connectors.kafka.connection import LogCapture, connect
+from streamkarma.connectors.kafka.errors import RetriableKafkaError, reason_of
+from streamkarma.connectors.kafka.journal import positions_state
+from streamkarma.connectors.kafka.settings import KafkaSettings
+from streamkarma.connectors.kafka.share_reader import ShareReader
+from streamkarma.connectors.kafka.share_topic import open_share_topic
+from streamkarma.connectors.kafka.shared_models import BASE, Snapshot
+from streamkarma.errors import RunError
+
+
+class PulledModels(NamedTuple):
+    """The models of a topic.
+
+    Attributes
+    ----------
+    name
+        What the topic is called in messages.
+    base
+        What all models go back to.
+    parts
+        By partition, its last models, the newest first.
+    """
+
+    name: str
+    base: bytes
+    parts: Mapping[str, Sequence[Snapshot]]
+
+    def contents(self) -> dict[str, list[bytes]]:
+        """By partition, its last models as bytes."""
+        return {name: [each.content for each in models] for name, models in self.parts.items()}
+
+    def position(self, chosen: Mapping[str, int]) -> Position:
+        """How far models have got that were chosen of each partition, as a model file has it."""
+        offsets, ids = {}, {}
+        for name, index in chosen.items():
+            topic, _, number = name.rpartition("/")
+            snapshot = self.parts[name][index]
+            offsets[TopicPartition(topic, int(number))] = snapshot.next
+            if snapshot.topic_id is not None:
+                ids[topic] = snapshot.topic_id
+        return {"kafka": positions_state(offsets), **({"topic_ids": ids} if ids else {})}
+
+
+def pull(
+    topic: str, brokers: str, pairs: Sequence[str], connect_timeout: float, say: Callable[[str], None]
+) -> PulledModels:
+    """Read the models of a topic.
+
+    Parameters
+    ----------
+    topic
+        The topic.
+    brokers, pairs, connect_timeout
+        See ``Attachment``.
+    say
+        Takes a line for the user.
+
+    Raises
+    ------
+    UsageError
+        If the settings make no sense.
+    RunError
+        If there are no models, or the brokers cannot be reached.
+    """
+    settings, log = KafkaSettings(brokers, pairs, os.environ), LogCapture()
+    log.install()
+
+    def make(kind: Callable[..., Any], **arguments: Any) -> Any:
+        return connect(
+            lambda milliseconds: kind(**{**arguments, "bootstrap_timeout_ms": milliseconds}),
+            settings, log, connect_timeout, say, lambda: False,
+        )  # fmt: skip
+
+    try:
+        open_share_topic(topic, settings, make, create=False)
+        with closing(ShareReader(topic, settings, make, say, lambda: False)) as reader:
+            reader.catch_up()
+            shelf = reader.shelf
+    except (errors.KafkaError, RetriableKafkaError) as error:
+        raise RunError(reason_of(error)) from error
+    base = shelf.base()
+    if base is None:
+        raise RunError(f"topic {topic} has no models: {shelf.broken().get(BASE, 'nobody has begun')}")
+    parts = {name: shelf.models(name, base.epoch) for name in shelf.names(base.epoch)}
+    if not parts:
+        raise RunError(f"topic {topic} has no models yet: no partition has learned anything")
+    return PulledModels(f"topic {topic}", base.content, parts)

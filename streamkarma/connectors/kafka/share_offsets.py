@@ -1,0 +1,124 @@
+"""What a process that shares its models has learned, and what of it is safe."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from kafka import OffsetAndMetadata, TopicPartition
+
+from streamkarma.connectors.base import Context
+from streamkarma.connectors.kafka.journal import Journal
+from streamkarma.connectors.kafka.offsets import Offsets
+from streamkarma.connectors.kafka.share_store import ShareStore
+from streamkarma.connectors.kafka.shared_models import name_of
+from streamkarma.connectors.kafka.tags import Tag
+
+if TYPE_CHECKING:
+    from streamkarma.connectors.kafka.source import TopicSource
+
+
+class SharedOffsets(Offsets):
+    """Positions of partitions that have a model each.
+
+    One transaction has predictions, offsets and, at a checkpoint, the models. The order of partitions means
+    nothing for models, so there is no journal: who gets a partition goes on from its model, and what was
+    answered since is learned again on the way.
+
+    Attributes
+    ----------
+    store
+        Where the models are; there once the sink is.
+    """
+
+    store: ShareStore
+
+    def __init__(self, source: TopicSource, context: Context) -> None:
+        super().__init__(source, context)
+        #: Up to which offset each partition's events were answered before it came to this process.
+        self._answered: dict[TopicPartition, int] = {}
+        #: Partitions of topics that were recreated, whose models are here and go on.
+        self._recreated: set[TopicPartition] = set()
+
+    def answered(self, partition: TopicPartition) -> int:
+        """Up to which offset the events of a partition were answered before."""
+        return self._answered.get(partition, 0)
+
+    def begin(self, partition: TopicPartition) -> None:
+        """Records of a partition are about to be learned."""
+        self._note_time()
+
+    def forget(self, topic: str) -> None:
+        """Drop the offsets of a topic that was deleted, and not what was learned of it."""
+        self._recreated |= {tp for tp in self.positions if tp.topic == topic}
+        super().forget(topic)
+
+    def wanted(self, partition: TopicPartition) -> int | None:
+        """Where a partition is to begin: where its model is, which is loaded unless it is here."""
+        committed = self.consumer.committed(partition, metadata=True)
+        tag = Tag(None) if committed is None else Tag.read(committed.metadata)
+        known = committed is not None and not self.is_another(partition.topic, tag.topic_id)
+        end = int(committed.offset) if known else None
+        mine = self.positions.get(partition)
+        if mine is not None and (mine == end or partition in self._journal.ends):
+            return mine
+        self._answered[partition] = end or 0
+        if partition in self._recreated:
+            self._recreated.remove(partition)
+            return end
+        return self._load(partition, end, tag.saved if known and tag.epoch == self.store.epoch else None)
+
+    def _load(self, partition: TopicPartition, end: int | None, saved: int | None) -> int | None:
+        """Load the model of a partition; returns where it goes on.
+
+        ``end`` is how far the group has got, and ``saved`` how far the newest model that it knows of.
+        """
+        name = name_of(*partition)
+        models = self.store.models(name, saved)
+        chosen = self._context.load_part(name, [model.content for model in models])
+        if chosen < len(models):
+            self.store.saved[name] = models[chosen].next
+            stale = self.is_another(partition.topic, models[chosen].topic_id)
+            return end if stale else models[chosen].next
+        if models or self.store.is_broken(name):
+            begin = int(self.consumer.beginning_offsets([partition])[partition])
+            self._source.say(
+                f"topic {partition.topic}, partition {partition.partition}: no model of it can be used; all "
+                f"events that are there are learned again, from {begin}"
+            )
+            return begin
+        return end
+
+    def start_at(self, partition: TopicPartition, offset: int) -> None:
+        """A partition begins there, which the group is told with the next commit."""
+        self._for_group[partition] = offset
+        self._moved |= self.positions.get(partition) != offset
+        self.positions[partition] = offset
+
+    def commit(self, checkpoint: bool) -> None:
+        """Make what was learned count, with ``checkpoint`` the models too; errors as in `Offsets`.
+
+        The first transaction that has events of a partition has its model: from where it begins, nobody
+        else would know.
+        """
+        ends = {**self._for_group, **self._journal.ends}
+        if not ends or (self._uncommitted_since is None and not checkpoint):
+            return
+        if checkpoint or not self.store.saved.keys() >= {name_of(*each) for each in self._journal.ends}:
+            checkpoint = True
+            self._context.checkpoint()
+        assert self.sink is not None
+        self.sink.commit((self._tagged(ends), self.consumer.group_metadata()))
+        self._for_group = {}
+        self._note_commit()
+        if checkpoint:
+            self._journal, self._moved = Journal(), False
+            self._checkpointed = time.monotonic()
+
+    def _tagged(self, ends: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetAndMetadata]:
+        made = {}
+        for partition, end in ends.items():
+            saved = self.store.saved.get(name_of(*partition))
+            tag = Tag(self._source.instance, self.topic_ids.get(partition.topic), self.store.epoch, saved)
+            made[partition] = OffsetAndMetadata(max(end, self.answered(partition)), tag.text(), -1)
+        return made

@@ -1,0 +1,166 @@
+"""The models of a run that shares them: kept in a topic, and read from there."""
+
+from __future__ import annotations
+
+import uuid
+import zlib
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from kafka import TopicPartition, errors
+
+from streamkarma.connectors.kafka._private import BulkProducer
+from streamkarma.connectors.kafka.share_reader import ShareReader
+from streamkarma.connectors.kafka.share_topic import ShareTopic
+from streamkarma.connectors.kafka.shared_models import BASE, Snapshot, chunk_key, encode, name_of
+from streamkarma.connectors.kafka.sink import TopicSink, producer_settings
+from streamkarma.errors import RunError, UsageError
+
+if TYPE_CHECKING:
+    from streamkarma.connectors.kafka.source import TopicSource
+
+#: Another process is about to say what all models begin as.
+_FENCED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
+
+Records = list[tuple[bytes, bytes | None]]
+
+
+class ShareStore:
+    """The models of a group's partitions in a compacted topic: a `ModelStore`.
+
+    Parameters
+    ----------
+    source
+        What is read.
+    topic
+        Where models are kept.
+    sink
+        Who sends them, in the transactions of this process.
+    reader
+        Who reads what other processes send.
+    position, assigned
+        The next offset of a partition with the id of its topic, and the partitions of this process.
+
+    Attributes
+    ----------
+    epoch
+        Which base all models go back to; known once it is agreed on.
+    saved
+        The next offset of the newest model that this process has sent or loaded, by name.
+    """
+
+    def __init__(
+        self,
+        source: TopicSource,
+        topic: ShareTopic,
+        sink: TopicSink,
+        reader: ShareReader,
+        position: Callable[[TopicPartition], tuple[int, str | None]],
+        assigned: Callable[[], Iterable[TopicPartition]],
+    ) -> None:
+        self._source, self._topic = source, topic
+        self._sink, self._reader = sink, reader
+        self._position, self._assigned = position, assigned
+        self.epoch = ""
+        self.saved: dict[str, int] = {}
+        #: How many chunks the newest model has that this process has sent, by name.
+        self._chunks: dict[str, int] = {}
+
+    @property
+    def name(self) -> str:
+        """The topic, in words."""
+        return f"topic {self._topic.name}"
+
+    def agree(self, base: bytes | None) -> bytes:
+        """What all models begin as: what the topic says, or else ``base``."""
+        self._reader.catch_up()
+        while (agreed := self._base()) is None:
+            if base is None:
+                raise UsageError(
+                    f"{self.name} has no models yet: the first process needs --task binary, multiclass or "
+                    "regression, since partitions have to agree on it before they have seen labels"
+                )
+            self._write_base(base)
+        self.epoch = agreed.epoch
+        return agreed.content
+
+    def keep(self, part: str, model: bytes, events: int) -> None:
+        """Send the model of a partition."""
+        topic, _, number = part.rpartition("/")
+        partition = TopicPartition(topic, int(number))
+        offset, topic_id = self._position(partition)
+        records = self._records(part, Snapshot(self.epoch, offset, events, topic_id, model))
+        self._sink.write_records(self._place(part), records)
+        self.saved[part] = offset
+
+    def others(self) -> dict[str, list[bytes]]:
+        """The last models of partitions that are not this process's."""
+        self._reader.catch_up()
+        mine = {name_of(*each) for each in self._assigned()}
+        names = (name for name in self._reader.shelf.names(self.epoch) if name not in mine)
+        return {
+            name: [each.content for each in self._reader.shelf.models(name, self.epoch)] for name in names
+        }
+
+    def models(self, name: str, saved: int | None) -> list[Snapshot]:
+        """The last models of a partition, the newest first.
+
+        Parameters
+        ----------
+        name
+            Of the partition.
+        saved
+            The next offset of the newest model that the group knows of. If there is none to be read, that one
+            is waited for: transactions of processes that were killed hold back those that came after.
+        """
+        shelf = self._reader.shelf
+        least = -1 if saved is None else saved
+        self._reader.wait_until(
+            lambda: bool(shelf.models(name, self.epoch)) or shelf.reached(name, self.epoch) >= least,
+            f"the model of {name}",
+        )
+        return shelf.models(name, self.epoch)
+
+    def is_broken(self, name: str) -> bool:
+        """Whether there is a model of a partition that is not whole."""
+        return name in self._reader.shelf.broken()
+
+    def _base(self) -> Snapshot | None:
+        """What the topic says; RunError if that cannot be used."""
+        base = self._reader.shelf.base()
+        if base is None and (why := self._reader.shelf.broken().get(BASE)):
+            raise RunError(f"{self.name} cannot be used: of the base {why}; delete it to begin anew")
+        return base
+
+    def _write_base(self, base: bytes) -> None:
+        """Send the base, unless another process has: only the last to begin may end its transaction."""
+        producer = self._source.connect(
+            BulkProducer,
+            **producer_settings(self._source.settings, self._source.longest_batch),
+            transactional_id=f"streamkarma.share.{self._topic.name}",
+        )
+        sink = TopicSink(producer, None, None)
+        try:
+            producer.init_transactions()
+            self._reader.catch_up()
+            if self._base() is None:
+                snapshot = Snapshot(uuid.uuid4().hex, 0, 0, None, base)
+                sink.write_records(self._place(BASE), self._records(BASE, snapshot))
+                sink.commit()
+                self._reader.wait_until(lambda: self._base() is not None, "what all models begin as")
+        except _FENCED:
+            self._reader.catch_up()
+        finally:
+            producer.close(timeout=0)
+
+    def _records(self, name: str, snapshot: Snapshot) -> Records:
+        """A model's records, which also remove chunks that the model before had more."""
+        records: Records = [*encode(name, snapshot, self._topic.chunk)]
+        chunks = len(records) - 1
+        before = max(self._chunks.get(name, 0), self._reader.shelf.chunks(name, self.epoch))
+        self._chunks[name] = chunks
+        return [*((chunk_key(name, number), None) for number in range(chunks, before)), *records]
+
+    def _place(self, name: str) -> TopicPartition:
+        """The partition that has the models of a name."""
+        return TopicPartition(self._topic.name, zlib.crc32(name.encode()) % self._reader.partitions)

@@ -1,0 +1,101 @@
+"""The topic that models are shared by: made, or checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kafka import KafkaAdminClient, errors
+from kafka.admin import ConfigResource
+
+from streamkarma.connectors.kafka.errors import reason_of, translate_error
+from streamkarma.connectors.kafka.settings import KafkaSettings
+from streamkarma.errors import RunError
+
+#: Makes a client of kafka-python, which is given the keyword arguments.
+Connect = Callable[..., Any]
+
+#: How a topic is made. What was compacted away is gone sooner, and a start reads less, with small segments.
+_CONFIGS = {
+    "cleanup.policy": "compact",
+    "segment.bytes": str(64 << 20),
+    "min.cleanable.dirty.ratio": "0.2",
+}
+#: Room for a key, and for what a batch has beside its records.
+_OVERHEAD = 1024
+#: The longest batch a topic takes, where its settings may not be read and where they are not changed.
+_MOST_BYTES, _LEAST_BYTES = 1 << 20, 4 * _OVERHEAD
+
+
+class ShareTopic(NamedTuple):
+    """A compacted topic.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    batch
+        The longest batch of records, in bytes, that it takes and that a producer sends.
+    """
+
+    name: str
+    batch: int
+
+    @property
+    def chunk(self) -> int:
+        """The longest part of a model that fits into a record."""
+        return self.batch - _OVERHEAD
+
+
+def open_share_topic(name: str, settings: KafkaSettings, connect: Connect, create: bool) -> ShareTopic:
+    """Look whether a topic is there and can be used.
+
+    Parameters
+    ----------
+    name
+        The topic.
+    settings, connect
+        How to reach the brokers.
+    create
+        Whether to make it if it is not there.
+
+    Raises
+    ------
+    RunError
+        If it is not there, and cannot be made, or is not compacted.
+    """
+    admin = connect(KafkaAdminClient, **settings.admin())
+    try:
+        if name not in admin.list_topics():
+            if not create:
+                raise RunError(f"there is no topic {name}")
+            _make(admin, name)
+        found = admin.describe_configs([ConfigResource("topic", name)], config_filter="all")
+    except errors.KafkaError as error:
+        raise translate_error(error) from error
+    finally:
+        admin.close()
+    configs = {key: each["value"] for key, each in found.get("topic", {}).get(name, {}).items()}
+    policy = configs.get("cleanup.policy", "compact")
+    if policy != "compact":
+        raise RunError(
+            f"the topic {name} has cleanup.policy={policy}, and models in it would be lost; make it compact"
+        )
+    most = int(settings.get("max_request_size") or _MOST_BYTES)
+    batch = min(most, int(configs.get("max.message.bytes", _MOST_BYTES)))
+    if batch < _LEAST_BYTES:
+        raise RunError(f"the topic {name} takes messages of {batch} bytes; models need {_LEAST_BYTES}")
+    return ShareTopic(name, batch)
+
+
+def _make(admin: KafkaAdminClient, name: str) -> None:
+    """Make a topic, unless another process has done so by now."""
+    try:
+        admin.create_topics({name: {"configs": _CONFIGS}}, wait_for_metadata=True)
+    except errors.TopicAlreadyExistsError:
+        pass
+    except errors.KafkaError as error:
+        raise RunError(
+            f"there is no topic {name}, and it cannot be made ({reason_of(error)}); "
+            "make it with cleanup.policy=compact"
+        ) from error

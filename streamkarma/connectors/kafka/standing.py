@@ -1,0 +1,141 @@
+"""Topics as they stand: read once from their beginnings to their present ends, by no consumer group."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from kafka import KafkaConsumer, TopicPartition, errors
+from kafka.consumer.fetcher import ConsumerRecord
+
+from streamkarma.connectors.base import Block, Context, Position, Reader
+from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING
+from streamkarma.connectors.kafka.errors import translate_error
+from streamkarma.connectors.kafka.records import records_of
+from streamkarma.connectors.kafka.source import Attachment, TopicSource
+from streamkarma.connectors.kafka.topic_check import check_topics
+from streamkarma.errors import RunError
+
+_POLL_MS, _POLL_RECORDS = 250, 5000
+#: A source has the name of a group, which this one never uses.
+_NO_GROUP = "-"
+
+
+class StandingTopics(TopicSource):
+    """Topics, read once. Nothing is committed, and no group is joined.
+
+    Parameters
+    ----------
+    topics
+        A name, or a pattern for names.
+    brokers, settings, connect_timeout, max_record_bytes
+        As for an `Attachment`.
+    """
+
+    shared = False
+
+    def __init__(
+        self,
+        topics: str,
+        brokers: str,
+        settings: Sequence[str],
+        connect_timeout: float,
+        max_record_bytes: int,
+    ) -> None:
+        at = Attachment(
+            [topics],
+            brokers,
+            _NO_GROUP,
+            until_end=True,
+            settings=settings,
+            connect_timeout=connect_timeout,
+            max_record_bytes=max_record_bytes,
+        )
+        super().__init__(at, None)
+
+    @contextmanager
+    def open(self, context: Context, failures: int) -> Iterator[Reader]:
+        """Connect; every failure of the brokers is one of the run."""
+        self._context = context
+        self._log.install()
+        try:
+            ends = check_topics(self) or {}
+            settings = {**self.settings.consumer(), **READING}
+            settings.pop("group_instance_id", None)
+            settings.setdefault("max_poll_records", _POLL_RECORDS)
+            consumer = self.connect(KafkaConsumer, **settings, group_id=None)
+            try:
+                yield _StandingReader(self, consumer, ends)
+            finally:
+                consumer.close(autocommit=False, timeout_ms=LEAVE_MS)
+        except errors.KafkaError as error:
+            raise RunError(str(translate_error(error))) from error
+
+
+class _StandingReader(Reader):
+    """Reads partitions to their ends; the records of several come in the order of their times."""
+
+    def __init__(
+        self, source: StandingTopics, consumer: KafkaConsumer, ends: dict[TopicPartition, int]
+    ) -> None:
+        self._source, self._consumer, self._ends = source, consumer, ends
+        #: Records that were read, and where each partition is read next.
+        self._waiting: dict[TopicPartition, deque[ConsumerRecord]] = {}
+        self._next: dict[TopicPartition, int] = {}
+
+    def resume(self, kept: Position | None) -> None:
+        """Begin where the partitions do."""
+        begins = self._consumer.beginning_offsets(list(self._ends))
+        self._next = {each: begins[each] for each, end in self._ends.items() if begins[each] < end}
+        self._waiting = {each: deque() for each in self._next}
+
+    def blocks(self) -> Iterator[Block | None]:
+        """Yield the records, and None where nothing has come for a while."""
+        at = self._source.at
+        while self._waiting:
+            for partition, waiting in self._waiting.items():
+                if not waiting:
+                    self._ask(partition)
+            ready = self._ready()
+            if ready:
+                records = records_of(ready, at.metadata, False, at.max_record_bytes)
+                yield Block(records, lambda count: None)
+            else:
+                yield None
+
+    def _ask(self, partition: TopicPartition) -> None:
+        """Read on in a partition that holds up the others.
+
+        Only that one is assigned: beside partitions that are paused kafka-python may never read it.
+        """
+        self._consumer.assign([partition])
+        self._consumer.seek(partition, self._next[partition])
+        polled = self._consumer.poll(timeout_ms=_POLL_MS).get(partition, [])
+        self._waiting[partition].extend(each for each in polled if each.offset < self._ends[partition])
+        self._next[partition] = self._consumer.position(partition)
+
+    def _ready(self) -> list[ConsumerRecord]:
+        """The records before which none can come any more: up to where a partition has to be asked again."""
+        ready: list[ConsumerRecord] = []
+        while self._waiting:
+            done = [
+                p for p, waiting in self._waiting.items() if not waiting and self._next[p] >= self._ends[p]
+            ]
+            for partition in done:
+                del self._waiting[partition]
+            if not self._waiting or not all(self._waiting.values()):
+                break
+            first = min(self._waiting.values(), key=lambda waiting: int(waiting[0].timestamp))
+            ready.append(first.popleft())
+        return [record for record in ready if record.value is not None]
+
+    def maybe_commit(self) -> None:
+        """Nothing is."""
+
+    def commit(self) -> None:
+        """Nothing is."""
+
+    def snapshot(self) -> Position:
+        """Nothing is kept."""
+        return {}

@@ -1,0 +1,129 @@
+"""Parquet and Arrow files as lines of JSON: their types are those of the file."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any
+
+import orjson
+
+from streamkarma.connectors.tables.columns import joined, text
+from streamkarma.connectors.tables.delimited import Piece
+from streamkarma.errors import RunError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Rows of a Parquet file that are read at once.
+_ROWS = 4096
+_MAGIC = b"ARROW1"
+
+
+class ArrowTable:
+    """Reads a Parquet or an Arrow file.
+
+    Parameters
+    ----------
+    name
+        What to call it in messages.
+    file
+        The open file. An Arrow stream may come through a pipe; anything else has to be a file that stays.
+    parquet
+        Whether it is Parquet.
+
+    Raises
+    ------
+    UsageError
+        If pyarrow is not there.
+    RunError
+        If it is no such file.
+    """
+
+    def __init__(self, name: str, file: IO[bytes], parquet: bool) -> None:
+        self._name = name
+        try:
+            import pyarrow as pa
+        except ImportError as error:
+            raise UsageError(f"{name} needs pyarrow: pip install 'streamkarma[tables]'") from error
+        self._problems = (pa.ArrowException, OSError, ValueError)
+        try:
+            self._batches = _parquet(file) if parquet else _arrow(file)
+        except self._problems as error:
+            raise self._damaged(error) from error
+
+    def pieces(self) -> Iterator[Piece]:
+        """All rows in order."""
+        try:
+            for batch in self._batches:
+                if batch.num_rows:
+                    yield Piece(_objects(batch), {})
+        except self._problems as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> RunError:
+        return RunError(f"{self._name} cannot be read: {' '.join(str(error).split()):.200}")
+
+
+def _parquet(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+    import pyarrow.parquet as pq
+
+    if not file.seekable():
+        raise ValueError("the index of a Parquet file is at its end, so it cannot come through a pipe")
+    batches: Iterator[pa.RecordBatch] = pq.ParquetFile(file).iter_batches(_ROWS)
+    return batches
+
+
+def _arrow(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    if file.seekable():
+        magic = file.read(len(_MAGIC))
+        file.seek(0)
+        if magic == _MAGIC:
+            found = pa.ipc.open_file(file)
+            return (found.get_batch(i) for i in range(found.num_record_batches))
+    return iter(pa.ipc.open_stream(file))
+
+
+def _objects(batch: pa.RecordBatch) -> list[str]:
+    """Rows as objects of JSON."""
+    added = []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        begin = f",{text(name)}:"
+        values = map(json_of, plain(column).to_pylist())
+        added.append([begin + value if value else "" for value in values])
+    return joined(added, batch.num_rows)
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """A column without what Python has no value for: nanoseconds."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        return column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    return column
+
+
+def json_of(value: Any) -> str:
+    """A value as JSON, nothing for one that is missing."""
+    if value is None:
+        return ""
+    if type(value) is float:
+        # JSON has no infinity; the reader of the lines says so.
+        return repr(value) if math.isfinite(value) else "" if math.isnan(value) else "Infinity"
+    if type(value) is int:
+        return str(value)
+    return orjson.dumps(value, default=_other).decode()
+
+
+def _other(value: Any) -> Any:
+    """What JSON has no word for, in one that it has."""
+    if isinstance(value, decimal.Decimal):
+        return float(value)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if hasattr(value, "total_seconds"):
+        return value.total_seconds()
+    return str(value)

@@ -1,0 +1,200 @@
+"""A table of text as lines of JSON."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from streamkarma.connectors.jsonlines.lines import Lines, read_lines
+from streamkarma.connectors.tables.columns import (
+    TYPES,
+    UNKNOWN,
+    Column,
+    MissingWords,
+    described,
+    objects,
+    type_of,
+)
+from streamkarma.connectors.tables.dialect import sniff, with_blanks
+from streamkarma.connectors.tables.rows import TOO_LONG, Refused, Row, Splitter, text_of
+from streamkarma.errors import RunError
+
+#: By the first lines, as many as this or as many characters, it is decided what a table holds.
+SAMPLE_LINES, SAMPLE_SIZE = 1000, 1 << 20
+
+
+class Piece(NamedTuple):
+    """Some rows as lines of JSON, and by their index in it why some of them are none."""
+
+    lines: list[str]
+    refused: dict[int, str]
+
+
+class DelimitedTable:
+    """Reads a table of text whose first row has the names.
+
+    Parameters
+    ----------
+    name
+        What to call it in messages.
+    read
+        Returns up to so many bytes, none at the end.
+    delimiter
+        What stands between cells; None to find out.
+    missing
+        Which cells say that there is no value.
+    types
+        What columns hold, by name, where that is known; for others the first rows decide.
+    limit
+        Most bytes of a row.
+
+    Raises
+    ------
+    RunError
+        If its header is none, or it cannot be read.
+
+    Attributes
+    ----------
+    read
+        Reads on; another function may be put in its place.
+    types
+        What its columns hold, by name, as far as that was decided.
+
+    Examples
+    --------
+    >>> file = io.BytesIO(b"a,b\\n1,x\\n,y\\n")
+    >>> table = DelimitedTable("t.csv", file.read, None, MissingWords([]), {}, 1000)
+    >>> [piece.lines for piece in table.pieces()], table.types
+    ([['{"a":1,"b":"x"}', '{"b":"y"}']], {'a': 'number', 'b': 'text'})
+    """
+
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[int], bytes],
+        delimiter: str | None,
+        missing: MissingWords,
+        types: Mapping[str, str],
+        limit: int,
+    ) -> None:
+        self._name = name
+        self._limit = limit
+        self.read = read
+        self._blocks = read_lines(lambda size: self.read(size), limit)
+        #: Blocks that were read to look at the first lines.
+        self._first: list[Lines] = []
+        sample = self._sample()
+        self._dialect = sniff(sample) if delimiter is None else with_blanks(delimiter, sample)
+        header, *rows = self._rows_of(sample)
+        self._width = len(header)
+        self._columns = self._typed(header, rows, missing, types)
+        self.types = {
+            column.name: column.kind
+            for column in self._columns
+            if column is not None and column.kind != UNKNOWN
+        }
+
+    def describe(self) -> str:
+        """What it was taken for, in a line."""
+        parted = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}[self._dialect.delimiter]
+        unnamed = sum(column is None for column in self._columns)
+        left_out = f"; left out, without a name: {unnamed:,}" if unnamed else ""
+        return f"table: columns parted by {parted}: {described(self._columns)}{left_out}"
+
+    def pieces(self) -> Iterator[Piece]:
+        """All rows in order, without the header and blank ones."""
+        header_seen = False
+        for rows in self._all_rows():
+            if not header_seen and rows:
+                header_seen, rows = True, rows[1:]
+            if rows:
+                yield self._piece(rows)
+
+    def _piece(self, rows: list[Row]) -> Piece:
+        good = [row for row in rows if not isinstance(row, Refused)]
+        lines = objects(self._columns, good)
+        refused = {}
+        if len(good) < len(rows):
+            each = iter(lines)
+            lines = [row.text.replace("\r", " ") if isinstance(row, Refused) else next(each) for row in rows]
+            refused = {i: row.reason for i, row in enumerate(rows) if isinstance(row, Refused)}
+        return Piece(lines, refused)
+
+    def _all_rows(self) -> Iterator[list[Row]]:
+        """Rows, as many at once as one reads at once, from the header on."""
+        splitter = Splitter(self._dialect, self._width, self._limit)
+        rest: list[str] = []
+        for block in self._all_blocks():
+            rows: list[Row] = []
+            for lines, overlong in _parts(block):
+                # A row that has a line which is too long in it is too long itself.
+                more, rest = splitter.split([*rest, *lines], at_end=overlong is not None)
+                rows += more
+                rows += [] if overlong is None else [overlong]
+            yield rows
+        yield splitter.split(rest, at_end=True)[0]
+
+    def _all_blocks(self) -> Iterator[Lines]:
+        while self._first:
+            yield self._first.pop(0)
+        yield from self._blocks
+
+    def _sample(self) -> list[str]:
+        """The first lines: the same ones, however the input comes."""
+        sample: list[str] = []
+        size = 0
+        for block in self._blocks:
+            self._first.append(block)
+            for line in _lines(block):
+                sample.append(line)
+                size += len(line)
+                if size >= SAMPLE_SIZE or len(sample) > SAMPLE_LINES:
+                    return sample
+        return sample
+
+    def _rows_of(self, sample: list[str]) -> list[list[str]]:
+        """The header and the first rows that have as many cells."""
+        rows, _ = Splitter(self._dialect, None, self._limit).split(sample, at_end=False)
+        if not rows:
+            raise RunError(f"{self._name} has no row with the names of its columns")
+        header = rows[0]
+        if isinstance(header, Refused):
+            raise RunError(f"the first row of {self._name} has no names of columns: {header.reason}")
+        fitting = (row for row in rows if not isinstance(row, Refused) and len(row) == len(header))
+        return list(fitting)
+
+    def _typed(
+        self,
+        header: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        missing: MissingWords,
+        types: Mapping[str, str],
+    ) -> list[Column | None]:
+        names = [name.strip() for name in header]
+        twice = [name for name, count in Counter(names).items() if name and count > 1]
+        if twice:
+            raise RunError(f"{self._name} has several columns of the name {twice[0]!r:.80}")
+        cells = list(zip(*rows, strict=True)) or [()] * len(names)
+        columns: list[Column | None] = []
+        for name, own in zip(names, cells, strict=True):
+            kind = types.get(name)
+            kind = kind if kind in TYPES else type_of(own, missing)
+            columns.append(Column(name, kind, missing) if name else None)
+        if all(column is None for column in columns):
+            raise RunError(f"{self._name} has no row with the names of its columns")
+        return columns
+
+
+def _lines(block: Lines) -> list[str]:
+    return list(io.StringIO(text_of(block.text), newline="\n"))
+
+
+def _parts(block: Lines) -> Iterator[tuple[list[str], Refused | None]]:
+    """Lines in a row, each time up to one that was too long and was cut."""
+    lines, begin = _lines(block), 0
+    for at in sorted(number - block.first for number in block.overlong):
+        yield lines[begin:at], Refused(lines[at].rstrip("\r\n"), TOO_LONG)
+        begin = at + 1
+    yield lines[begin:], None

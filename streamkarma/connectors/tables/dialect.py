@@ -1,0 +1,37 @@
+"""How the cells of a table are parted, by its first lines."""
+
+from __future__ import annotations
+
+import sys
+
+from streamkarma.connectors.tables.rows import Dialect, Refused, Splitter
+
+#: Characters that may stand between cells; of those that do equally well the first is taken.
+_DELIMITERS = (",", "\t", ";", "|")
+
+
+def sniff(lines: list[str]) -> Dialect:
+    """The dialect in which most rows have as many cells as the header; of several the one with most cells.
+
+    Examples
+    --------
+    >>> sniff(["a;b\\n", "1,5;2,5\\n"]), sniff(["a, b\\n", "1, 2\\n"])
+    (Dialect(delimiter=';', skip_blanks=False), Dialect(delimiter=',', skip_blanks=True))
+    """
+    return with_blanks(max(_DELIMITERS, key=lambda delimiter: _fit(lines, delimiter)), lines)
+
+
+def with_blanks(delimiter: str, lines: list[str]) -> Dialect:
+    """The dialect of a delimiter; a blank behind it does not count where each in the header has one."""
+    first = next((line for line in lines if line.strip()), "")
+    parts = first.split(delimiter)[1:]
+    return Dialect(delimiter, bool(parts) and all(part.startswith(" ") for part in parts))
+
+
+def _fit(lines: list[str], delimiter: str) -> tuple[float, int]:
+    """Share of the rows that have as many cells as the header, and how many these are."""
+    rows, _ = Splitter(Dialect(delimiter), None, sys.maxsize).split(lines, at_end=False)
+    sizes = [0 if isinstance(row, Refused) else len(row) for row in rows]
+    if not sizes or sizes[0] < 2:
+        return 0.0, 0
+    return sizes.count(sizes[0]) / len(sizes), sizes[0]

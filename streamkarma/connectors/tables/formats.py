@@ -1,0 +1,32 @@
+"""What a file holds, by its name."""
+
+from __future__ import annotations
+
+from streamkarma.parameters import FORMATS
+
+_ENDINGS = {
+    "csv": "csv",
+    "tsv": "tsv",
+    "tab": "tsv",
+    "parquet": "parquet",
+    "pq": "parquet",
+    "arrow": "arrow",
+    "feather": "arrow",
+}
+PACKED = (".gz", ".zst")
+
+
+def format_of(path: str) -> str:
+    """One of FORMATS: what the ending says, once that of a packed file is off; without one JSON lines.
+
+    Examples
+    --------
+    >>> format_of("a.csv.gz"), format_of("b.Parquet"), format_of("c.jsonl"), format_of("-")
+    ('csv', 'parquet', 'json', 'json')
+    """
+    name = path
+    for ending in PACKED:
+        name = name.removesuffix(ending)
+    kind = _ENDINGS.get(name.rpartition(".")[2].lower(), "json")
+    assert kind in FORMATS
+    return kind

@@ -1,0 +1,127 @@
+"""Lines of text as rows of cells, and what is wrong with those that are none.
+
+A stray quote must not swallow the rows behind it. So of what looks like a row over several lines, and has not
+the right number of cells, only the first line is refused, and reading goes on at the second.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+# Long texts are cells as well; how long a row may be is checked here.
+csv.field_size_limit(1 << 30)
+
+TOO_LONG = "longer than the limit (see --max-record-bytes), or a quote in it is never closed"
+UNCLOSED = "a quote is opened and never closed"
+NOT_UTF8 = "not valid UTF-8"
+
+
+class Dialect(NamedTuple):
+    """How cells are parted: by which character, and whether blanks behind it count."""
+
+    delimiter: str
+    skip_blanks: bool = False
+
+    def reader(self, lines: Sequence[str]) -> Reader:
+        """Rows of the lines."""
+        return csv.reader(lines, delimiter=self.delimiter, skipinitialspace=self.skip_blanks, strict=True)
+
+
+class Refused(NamedTuple):
+    """Lines that are no row: what stands there, and why."""
+
+    text: str
+    reason: str
+
+
+#: A row is its cells.
+Row = list[str] | Refused
+
+
+class Splitter:
+    """Splits lines into rows.
+
+    Parameters
+    ----------
+    dialect
+        How cells are parted.
+    width
+        Number of cells that a row has; None for any.
+    limit
+        Most characters of a row.
+
+    Examples
+    --------
+    >>> splitter = Splitter(Dialect(","), 2, 100)
+    >>> splitter.split(["1,2\\n", "\\n", "3\\n", "4,'5\\n".replace("'", '"')], at_end=False)
+    ([['1', '2'], Refused(text='3', reason='has 1 field, not 2')], ['4,"5\\n'])
+    """
+
+    def __init__(self, dialect: Dialect, width: int | None, limit: int) -> None:
+        self._dialect = dialect
+        self._width = width
+        self._limit = limit
+
+    def split(self, lines: list[str], at_end: bool) -> tuple[list[Row], list[str]]:
+        """Rows, without those that are blank, and the lines of a last one that is not whole yet.
+
+        ``lines`` end with a newline each; ``at_end`` says that no other line will come.
+        """
+        try:
+            rows: list[Row] = list(self._dialect.reader(lines))
+        except csv.Error:
+            rows = []
+        if len(rows) == len(lines) and all(len(row) == self._width for row in rows) and _is_unicode(lines):
+            return rows, []
+        return self._split_with_care(lines, at_end)
+
+    def _split_with_care(self, lines: list[str], at_end: bool) -> tuple[list[Row], list[str]]:
+        rows: list[Row] = []
+        at, begin = 0, 0
+        reader = self._dialect.reader(lines)
+        while begin < len(lines):
+            row, reason = self._next(reader)
+            end = at + reader.line_num
+            if sum(map(len, lines[begin:end])) > self._limit:
+                reason = TOO_LONG
+            if reason == UNCLOSED and not at_end:
+                return rows, lines[begin:]
+            if reason is None:
+                rows += [row] if row else []
+                begin = end
+                continue
+            rows.append(Refused(lines[begin].rstrip("\r\n"), reason))
+            begin += 1
+            if begin < end:
+                at, reader = begin, self._dialect.reader(lines[begin:])
+        return rows, []
+
+    def _next(self, reader: Reader) -> tuple[list[str], str | None]:
+        """The cells of the next row, none if it is blank, and what is wrong with them."""
+        try:
+            row = next(reader)
+        except csv.Error as error:
+            reason = str(error).split(" - ")[0]
+            return [], UNCLOSED if reason == "unexpected end of data" else f"not CSV: {reason}"
+        if row and self._width is not None and len(row) != self._width:
+            return row, f"has {len(row):,} field{'' if len(row) == 1 else 's'}, not {self._width:,}"
+        return row, None if _is_unicode(row) else NOT_UTF8
+
+
+def text_of(content: bytes) -> str:
+    """Bytes as text; those that are no UTF-8 as lone surrogates, which make them again."""
+    return content.decode("utf-8", "surrogateescape")
+
+
+def _is_unicode(cells: Sequence[str]) -> bool:
+    """Whether all bytes of what became these cells were UTF-8."""
+    try:
+        "".join(cells).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,219 @@
+//! Names and statistics of models that learned apart, made one.
+//!
+//! Names that the base has keep their indices; others follow in the order of their text, numbers before
+//! categories. Whatever is counted adds up, what all began with once. If there are more names than there may be, the
+//! most used stay, so that then the order in which models are merged may show.
+
+mod statistics;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use statistics::Statistics;
+
+use super::following::Renew;
+use super::rare::FEW;
+use super::rates::rate_name;
+use super::survey::Survey;
+use super::time::CIRCLE;
+use super::{Encoder, Following, Once, Use};
+use crate::change::{Change, DROPPED};
+use crate::cleaning::Tally;
+use crate::entities::Remembered;
+use crate::scale::Scale;
+use crate::state::{Refused, ensure};
+use crate::vocabulary::{Entry, Places, Vocabulary};
+
+/// A model that is merged.
+struct Member<'a> {
+    encoder: &'a Encoder,
+    places: Places,
+    /// By new attribute and coordinate: what they are in this model, or [`DROPPED`].
+    attributes: Vec<u32>,
+    coordinates: Vec<u32>,
+}
+
+impl Encoder {
+    /// Take in the names and statistics of parts that went on from here, and say how each model, this one first,
+    /// goes over into the merged one.
+    ///
+    /// # Errors
+    ///
+    /// If the parts cannot be merged: why, in one line. The encoder is then as it was.
+    pub fn merge(&mut self, parts: &[&Self]) -> Result<Vec<Change>, Refused> {
+        parts.iter().try_for_each(|part| self.ensure_like(part))?;
+        let is_new = self.survey.as_ref().is_none_or(|survey| survey.is_empty());
+        ensure(is_new, "surveys can only be merged with what they began with")?;
+        let (vocabulary, dropped) = self.all_names(parts);
+        let base = Member::of(self, &vocabulary);
+        let parts: Vec<Member> = parts.iter().map(|part| Member::of(part, &vocabulary)).collect();
+        let statistics = Statistics::of(&base, &parts, &vocabulary);
+        let all = || std::iter::once(&base).chain(&parts);
+        let changes = all().map(|member| member.change(&statistics.scales)).collect();
+        let once = Once::merged(all().map(|member| &member.encoder.once));
+        let sum = |count: fn(&Self) -> u64| {
+            let since = |part: &Member| count(part.encoder).saturating_sub(count(base.encoder));
+            parts.iter().map(since).fold(count(base.encoder), u64::saturating_add)
+        };
+        let (ignored, evicted) = (sum(|each| each.vocabulary.ignored), sum(Self::evicted));
+        let surveys = parts
+            .iter()
+            .filter_map(|part| Some((part.encoder.survey.as_deref()?, &part.places.coordinates[..])));
+        let surveys: Vec<_> = surveys.collect();
+        let survey =
+            Survey::merged(self.vocabulary.coordinate_count(), &surveys, vocabulary.coordinate_count());
+        let following = base.following_with(&parts, &statistics.uses);
+        let Statistics { tallies, uses, scales, sentinels, levels } = statistics;
+        (self.tallies, self.uses, self.scales) = (tallies, uses, scales);
+        (self.sentinels, self.levels, self.once) = (sentinels, levels, once);
+        self.vocabulary = vocabulary;
+        self.vocabulary.ignored = ignored;
+        (self.following, self.survey) = (following, survey);
+        self.evicted = evicted.saturating_add(dropped);
+        self.derive();
+        Ok(changes)
+    }
+
+    fn ensure_like(&self, part: &Self) -> Result<(), Refused> {
+        let foreign = self.vocabulary.foreign_count() + part.vocabulary.foreign_count();
+        ensure(foreign == 0, "models with names that are no texts, such as numbers, cannot be merged")?;
+        let bounds = |each: &Self| each.vocabulary.bounds();
+        let why = "the models have other bounds for names (max_attributes, max_coordinates, max_name_bytes)";
+        ensure(bounds(self) == bounds(part), why)?;
+        ensure(self.scale == part.scale, "of the models some standardise numbers and some do not (scale)")?;
+        ensure(self.longest == part.longest, "the models forget at different rates (forget)")?;
+        ensure(
+            self.rules == part.rules,
+            "the models have other rules for missing values or kinds of attributes",
+        )?;
+        ensure(self.rates == part.rates, "the models have other numbers of classes at most (max_classes)")?;
+        let rules = |each: &Self| each.following.as_ref().map(|following| following.rules.clone());
+        ensure(rules(self) == rules(part), "the models follow other entities, or in other ways (entity)")
+    }
+
+    /// The names of all, and how many of them find no place.
+    fn all_names(&self, parts: &[&Self]) -> (Vocabulary, u64) {
+        let mut new: BTreeMap<Entry, u64> = BTreeMap::new();
+        for part in parts {
+            for (coordinate, entry) in part.vocabulary.entries() {
+                if !self.vocabulary.knows(entry) {
+                    let uses = new.entry(entry).or_default();
+                    *uses = uses.saturating_add(part.uses[coordinate].count);
+                }
+            }
+        }
+        if parts.iter().any(|part| part.survey.is_some()) {
+            return self.vocabulary.with_names(&new);
+        }
+        self.with_entries(&new)
+    }
+
+    /// Names and new ones, rates that are missing among them, and how many find no place.
+    pub(super) fn with_entries(&self, new: &BTreeMap<Entry, u64>) -> (Vocabulary, u64) {
+        let (vocabulary, dropped) = self.vocabulary.with_names(new);
+        let rates = self.missing_rates(&vocabulary);
+        if rates.is_empty() {
+            return (vocabulary, dropped);
+        }
+        let mut all = new.clone();
+        all.extend(rates.iter().map(|(name, category)| ((&name[..], Some(category.as_bytes())), 0)));
+        (self.vocabulary.with_names(&all).0, dropped)
+    }
+
+    /// Rates that attributes have too few categories for in any single model.
+    fn missing_rates(&self, vocabulary: &Vocabulary) -> Vec<(Vec<u8>, String)> {
+        let mut room = vocabulary.bounds().coordinates.saturating_sub(vocabulary.used().coordinates);
+        let mut missing = Vec::new();
+        for attribute in (1..vocabulary.attribute_count() as u32).filter(|&index| !vocabulary.is_free(index))
+        {
+            let is_of_times = vocabulary.coordinate(attribute, Some(CIRCLE.as_bytes())).is_some();
+            if vocabulary.category_count(attribute) <= FEW || is_of_times {
+                continue;
+            }
+            let name = rate_name(vocabulary.name(attribute));
+            let is_missing = |category: &String| !vocabulary.knows((&name, Some(category.as_bytes())));
+            let own: Vec<String> = self.rate_categories().filter(is_missing).collect();
+            if own.len() <= room {
+                room -= own.len();
+                missing.extend(own.into_iter().map(|category| (name.clone(), category)));
+            }
+        }
+        missing
+    }
+}
+
+impl<'a> Member<'a> {
+    fn of(encoder: &'a Encoder, vocabulary: &Vocabulary) -> Self {
+        let places = encoder.vocabulary.places_in(vocabulary);
+        let attributes = inverse(&places.attributes, vocabulary.attribute_count());
+        let coordinates = inverse(&places.coordinates, vocabulary.coordinate_count());
+        Self { encoder, places, attributes, coordinates }
+    }
+
+    /// Events that it has learned.
+    fn events(&self) -> u64 {
+        self.encoder.tallies[0].values
+    }
+
+    /// What this one and parts that went on from it remember of entities, in a model with these uses.
+    fn following_with(&self, parts: &[Self], merged: &[Use]) -> Option<Box<Following>> {
+        let following = |member: &Member<'a>| member.encoder.following.as_deref();
+        let others = parts.iter().filter_map(|part| Some((following(part)?, part.renewal(merged))));
+        let others: Vec<_> = others.collect();
+        Some(Box::new(following(self)?.merged(&self.renewal(merged), &others)))
+    }
+
+    /// What becomes of the values that it remembers of entities, in a model with these uses.
+    fn renewal<'b>(&'b self, merged: &'b [Use]) -> Renew<'b> {
+        let place =
+            |places: &[u32], index: u32| places.get(index as usize).copied().filter(|&at| at != DROPPED);
+        Box::new(move |each| {
+            let is_current = each.generation == self.encoder.uses[each.coordinate as usize].generation;
+            let coordinate = place(&self.places.coordinates, each.coordinate).filter(|_| is_current)?;
+            let attribute = place(&self.places.attributes, each.attribute)?;
+            let generation = merged[coordinate as usize].generation;
+            Some(Remembered { attribute, coordinate, generation, ..*each })
+        })
+    }
+
+    /// How it goes over to other scales.
+    fn change(&self, scales: &[Scale]) -> Change {
+        let Encoder { vocabulary, tallies, .. } = self.encoder;
+        let places = &self.places.coordinates;
+        let moved = |(coordinate, &place): (usize, &u32)| {
+            let is_number = vocabulary.is_number(coordinate) && place != DROPPED;
+            if is_number {
+                self.encoder.scales[coordinate].change_to(&scales[place as usize])
+            } else {
+                (0.0, 1.0)
+            }
+        };
+        let (shift, stretch) = places.iter().enumerate().map(moved).unzip();
+        let share = |tally: &Tally| (tally.values as f64 / self.events().max(1) as f64).min(1.0);
+        let mut shares: Vec<f64> = tallies.iter().map(share).collect();
+        shares[0] = 1.0;
+        Change {
+            attributes: self.places.attributes.clone(),
+            coordinates: places.clone(),
+            stretch,
+            shift,
+            shares,
+            owners: (0..places.len()).map(|coordinate| vocabulary.owner(coordinate)).collect(),
+            attribute_count: self.attributes.len(),
+            coordinate_count: self.coordinates.len(),
+            target: (0.0, 1.0),
+        }
+    }
+}
+
+/// By new index the old one, or [`DROPPED`].
+fn inverse(places: &[u32], count: usize) -> Vec<u32> {
+    let mut olds = vec![DROPPED; count];
+    for (&new, old) in places.iter().zip(0..) {
+        if let Some(place) = olds.get_mut(new as usize) {
+            *place = old;
+        }
+    }
+    olds
+}

@@ -1,0 +1,247 @@
+//! Tests of `encoder::merging`.
+
+use crate::change::{Change, DROPPED};
+use crate::encoded::Encoded;
+use crate::encoder::{Encoder, Following, RARE};
+use crate::entities::{Carry, Rules};
+use crate::names::{Foreign, Name};
+use crate::vocabulary::Bounds;
+
+const PLENTY: Bounds = Bounds { attributes: 500, coordinates: 2000, name_bytes: 100, all_bytes: 1 << 20 };
+
+fn encoder(bounds: Bounds) -> Encoder {
+    Encoder::new(bounds, true, f64::INFINITY).with_rates(2)
+}
+
+/// Numbers where a text spells them, categories elsewhere.
+fn encode(encoder: &mut Encoder, event: &[(String, String)], learned: bool) -> Encoded {
+    let mut out = Encoded::default();
+    encoder.begin();
+    for (name, value) in event {
+        encoder.text(Name::Text(name.as_bytes()), value.as_bytes());
+    }
+    encoder.finish(learned, &mut out);
+    out
+}
+
+/// Events of numbers, of a counter that is mostly 0, and of categories, some of them rare.
+fn events(from: usize, to: usize) -> Vec<Vec<(String, String)>> {
+    let event = |at: usize| {
+        let number = |salt: usize| (at * 7919 + salt * 104_729) % 1009;
+        let text = |name: &str, value: String| (name.to_owned(), value);
+        let mut event =
+            vec![text("k", format!("v{}", number(1) % 90)), text(&format!("only {}", at / 100), "x".into())];
+        event.extend((0..6).filter(|&i| number(i + 2) % 3 > 0).map(|i| {
+            text(&format!("n{}", (i + at / 100) % 6), format!("{}", number(i + 9) as f64 / 50.0 - i as f64))
+        }));
+        event.push(text(
+            "counter",
+            if number(30) % 9 == 0 { format!("{}", number(31) % 5) } else { "0".into() },
+        ));
+        event
+    };
+    (from..to).map(event).collect()
+}
+
+fn on(mut encoder: Encoder, from: usize, to: usize) -> Encoder {
+    events(from, to).iter().for_each(|event| _ = encode(&mut encoder, event, true));
+    encoder
+}
+
+fn merged(base: &Encoder, parts: &[&Encoder]) -> (Encoder, Vec<Change>) {
+    let mut all = base.clone();
+    let changes = all.merge(parts).unwrap();
+    (all, changes)
+}
+
+fn assert_same(one: &Encoder, other: &Encoder) {
+    let entries = |each: &Encoder| format!("{:?}", each.vocabulary().entries().collect::<Vec<_>>());
+    assert_eq!(entries(one), entries(other));
+    for (one, other) in one.moments().iter().zip(other.moments()) {
+        assert!((one - other).abs() <= 1e-12 * other.abs().max(1.0), "{one} {other}");
+    }
+    assert_eq!(one.tallies(), other.tallies());
+    assert_eq!(one.uses(), other.uses());
+    assert!(one.once().rows().eq(other.once().rows()));
+    assert!(one.levels().eq(other.levels()));
+    let following = |each: &Encoder| each.following().map(Following::state);
+    assert_eq!(following(one), following(other));
+}
+
+#[test]
+fn neither_order_nor_tree_shows_and_the_base_counts_once() {
+    for first in [0, 40, 300] {
+        let base = on(encoder(PLENTY), 0, first);
+        let parts = [(first, first + 350), (first + 350, first + 360), (first + 360, first + 900)];
+        let [a, b, c] = parts.map(|(from, to)| on(base.clone(), from, to));
+        let (all, changes) = merged(&base, &[&a, &b, &c]);
+        assert_eq!(changes.len(), 4);
+        assert_same(&merged(&base, &[&c, &a, &b]).0, &all);
+        assert_same(&merged(&base, &[&merged(&base, &[&a, &c]).0, &b]).0, &all);
+        assert_same(&merged(&base, &[&a, &merged(&base, &[&c, &b]).0]).0, &all);
+        assert_same(&merged(&base, &[&base, &base]).0, &base);
+        // One part alone has other indices, and all else as it was.
+        let (alone, changes) = merged(&base, &[&base, &a]);
+        assert_eq!(alone.tallies()[0], a.tallies()[0]);
+        for (old, &new) in changes[2].coordinates.iter().enumerate() {
+            assert_eq!(alone.scale_of(new as usize), a.scale_of(old));
+            assert_eq!(alone.uses()[new as usize], a.uses()[old]);
+        }
+        assert!(changes[2].keeps_scales());
+        assert_eq!(all.tallies()[0].values, first as u64 + 900);
+    }
+}
+
+#[test]
+fn parts_have_the_moments_and_counts_of_one_pass() {
+    let base = on(encoder(PLENTY), 0, 50);
+    let parts = [(50, 400), (400, 700), (700, 701), (701, 701)];
+    let parts = parts.map(|(from, to)| on(base.clone(), from, to));
+    let (all, _) = merged(&base, &parts.each_ref());
+    let one = on(base, 50, 701);
+    for (coordinate, (name, category)) in one.vocabulary().entries() {
+        let Some(attribute) = all.vocabulary().find(Name::Text(name)) else { panic!("{name:?}") };
+        let Some(place) = all.vocabulary().coordinate(attribute, category) else { continue };
+        let moments =
+            [all.scale_of(place as usize), one.scale_of(coordinate)].map(|scale| scale.mean_and_deviation());
+        assert!((moments[0].0 - moments[1].0).abs() < 1e-10 && (moments[0].1 - moments[1].1).abs() < 1e-10);
+        let tallies =
+            [&all.tallies()[attribute as usize], &one.tallies()[one.vocabulary().owner(coordinate) as usize]];
+        assert_eq!(tallies[0].values, tallies[1].values);
+    }
+    // Both parts had few of them, and all of them have many.
+    assert!(all.vocabulary().knows((b"k.rate", Some(b"(rate 1)"))));
+}
+
+#[test]
+fn values_mean_what_they_meant() {
+    let base = encoder(PLENTY);
+    let mut parts = [(0, 300), (300, 800)].map(|(from, to)| on(base.clone(), from, to));
+    let (mut all, changes) = merged(&base, &parts.each_ref());
+    for (part, change) in parts.iter_mut().zip(&changes[1..]) {
+        assert_eq!(change.shares[0], 1.0);
+        let known = part.vocabulary().find(Name::Text(b"counter")).unwrap();
+        assert_eq!(
+            (change.shares[known as usize], change.attribute_count),
+            (1.0, all.vocabulary().attribute_count())
+        );
+        // Values that are predicted count in the mean; here they are as good as nothing.
+        let event = [("n1".to_owned(), "3.25".to_owned()), ("n4".to_owned(), "-1".to_owned())];
+        let (old, new) = (encode(part, &event, false), encode(&mut all, &event, false));
+        for (&k, z) in old.coordinates.iter().zip(&old.values) {
+            let at =
+                new.coordinates.iter().position(|&other| other == change.coordinates[k as usize]).unwrap();
+            let value = change.shift[k as usize] + change.stretch[k as usize] * new.values[at];
+            assert!((value - z).abs() < 0.02, "{value} {z}");
+        }
+    }
+}
+
+#[test]
+fn of_too_many_names_those_of_the_base_stay_and_the_most_used() {
+    let bounds = Bounds { attributes: 6, ..PLENTY };
+    let learn = |mut encoder: Encoder, names: &[(&str, usize)]| {
+        for &(name, times) in names {
+            for _ in 0..times {
+                encode(&mut encoder, &[(name.to_owned(), "1".to_owned())], true);
+            }
+        }
+        encoder
+    };
+    let base = learn(encoder(bounds), &[("base", 1)]);
+    let a = learn(base.clone(), &[("z", 3), ("b", 1), ("c", 9)]);
+    let b = learn(base.clone(), &[("y", 2), ("z", 3), ("d", 4), ("x", 2)]);
+    let (mut all, changes) = merged(&base, &[&b, &a]);
+    let names: Vec<_> = all.vocabulary().entries().map(|(_, (name, _))| name.to_vec()).collect();
+    assert_eq!(names, [&b"base"[..], b"c", b"d", b"x", b"z"]);
+    assert_eq!((all.evicted(), all.vocabulary_mut().news().len()), (2, 1));
+    assert_eq!(changes[1].coordinates, [0, 1, DROPPED, 5, 3, 4]);
+    assert_eq!(changes[2].attributes, [0, 1, 5, DROPPED, 2]);
+    assert_eq!(all.uses()[5].count, 6);
+    // z was there last four events ago, c none, and both parts were as long.
+    assert_eq!(all.uses()[5].last, all.tallies()[0].values - 6);
+}
+
+#[test]
+fn rare_categories_of_two_parts_have_come_twice() {
+    let event = |name: &str| [("id".to_owned(), name.to_owned())];
+    let learn = |mut encoder: Encoder, names: &[&str]| {
+        names.iter().for_each(|name| _ = encode(&mut encoder, &event(name), true));
+        encoder
+    };
+    let common: Vec<String> = (0..40).map(|i| format!("common{}", i % 32)).collect();
+    let base = learn(encoder(PLENTY), &common.iter().map(String::as_str).collect::<Vec<_>>());
+    // Another name before it moves the attribute.
+    let [mut a, b] = [["both", "only a"], ["both", "only b"]].map(|names| learn(base.clone(), &names));
+    encode(&mut a, &[("another".to_owned(), "1".to_owned())], true);
+    let (mut all, _) = merged(&base, &[&a, &b]);
+    let place = |all: &Encoder, name: &str| all.vocabulary().coordinate(1, Some(name.as_bytes()));
+    assert_eq!(all.tallies()[1].rare, 4);
+    assert!(place(&all, RARE).is_some() && place(&all, "both").is_none());
+    for name in ["both", "only a", "only b", "neither"] {
+        encode(&mut all, &event(name), true);
+        assert_eq!(place(&all, name).is_some(), name != "neither");
+    }
+}
+
+#[test]
+fn of_entities_the_newest_values_stay() {
+    let rules = Rules {
+        entity: (*b"who").into(),
+        is_attribute: false,
+        time: None,
+        carry: Carry::Fill,
+        longest: f64::INFINITY,
+        most: 3,
+    };
+    let learn = |mut encoder: Encoder, events: &[(&str, &str, f64)]| {
+        for &(who, name, value) in events {
+            let event = [("who".to_owned(), who.to_owned()), (name.to_owned(), value.to_string())];
+            encode(&mut encoder, &event, true);
+        }
+        encoder
+    };
+    let mut base = encoder(PLENTY);
+    base.set_following(Some(Following::new(rules, 50)));
+    let base = learn(base, &[("ann", "m", 1.0), ("bob", "m", 2.0)]);
+    let a = learn(base.clone(), &[("ann", "z", 5.0), ("ann", "m", 7.0), ("cid", "m", 3.0)]);
+    let b = learn(base.clone(), &[("ann", "a", 6.0), ("dan", "m", 4.0)]);
+    let c = learn(base.clone(), &[("ann", "m", 8.0)]);
+    let (mut all, _) = merged(&base, &[&a, &b, &c]);
+    assert_same(&merged(&base, &[&merged(&base, &[&c, &a]).0, &b]).0, &all);
+    assert_eq!(all.following().unwrap().entities.evicted, 1);
+    let said = |all: &mut Encoder, who: &str| {
+        encode(all, &[("who".to_owned(), who.to_owned())], false);
+        let values =
+            all.carried().into_iter().map(|(name, _, value)| (String::from_utf8(name).unwrap(), value));
+        values.collect::<Vec<_>>()
+    };
+    let named = |values: &[(&str, f64)]| {
+        values.iter().map(|&(name, value)| (name.to_owned(), value)).collect::<Vec<_>>()
+    };
+    // Both a and c say m of ann; that of c is nearer to its end.
+    assert_eq!(said(&mut all, "ann"), named(&[("m", 8.0), ("a", 6.0), ("z", 5.0)]));
+    assert_eq!(said(&mut all, "dan"), named(&[("m", 4.0)]));
+    // There is room for three of them, and bob was not there for the longest time.
+    assert_eq!(said(&mut all, "bob"), []);
+}
+
+#[test]
+fn models_that_differ_are_refused_in_a_line() {
+    let base = encoder(PLENTY);
+    let mut foreign = base.clone();
+    foreign.begin();
+    foreign.number(Name::Foreign(&Foreign { id: 1, text: b"7".into(), ..Foreign::default() }), 1.0);
+    foreign.finish(true, &mut Encoded::default());
+    let told = crate::cleaning::Rules { finds: false, ..Default::default() };
+    for (other, why) in [
+        (foreign, "names that are no texts"),
+        (Encoder::new(PLENTY, false, f64::INFINITY).with_rates(2), "(scale)"),
+        (Encoder::new(PLENTY, true, 100.0).with_rates(2), "(forget)"),
+        (encoder(Bounds { coordinates: 9, ..PLENTY }), "max_coordinates"),
+        (encoder(PLENTY).with_rates(1), "(max_classes)"),
+        (encoder(PLENTY).with_rules(told), "missing values"),
+    ] {
+        assert!(base.clone().merge(&[&base, &other]).unwrap_err().contains(why));
+    }
+}

@@ -1,0 +1,118 @@
+//! A look at all events before any is learned: names, categories, and how numbers are distributed.
+//!
+//! What an encoder makes of a stream depends on what came first: which values lie far out, which categories come
+//! again. A survey does not depend on that, nor on how the events were divided among those that look: every category
+//! gets a place, so that it is counted, and numbers leave a [`Summary`] each. What to make of all is decided at the
+//! end (`ending.rs`). That holds as long as all names fit the bounds, but for pairs of words, which are counted as
+//! ever, for whether an attribute of texts is prose, which its first values decide, and for categories of an attribute
+//! that looks like an identifier for thousands of values and is none.
+
+mod ending;
+#[cfg(test)]
+mod tests;
+
+use super::Encoder;
+use crate::change::DROPPED;
+use crate::scale::summary::{self, Summary};
+use crate::state::{Refused, State, ensure};
+
+/// What was found so far.
+#[derive(Clone, Debug)]
+pub(super) struct Survey {
+    /// How many coordinates there were before.
+    known: usize,
+    /// By coordinate.
+    numbers: Vec<Summary>,
+}
+
+/// How many numbers a row of the state has: a coordinate, and those of a bucket.
+const WIDTH: usize = 1 + summary::WIDTH;
+
+impl Encoder {
+    /// Only look at the events that are learned from here on, until [`Encoder::end_survey`].
+    pub fn begin_survey(&mut self) {
+        let known = self.vocabulary.coordinate_count();
+        self.survey = Some(Box::new(Survey { known, numbers: vec![Summary::default(); known] }));
+        self.frozen = false;
+    }
+
+    /// Whether events are only looked at.
+    pub fn is_surveying(&self) -> bool {
+        self.survey.is_some()
+    }
+
+    /// Take a number into the summary of its coordinate; false if nothing is surveyed.
+    pub(super) fn survey_number(&mut self, coordinate: u32, value: f64) -> bool {
+        let Some(survey) = &mut self.survey else { return false };
+        survey.numbers[coordinate as usize].observe(value);
+        true
+    }
+
+    /// Have a summary for each coordinate, an empty one where the place was given up.
+    pub(super) fn fit_survey(&mut self, given_up: Option<u32>) {
+        if let Some(survey) = &mut self.survey {
+            survey.numbers.resize(self.vocabulary.coordinate_count(), Summary::default());
+            if let Some(coordinate) = given_up {
+                survey.numbers[coordinate as usize] = Summary::default();
+            }
+        }
+    }
+
+    /// What was found so far of numbers, as arrays; none if nothing is surveyed.
+    pub fn survey_state(&self) -> State {
+        let mut state = State::default();
+        if let Some(survey) = &self.survey {
+            let all = survey.numbers.iter().enumerate();
+            let rows = all.flat_map(|(at, numbers)| numbers.rows().map(move |row| (at as f64, row)));
+            let rows: Vec<f64> = rows.flat_map(|(at, row)| std::iter::once(at).chain(row)).collect();
+            let count = rows.len() / WIDTH;
+            state.put_f64s("survey_numbers", rows, &[count, WIDTH]);
+            state.put_i64s("survey_known", vec![survey.known as i64], &[1]);
+        }
+        state
+    }
+
+    /// Take over such arrays and go on with the survey.
+    ///
+    /// # Errors
+    ///
+    /// If they make no sense. What is surveyed is then as it was.
+    pub fn restore_survey(&mut self, state: &State) -> Result<(), Refused> {
+        let wrong = "the survey does not fit the vocabulary";
+        let (rows, shape) = state.f64s("survey_numbers")?;
+        let (known, _) = state.i64s("survey_known")?;
+        let count = self.vocabulary.coordinate_count();
+        let known = known.first().and_then(|&known| usize::try_from(known).ok()).unwrap_or(0);
+        ensure(shape.get(1) == Some(&WIDTH) && (1..=count).contains(&known), wrong)?;
+        let mut buckets = vec![Vec::new(); count];
+        for &[at, ref row @ ..] in rows.as_chunks::<WIDTH>().0 {
+            ensure(at >= 0.0 && at.fract() == 0.0, wrong)?;
+            buckets.get_mut(at as usize).ok_or(wrong)?.push(*row);
+        }
+        let numbers = buckets.iter().map(|rows| Summary::from_rows(rows)).collect::<Result<_, _>>()?;
+        self.survey = Some(Box::new(Survey { known, numbers }));
+        Ok(())
+    }
+}
+
+impl Survey {
+    /// What parts have found that began as a base did with so many coordinates: surveys, and where what they have is
+    /// among `count` coordinates. None if nothing is surveyed.
+    pub(super) fn merged(known: usize, parts: &[(&Self, &[u32])], count: usize) -> Option<Box<Self>> {
+        if parts.is_empty() {
+            return None;
+        }
+        let mut numbers = vec![Summary::default(); count];
+        for (survey, places) in parts {
+            for (own, &place) in survey.numbers.iter().zip(*places).filter(|(_, place)| **place != DROPPED) {
+                numbers[place as usize].add(own);
+            }
+        }
+        Some(Box::new(Self { known, numbers }))
+    }
+
+    /// Whether no number was found yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.numbers.iter().all(|numbers| *numbers == Summary::default())
+    }
+}

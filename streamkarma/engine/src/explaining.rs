@@ -1,0 +1,95 @@
+//! What each attribute of an event contributes to its scores.
+
+use crate::block::Event;
+use crate::learner::{Learner, Lesson};
+
+/// What each attribute of an event contributes to its scores; the rest of a score is the constant.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// Those that the event has, ascending, the constant apart.
+    attributes: Vec<u32>,
+    /// Attribute by attribute, as many as there are scores.
+    parts: Vec<f64>,
+    /// Of every model, class by class.
+    pub scores: Vec<f64>,
+    /// Which part of each constant comes from calibrating and mixing.
+    pub calibration: Vec<f64>,
+}
+
+impl Explanation {
+    /// Predict an event and explain its scores; `others` as in [`Lesson::others`].
+    pub fn of(learner: &mut dyn Learner, event: Event, others: &[f64]) -> Self {
+        let width = learner.models() * learner.classes();
+        let mut scores = vec![0.0; width];
+        learner.step(event, Lesson { others, ..Lesson::NONE }, &mut scores);
+        let mut room = Vec::new();
+        let observed = event.observed(&mut room);
+        let attributes: Vec<u32> = observed.iter().copied().filter(|&each| each > 0).collect();
+        let parts = vec![0.0; attributes.len() * width];
+        let mut explanation = Self { attributes, parts, scores, calibration: vec![0.0; width] };
+        learner.explain(event, &mut explanation);
+        explanation
+    }
+
+    /// Each attribute and what it contributes to each score.
+    pub fn parts(&self) -> impl Iterator<Item = (u32, &[f64])> {
+        self.attributes.iter().copied().zip(self.parts.chunks_exact(self.scores.len()))
+    }
+
+    /// What no attribute contributes.
+    pub fn constants(&self) -> Vec<f64> {
+        let mut constants = self.scores.clone();
+        for (_, parts) in self.parts() {
+            constants.iter_mut().zip(parts).for_each(|(constant, part)| *constant -= part);
+        }
+        constants
+    }
+
+    /// The attributes of the event, the constant apart.
+    pub fn attributes(&self) -> &[u32] {
+        &self.attributes
+    }
+
+    /// Let an attribute contribute more to a score; the constant's part goes without saying.
+    pub fn add(&mut self, attribute: u32, column: usize, amount: f64) {
+        if let Ok(at) = self.attributes.binary_search(&attribute) {
+            self.parts[at * self.scores.len() + column] += amount;
+        }
+    }
+
+    /// Let some attributes contribute equal parts of an amount.
+    pub fn share(&mut self, attributes: &[u32], column: usize, amount: f64) {
+        for &attribute in attributes {
+            self.add(attribute, column, amount / attributes.len() as f64);
+        }
+    }
+
+    /// Take over what another explanation of the same event says, all parts of a score times a factor.
+    pub fn add_scaled(&mut self, other: &Self, factors: &[f64]) {
+        for (parts, more) in
+            self.parts.chunks_exact_mut(factors.len()).zip(other.parts.chunks_exact(factors.len()))
+        {
+            for ((part, more), factor) in parts.iter_mut().zip(more).zip(factors) {
+                *part += factor * more;
+            }
+        }
+    }
+}
+
+/// Let each attribute contribute what the scores would lose without it.
+///
+/// Where attributes act together these do not add up to the score; the constant makes up for that.
+pub fn leave_one_out<L: Learner + ?Sized>(learner: &mut L, event: Event, into: &mut Explanation) {
+    let mut scores = vec![0.0; into.scores.len()];
+    for attribute in into.attributes.clone() {
+        let others = || (0..event.len()).filter(|&item| event.attributes[item] != attribute);
+        let attributes: Vec<u32> = others().map(|item| event.attributes[item]).collect();
+        let coordinates: Vec<u32> = others().map(|item| event.coordinates[item]).collect();
+        let values: Vec<f64> = others().map(|item| event.values[item]).collect();
+        let rest = Event { attributes: &attributes, coordinates: &coordinates, values: &values };
+        learner.step(rest, Lesson::NONE, &mut scores);
+        for (column, score) in scores.iter().enumerate() {
+            into.add(attribute, column, into.scores[column] - score);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Models that learned apart, made one: where features go that have other names or scales.
+//!
+//! A value that was x = c + b z in the model and is z from now on is a feature (S, k) of k's weight w that
+//! becomes
+//!
+//! - (S, k) of weight b w;
+//! - c times the indicator of S and k's own attribute, which is a feature of the constant. Where these are as
+//!   many as gamma there is no such feature: then each set of all but one of them gets an equal part of the
+//!   weight, times the share of events that have the one left out.
+//!
+//! The first is exact, and so is the second of fewer than gamma, for events that are taken at order gamma.
+//! Where events are divided by their norm, all is approximate: the norm of an event changes with the scales,
+//! and a shifted target is made up for by the constant as if all events had the norm of a typical one.
+//!
+//! A hashed table can be carried only where no name moves. Its features that share a weight may differ in
+//! scale, so that weights stay as they are; and so does what was learned of names that are given up.
+//!
+//! The order of merging shows where so many names come together that the table is hashed.
+
+use std::borrow::Cow;
+
+use super::sets::Set;
+use super::{Explicit, FeatureMap, Layout};
+use crate::change::Change;
+use crate::kernel::growth;
+use crate::learners::linear::{LinearModel, Move};
+use crate::merging::{ensure_alike, ensure_movable};
+use crate::state::Refused;
+
+/// Where part of what was learned of a feature goes, see [`Move`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Carried {
+    /// Its coordinate.
+    pub coordinate: u32,
+    /// The code of its set.
+    pub code: i64,
+    /// What the weight is multiplied by.
+    pub factor: f64,
+    /// What the information is multiplied by.
+    pub information: f64,
+}
+
+impl Carried {
+    /// To the feature of order 1 whose value it was so many times.
+    pub fn stretched(coordinate: u32, stretch: f64) -> Self {
+        Self { coordinate, code: 0, factor: stretch, information: 1.0 / (stretch * stretch) }
+    }
+
+    /// To a feature of order 1 that makes up for a shift.
+    pub fn shifted(coordinate: u32, factor: f64) -> Self {
+        Self { coordinate, code: 0, factor, information: 0.0 }
+    }
+}
+
+impl Explicit {
+    /// See [`crate::learner::Learner::carry`].
+    pub(super) fn carry_features(&mut self, change: &Change) -> Result<(), Refused> {
+        if change.is_none() {
+            return Ok(());
+        }
+        if self.can_move(change)? {
+            let (attributes, coordinates) = change.known(self.map.attributes, self.map.coordinates);
+            let moves = self.moves(|coordinate, code, into| self.map.carry(coordinate, code, change, into));
+            self.rearrange(attributes, coordinates, &moves);
+        }
+        let observed = change.observed();
+        self.retarget(change, observed * growth(observed, self.map.gamma() as u32));
+        Ok(())
+    }
+
+    /// Whether features can move, or need not, for they are hashed and stay.
+    ///
+    /// # Errors
+    ///
+    /// If they would have to, but are hashed.
+    pub fn can_move(&self, change: &Change) -> Result<bool, Refused> {
+        let hashed = self.map.layout.is_hashed();
+        ensure_movable(hashed, change)?;
+        Ok(!hashed)
+    }
+
+    /// Where all that was learned goes, if `list` says it of a coordinate and the code of a set.
+    pub fn moves(&self, mut list: impl FnMut(u32, i64, &mut Vec<Carried>)) -> Vec<(u32, Carried)> {
+        let mut touched: Vec<u32> = self.models.iter().flat_map(LinearModel::touched).collect();
+        touched.sort_unstable();
+        touched.dedup();
+        let (mut moves, mut carried) = (Vec::new(), Vec::new());
+        for place in touched {
+            if let Some((coordinate, code)) = self.map.layout.feature(place) {
+                list(coordinate, code, &mut carried);
+                moves.extend(carried.drain(..).map(|each| (place, each)));
+            }
+        }
+        moves
+    }
+
+    /// Go over to so many attributes and coordinates, with what was learned where `moves` says.
+    pub fn rearrange(&mut self, attributes: usize, coordinates: usize, moves: &[(u32, Carried)]) {
+        (self.map.attributes, self.map.coordinates) = (attributes, coordinates);
+        let (layout, bits) = self.layout(self.models[0].classes());
+        let moves = moves.iter().map(|(from, to)| {
+            let Carried { coordinate, code, factor, information } = *to;
+            Move { from: *from, to: layout.place(coordinate, code), factor, information }
+        });
+        // A file may have weights of what is not known; they have no place.
+        let moves: Vec<Move> = moves.filter(|each| each.to < 1 << bits).collect();
+        self.models.iter_mut().for_each(|model| model.transfer(&moves, 1 << bits));
+        self.map.layout = layout;
+    }
+
+    /// Go over to other targets; `square` is that of the norm of a typical event.
+    pub fn retarget(&mut self, change: &Change, square: f64) {
+        let norm = if self.map.normalize() { square.max(1.0).sqrt() } else { 1.0 };
+        let (constant, gamma) = (self.map.layout.place(0, 0), self.map.gamma());
+        let unit = self.map.roots[gamma][0][0] / norm;
+        self.models.iter_mut().for_each(|model| model.retarget(change.target, constant, unit));
+    }
+
+    /// See [`crate::learner::Learner::merge`].
+    pub(super) fn take_in(&mut self, parts: &[&Self]) -> Result<(), Refused> {
+        ensure_alike(parts.iter().all(|part| part.learns_like(self)))?;
+        let all = || parts.iter().map(|part| &part.map);
+        self.map.attributes = all().map(|map| map.attributes).fold(self.map.attributes, usize::max);
+        self.map.coordinates = all().map(|map| map.coordinates).fold(self.map.coordinates, usize::max);
+        self.swept = parts.iter().map(|part| part.swept).fold(self.swept, usize::max);
+        let hashed = all().map(|map| map.layout).find(|layout| layout.is_hashed());
+        let (layout, bits) = self.grown(hashed.unwrap_or(self.map.layout), self.models[0].classes());
+        self.relocate(layout, bits);
+        let parts: Vec<Cow<Self>> = parts.iter().map(|part| part.in_layout(layout, bits)).collect();
+        for (number, model) in self.models.iter_mut().enumerate() {
+            model.merge(&parts.iter().map(|part| &part.models[number]).collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+
+    fn learns_like(&self, other: &Self) -> bool {
+        let steps = |each: &Self| each.models.iter().map(|model| *model.settings()).collect::<Vec<_>>();
+        let classes = |each: &Self| each.models[0].classes();
+        self.settings() == other.settings() && steps(self) == steps(other) && classes(self) == classes(other)
+    }
+
+    /// The same, its features where another layout has them.
+    fn in_layout(&self, layout: Layout, bits: u32) -> Cow<'_, Self> {
+        let mut moved = Cow::Borrowed(self);
+        if layout != self.map.layout {
+            moved.to_mut().relocate(layout, bits);
+        }
+        moved
+    }
+}
+
+impl FeatureMap {
+    /// Where what was learned of a feature goes.
+    fn carry(&self, coordinate: u32, code: i64, change: &Change, into: &mut Vec<Carried>) {
+        let set = Set::of(code, self.gamma());
+        let (Some(moved), Some(beside)) = (change.coordinate(coordinate), set.carried(change)) else {
+            return;
+        };
+        let (stretch, shift) = (change.stretch[coordinate as usize], change.shift[coordinate as usize]);
+        into.push(Carried { code: beside.code(self.gamma()), ..Carried::stretched(moved, stretch) });
+        let owner = change.owners[coordinate as usize];
+        if shift != 0.0 && change.attribute(owner).is_some() {
+            let [_, value] = &self.roots[self.gamma()];
+            self.shift(set.with(owner), shift * value[set.attributes().len()], change, into);
+        }
+    }
+
+    /// Put so many times a weight beside the indicator of a set, which may be too large for a feature.
+    fn shift(&self, set: Set, factor: f64, change: &Change, into: &mut Vec<Carried>) {
+        let (gamma, size) = (self.gamma(), set.attributes().len());
+        let [constant, _] = &self.roots[gamma];
+        let mut put = |set: Set, factor: f64| {
+            let code = set.carried(change).map_or(0, |set| set.code(gamma));
+            into.push(Carried { code, ..Carried::shifted(0, factor) });
+        };
+        if size < gamma {
+            return put(set, factor / constant[size]);
+        }
+        for &left_out in set.attributes() {
+            let share = change.shares[left_out as usize] / size as f64;
+            put(set.without(left_out), factor * share / constant[size - 1]);
+        }
+    }
+}

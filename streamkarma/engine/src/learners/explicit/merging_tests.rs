@@ -1,0 +1,274 @@
+//! Carrying to other names and scales, and merging, against scores of the same events.
+
+use std::ops::Range;
+
+use super::tests::{ALL, Items, items, step, take};
+use super::*;
+use crate::change::DROPPED;
+use crate::learners::linear::Update;
+use crate::loss::Loss;
+use crate::state::Array;
+
+/// The most attributes of the events here; a third of them are sets of tags.
+const MOST: u32 = 9;
+const COORDINATES: usize = 2 * MOST as usize + 2;
+
+fn begin(gamma: usize, normalize: bool, update: Update, table_bits: u32) -> Explicit {
+    Explicit::new(gamma, normalize, Step { half_life: 0.0, ..step(update) }, table_bits).unwrap()
+}
+
+fn label(classes: usize, t: u64) -> f64 {
+    match classes {
+        1 => 1.0 - 2.0 * (t % 2) as f64,
+        classes => (t % classes as u64) as f64,
+    }
+}
+
+fn taught(mut learner: Explicit, events: Range<u64>) -> Explicit {
+    for t in events {
+        let label = label(learner.classes(), t);
+        take(&mut learner, &items(t, MOST), label, 1.0);
+    }
+    learner
+}
+
+fn merged(base: &Explicit, parts: &[&Explicit]) -> Explicit {
+    let parts: Vec<&dyn Learner> = parts.iter().map(|&part| part as &dyn Learner).collect();
+    let mut merged = base.clone();
+    merged.merge(&parts).unwrap();
+    merged
+}
+
+fn carried(learner: &Explicit, change: &Change) -> Explicit {
+    let mut carried = learner.clone();
+    carried.carry(change).unwrap();
+    carried
+}
+
+fn assert_same(one: &Explicit, other: &Explicit, within: f64) {
+    // Merged with nothing, so that no global factor is left.
+    let (one, other) = (merged(one, &[]).state(), merged(other, &[]).state());
+    assert!(one.0.keys().eq(other.0.keys()));
+    for (name, (one, other)) in one.0.iter().zip(other.0.values()).map(|((name, a), b)| (name, (a, b))) {
+        match (one, other) {
+            (Array::F64(one, shape), Array::F64(other, other_shape)) => {
+                assert_eq!(shape, other_shape, "{name}");
+                let near = |(a, b): (&f64, &f64)| (a - b).abs() <= within * (1.0 + a.abs());
+                assert!(one.iter().zip(other).all(near), "{name}");
+            }
+            _ => assert_eq!(one, other, "{name}"),
+        }
+    }
+}
+
+/// Nothing but the owners of the coordinates of [`items`].
+fn none() -> Change {
+    let mut owners: Vec<u32> = (0..COORDINATES as u32).collect();
+    for attribute in (3..=MOST).step_by(3) {
+        owners[attribute as usize] = DROPPED;
+        (0..2).for_each(|tag| owners[(MOST + attribute + tag) as usize] = attribute);
+    }
+    owners
+        .iter_mut()
+        .skip(MOST as usize + 1)
+        .filter(|owner| **owner > MOST)
+        .for_each(|owner| *owner = DROPPED);
+    Change::none(MOST as usize + 1, owners)
+}
+
+/// All names in the opposite order, with some free ones between.
+fn permuted() -> Change {
+    let mut change = none();
+    let count = COORDINATES as u32;
+    change.attributes = (0..=MOST).map(|old| if old == 0 { 0 } else { 2 * (MOST + 1 - old) }).collect();
+    change.coordinates = (0..count).map(|old| if old == 0 { 0 } else { 2 * (count - old) }).collect();
+    (change.attribute_count, change.coordinate_count) = (2 * MOST as usize + 1, 2 * COORDINATES);
+    change
+}
+
+/// An event as it is after a change.
+fn expressed(event: &Items, change: &Change) -> Items {
+    let item = |&(attribute, coordinate, x): &(u32, u32, f64)| {
+        let (shift, stretch) = (change.shift[coordinate as usize], change.stretch[coordinate as usize]);
+        (
+            change.attributes[attribute as usize],
+            change.coordinates[coordinate as usize],
+            (x - shift) / stretch,
+        )
+    };
+    let mut items: Items = event.iter().map(item).collect();
+    items.sort_by_key(|item| (item.0, item.1));
+    items
+}
+
+fn assert_scores_stay(learner: &Explicit, change: &Change, events: &[Items]) {
+    let (mut before, mut after) = (learner.clone(), carried(learner, change));
+    for event in events {
+        let (one, other) = (
+            take(&mut before, event, f64::NAN, 1.0),
+            take(&mut after, &expressed(event, change), f64::NAN, 1.0),
+        );
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-10 * (1.0 + a.abs());
+        assert!(one.iter().zip(&other).all(near), "{one:?} {other:?}");
+    }
+}
+
+#[test]
+fn names_in_another_order_and_merging_in_any_order() {
+    for (gamma, update) in [1, 2, 3].into_iter().flat_map(|gamma| ALL.map(|update| (gamma, update))) {
+        for classes in if gamma == 2 { vec![1, 3] } else { vec![1] } {
+            let mut base = begin(gamma, true, update, 20);
+            if classes > 1 {
+                base.widen(classes);
+            }
+            let base = taught(base, 0..20);
+            let [a, b, c] = [20..50, 50..110, 110..117].map(|events| taught(base.clone(), events));
+            let all = merged(&base, &[&a, &b, &c]);
+            assert_same(&all, &merged(&base, &[&c, &a, &b]), 1e-12);
+            assert_same(&all, &merged(&base, &[&merged(&base, &[&b, &c]), &a]), 1e-12);
+            assert_same(&a, &merged(&base, &[&base, &a]), 1e-12);
+            assert_eq!(carried(&a, &none()).state(), a.state());
+            let events: Vec<Items> = (0..20).map(|t| items(t, MOST)).collect();
+            assert_scores_stay(&all, &permuted(), &events);
+            let moved = [&base, &a, &b, &c].map(|each| carried(each, &permuted()));
+            let then = merged(&moved[0], &[&moved[1], &moved[2], &moved[3]]);
+            assert_same(&then, &carried(&all, &permuted()), 1e-12);
+        }
+    }
+}
+
+#[test]
+fn parts_that_know_less_or_nothing_are_merged_with_those_that_know_more() {
+    for gamma in [1, 2, 3] {
+        let empty = begin(gamma, true, Update::Arow, 20);
+        let mut few = empty.clone();
+        (0..30).for_each(|t| drop(take(&mut few, &items(t, 2), label(1, t), 1.0)));
+        let many = taught(empty.clone(), 0..60);
+        let both = merged(&empty, &[&few, &many]);
+        assert_same(&both, &merged(&empty, &[&many, &empty, &few]), 1e-12);
+        assert_same(&many, &merged(&empty, &[&many, &empty]), 1e-12);
+        assert_eq!((both.steps(), both.map.coordinates), (90, many.map.coordinates));
+        let mut back = empty.clone();
+        back.restore(&both.state(), MOST as usize + 1, COORDINATES).unwrap();
+        assert_eq!(back.state(), both.state());
+    }
+}
+
+#[test]
+fn precisions_are_those_of_one_pass() {
+    for gamma in [1, 2, 3] {
+        let settings = Step { loss: Loss::Squared, half_life: 0.0, ..step(Update::Arow) };
+        let base = Explicit::new(gamma, true, settings, 20).unwrap();
+        let (a, b) = (taught(base.clone(), 0..50), taught(base.clone(), 50..90));
+        let (both, one_pass) = (merged(&base, &[&a, &b]).state(), taught(base, 0..90).state());
+        assert_eq!(both.0["index"], one_pass.0["index"]);
+        let (both, one_pass) = (both.f64s("spread").unwrap().0, one_pass.f64s("spread").unwrap().0);
+        assert!(both.iter().zip(one_pass).all(|(one, other)| (one / other - 1.0).abs() < 1e-10));
+    }
+}
+
+#[test]
+fn other_scales_leave_scores_as_they_are_where_the_formulas_are_exact() {
+    let mut change = permuted();
+    change.stretch[2] = 0.5;
+    change.stretch[4] = 3.0;
+    let all: Vec<Items> = (0..30).map(|t| items(t, MOST)).collect();
+    for (gamma, update) in [1, 2, 3].into_iter().flat_map(|gamma| ALL.map(|update| (gamma, update))) {
+        let mut learner = begin(gamma, false, update, 20);
+        for (t, event) in all.iter().enumerate() {
+            take(&mut learner, event, label(1, t as u64), 1.0);
+        }
+        assert_scores_stay(&learner, &change, &all);
+        // Shifts where there is a feature for them: of events of fewer attributes than gamma; and where
+        // nothing is missing.
+        let mut shifted = change.clone();
+        (shifted.shift[1], shifted.shift[2], shifted.shift[4]) = (0.3, -0.4, 2.0);
+        let complete = |t: u64, width: usize| -> Items {
+            let value = |k: u32| (t * 7 + u64::from(k) * 5) as f64 % 11.0 / 4.0 - 1.0;
+            [1, 2, 4].iter().take(width).fold(vec![(0, 0, 1.0)], |mut items, &k| {
+                items.push((k, k, value(k)));
+                items
+            })
+        };
+        for (width, others) in [(3, vec![]), (gamma - 1, all.clone())] {
+            let mut learner = begin(gamma, false, update, 20);
+            for t in 0..40 {
+                take(&mut learner, &complete(t, width), label(1, t), 1.0);
+            }
+            let events = if width == 3 { (0..20).map(|t| complete(t, 3)).collect() } else { others };
+            assert_scores_stay(&learner, &shifted, &events);
+        }
+    }
+}
+
+#[test]
+fn what_has_no_place_any_more_is_forgotten() {
+    let mut change = none();
+    (change.attributes[2], change.coordinates[2], change.owners[2]) = (DROPPED, DROPPED, DROPPED);
+    for gamma in [1, 2, 3] {
+        let learner = taught(begin(gamma, false, Update::Arow, 20), 0..60);
+        let mut cleared = learner.clone();
+        cleared.clear(&Gone { attributes: vec![2], coordinates: vec![2], ..Gone::default() });
+        assert_same(&carried(&learner, &change), &cleared, 0.0);
+    }
+}
+
+#[test]
+fn targets_of_another_unit() {
+    for (gamma, normalize) in [1, 2, 3].into_iter().flat_map(|gamma| [(gamma, false), (gamma, true)]) {
+        let settings = Step { loss: Loss::Squared, ..step(Update::Arow) };
+        let learner = taught(Explicit::new(gamma, normalize, settings, 20).unwrap(), 0..60);
+        let mut change = none();
+        change.target = (0.25, 2.0);
+        let (mut before, mut after) = (learner.clone(), carried(&learner, &change));
+        // Where events are normalised, one of the typical norm.
+        let event: Items = (0..=MOST).map(|k| (k, k, 1.0)).collect();
+        let [one, other] = [&mut before, &mut after].map(|each| take(each, &event, f64::NAN, 1.0)[0]);
+        assert!((one - (0.25 + 2.0 * other)).abs() < 1e-10);
+    }
+}
+
+#[test]
+fn hashed_tables_are_merged_where_names_are_the_same() {
+    for (gamma, update) in [2, 3].into_iter().flat_map(|gamma| ALL.map(|update| (gamma, update))) {
+        let base = begin(gamma, true, update, 8);
+        let [a, b, c] = [20..50, 50..110, 110..117].map(|events| taught(base.clone(), events));
+        assert!(a.map.layout.is_hashed());
+        let all = merged(&base, &[&a, &b, &c]);
+        assert_same(&all, &merged(&base, &[&c, &merged(&base, &[&b, &a])]), 1e-12);
+        assert_same(&a, &merged(&base, &[&a, &base]), 1e-12);
+        assert!(a.clone().carry(&permuted()).unwrap_err().contains("hashed"));
+        assert_eq!(carried(&a, &none()).state(), a.state());
+        // What fits no more is hashed from then on.
+        let mut change = permuted();
+        change.coordinates[1] = 1 << 20;
+        assert!(carried(&taught(begin(gamma, true, update, 20), 0..9), &change).map.layout.is_hashed());
+    }
+}
+
+#[test]
+fn other_settings_are_refused_and_nothing_breaks_on_states_that_are_taken() {
+    let base = begin(2, true, Update::Arow, 20);
+    for other in [
+        begin(3, true, Update::Arow, 20),
+        begin(2, false, Update::Arow, 20),
+        begin(2, true, Update::Sgd, 20),
+        begin(2, true, Update::Arow, 19),
+        begin(2, true, Update::Arow, 20).with_most(9),
+    ] {
+        assert!(base.clone().merge(&[&other]).unwrap_err().contains("settings"));
+    }
+    for gamma in [1, 2, 3] {
+        // Weights in every place, also of what is not known.
+        let mut state = taught(begin(gamma, true, Update::Arow, 20), 0..30).state();
+        let places = taught(begin(gamma, true, Update::Arow, 20), 0..30).models[0].places();
+        state.put_i64s("index", (0..places as i64).collect(), &[places]);
+        state.put_f64s("weights", vec![1.0; places], &[1, places]);
+        state.put_f64s("spread", vec![0.0; places], &[1, places]);
+        let mut full = begin(gamma, true, Update::Arow, 20);
+        full.restore(&state, MOST as usize + 1, COORDINATES).unwrap();
+        let mut change = permuted();
+        change.shift.fill(0.5);
+        merged(&carried(&full, &change), &[&full, &full]);
+    }
+}

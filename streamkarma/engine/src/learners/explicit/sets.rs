@@ -1,0 +1,90 @@
+//! Sets of attributes, told from their codes and back.
+
+use super::layout::first_code;
+use crate::change::Change;
+
+/// At most three attributes, ascending.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Set {
+    attributes: [u32; 3],
+    len: usize,
+}
+
+impl Set {
+    /// The set of a code.
+    pub fn of(code: i64, gamma: usize) -> Self {
+        let empty = Self::default();
+        let code = code as u32; // below the places of a table
+        match gamma {
+            _ if code == 0 => empty,
+            1 | 2 => empty.with(code),
+            _ => {
+                let upper = ((8 * u64::from(code - 1) + 1).isqrt() as u32).div_ceil(2);
+                let lower = i64::from(code) - first_code(upper, gamma);
+                if lower == 0 { empty.with(upper) } else { empty.with(lower as u32).with(upper) }
+            }
+        }
+    }
+
+    /// The set of one attribute; of the constant the empty one.
+    pub fn of_one(attribute: u32) -> Self {
+        let empty = Self::default();
+        if attribute > 0 { empty.with(attribute) } else { empty }
+    }
+
+    /// The code of this set, which has fewer than gamma attributes.
+    pub fn code(self, gamma: usize) -> i64 {
+        match *self.attributes() {
+            [] => 0,
+            [only] => first_code(only, gamma),
+            [lower, upper, ..] => first_code(upper, gamma) + i64::from(lower),
+        }
+    }
+
+    /// What is in it.
+    pub fn attributes(&self) -> &[u32] {
+        &self.attributes[..self.len]
+    }
+
+    /// This and one more, which is nothing new if it is in it already; there is room for it.
+    #[must_use]
+    pub fn with(mut self, attribute: u32) -> Self {
+        if !self.attributes().contains(&attribute) {
+            self.attributes[self.len] = attribute;
+            self.len += 1;
+            self.attributes[..self.len].sort_unstable();
+        }
+        self
+    }
+
+    /// All sets of fewer than `order` of some attributes, which ascend.
+    pub fn of_fewer_than(order: usize, attributes: &[u32]) -> impl Iterator<Item = Self> {
+        let empty = Self::default();
+        let alone = attributes.iter().enumerate().filter(move |_| order > 1);
+        std::iter::once(empty).chain(alone.flat_map(move |(j, &upper)| {
+            let lower = attributes[..j].iter().filter(move |_| order > 2);
+            let single = empty.with(upper);
+            std::iter::once(single).chain(lower.map(move |&lower| single.with(lower)))
+        }))
+    }
+
+    /// This and what is in another set; there is room for it.
+    #[must_use]
+    pub fn joined(self, other: Self) -> Self {
+        other.attributes().iter().fold(self, |set, &attribute| set.with(attribute))
+    }
+
+    /// This and not one of them.
+    #[must_use]
+    pub fn without(self, attribute: u32) -> Self {
+        let others = self.attributes().iter().filter(|&&other| other != attribute);
+        others.fold(Self::default(), |set, &other| set.with(other))
+    }
+
+    /// The same attributes at the indices that they have from now on; none if one of them is given up.
+    pub fn carried(self, change: &Change) -> Option<Self> {
+        let all = self.attributes().iter();
+        all.map(|&attribute| change.attribute(attribute))
+            .try_fold(Self::default(), |set, attribute| Some(set.with(attribute?)))
+    }
+}

@@ -1,0 +1,231 @@
+//! Factorisation machines that learned apart, made one.
+//!
+//! Parameters are averaged as AdaGrad's weights of linear models are, by what was gained in squared
+//! gradients; factors row by row, after those of each part are turned to those of the base, see
+//! [`super::rotation`].
+//!
+//! A coordinate that goes to another place begins elsewhere there, but keeps its factors, so that scores
+//! stay: with x = c + b z a factor v becomes b v, and a weight w becomes b (w + Σ_j c_j p_j <v, v_j>) over
+//! the other coordinates, each there in the share p_j of events. Approximate, since that is a mean and events
+//! are divided by their norm. What was never learned begins anew.
+//!
+//! Two classes change their signs, but no factors have these scalar products negated: they are forgotten
+//! then. A hashed table can be carried only where no name moves; its factors stay as they are whatever the
+//! scales, and are averaged as they are.
+
+use super::rotation::{Square, nearest, products, spread, turned};
+use super::rows::{RANK, Row, Rows, SLOTS, factors, starts};
+use super::{FactorisationMachine, LARGEST};
+use crate::change::Change;
+use crate::loss::Loss;
+use crate::math::{dot, pow};
+use crate::merging::{Mean, ensure_alike, ensure_movable, relabelled};
+use crate::state::Refused;
+
+impl FactorisationMachine {
+    /// See [`crate::learner::Learner::carry`].
+    pub(super) fn carry_rows(&mut self, change: &Change) -> Result<(), Refused> {
+        if change.is_none() {
+            return Ok(());
+        }
+        let hashed = self.coordinates > self.rows.places && self.awake;
+        ensure_movable(hashed, change)?;
+        self.rows.rescale();
+        if !hashed {
+            let known = self.coordinates;
+            (self.attributes, self.coordinates) = change.known(self.attributes, known);
+            self.rows.carry(known, self.coordinates, change);
+        }
+        self.wake_up();
+        self.rows.retarget(change.target, change.observed().max(1.0).sqrt());
+        Ok(())
+    }
+
+    /// See [`crate::learner::Learner::merge`].
+    pub(super) fn take_in(&mut self, parts: &[&Self]) -> Result<(), Refused> {
+        let alike =
+            |part: &&Self| part.rows.settings == self.rows.settings && part.rows.classes == self.rows.classes;
+        ensure_alike(parts.iter().all(alike))?;
+        for part in parts {
+            self.attributes = self.attributes.max(part.attributes);
+            self.coordinates = self.coordinates.max(part.coordinates);
+            self.awake |= part.awake;
+        }
+        self.wake_up();
+        self.rows.rescale();
+        let steps: Vec<u64> = parts.iter().map(|part| part.steps.saturating_sub(self.steps)).collect();
+        let parts: Vec<(&Rows, f64)> =
+            parts.iter().zip(&steps).map(|(part, &steps)| (&part.rows, self.rows.decay(steps))).collect();
+        let all = steps.iter().sum();
+        self.rows.merge(&parts, all, self.coordinates <= self.rows.places);
+        self.steps += all;
+        Ok(())
+    }
+}
+
+impl Rows {
+    /// Number the classes anew; with one row the signs of all weights change, and factors are forgotten.
+    pub(super) fn relabel(&mut self, places: &[usize]) {
+        if self.classes > 1 {
+            self.rows = relabelled(&self.rows, self.places, places);
+        } else if places.first() == Some(&1) {
+            for row in &mut self.rows {
+                let (moved, moment) = (row.moved[RANK], row.moments[RANK]);
+                *row = Row::default();
+                // Subtracted from 0, for a zero must not get a sign: no file keeps it.
+                (row.moved[RANK], row.moments[RANK]) = (0.0 - moved, moment);
+            }
+        }
+    }
+
+    /// Go over to so many coordinates, of which some were known; each has its own row.
+    fn carry(&mut self, known: usize, coordinates: usize, change: &Change) {
+        let (rows, places) = (std::mem::take(&mut self.rows), self.places);
+        if places == 0 {
+            return;
+        }
+        self.places = 0;
+        self.make_room(coordinates);
+        for (class, rows) in rows.chunks_exact(places).enumerate() {
+            for (to, row) in carried(&rows[..known.min(places)], change) {
+                let place = self.row(class, to);
+                self.rows[place].add(&row);
+            }
+        }
+    }
+
+    /// Of a regression, go over to targets of which the present ones are `shift + stretch y`, where an event
+    /// has such a norm.
+    fn retarget(&mut self, (shift, stretch): (f64, f64), norm: f64) {
+        if (shift, stretch) == (0.0, 1.0) || self.places == 0 {
+            return;
+        }
+        // Factors are multiplied with each other.
+        let root = stretch.sqrt();
+        let slopes = if self.settings.loss == Loss::Squared { stretch * stretch } else { 1.0 };
+        for (at, row) in self.rows.iter_mut().enumerate().filter(|(_, row)| **row != Row::default()) {
+            for (moved, start) in row.moved.iter_mut().zip(starts((at % self.places) as u32)) {
+                *moved = (start + *moved) / root - start;
+            }
+            row.moved[RANK] /= stretch;
+            row.moments[..RANK].iter_mut().for_each(|moment| *moment /= stretch);
+            row.moments.iter_mut().for_each(|moment| *moment = (*moment / slopes).min(LARGEST));
+        }
+        for rows in self.rows.chunks_exact_mut(self.places) {
+            rows[0].moved[RANK] -= shift / stretch * norm;
+        }
+    }
+
+    /// What is left of a row after so many steps.
+    fn decay(&self, steps: u64) -> f64 {
+        1.0 / pow(self.growth, steps as f64)
+    }
+
+    /// Take in what parts have learned, each since steps that left so much of what there was.
+    fn merge(&mut self, parts: &[(&Self, f64)], steps: u64, turns: bool) {
+        let decay = self.decay(steps);
+        for class in 0..self.classes {
+            let mut parts: Vec<Part> =
+                parts.iter().map(|&(rows, decay)| Part { rows, decay, class, turn: None }).collect();
+            let turned: Vec<_> = parts.iter().map(|part| part.turn_to(self)).collect();
+            // One alone stays as it is.
+            if turns && turned.iter().flatten().count() > 1 {
+                parts.iter_mut().zip(turned).for_each(|(part, turn)| part.turn = turn);
+            }
+            for place in 0..self.places {
+                let row = &mut self.rows[class * self.places + place];
+                *row = merged(row, place as u32, decay, parts.iter().map(|part| part.learned(row, place)));
+            }
+        }
+    }
+}
+
+/// One class of a model that went on from a base.
+struct Part<'a> {
+    rows: &'a Rows,
+    /// What is left of the base in it.
+    decay: f64,
+    class: usize,
+    turn: Option<Square>,
+}
+
+/// What a part has learned of a coordinate: its parameters, and how much their squared gradients grew.
+struct Learned {
+    weight: f64,
+    factors: [f64; RANK],
+    gains: [f64; SLOTS],
+}
+
+impl Part<'_> {
+    /// What it learned of a row that was this one.
+    fn learned(&self, base: &Row, place: usize) -> Learned {
+        let Rows { rows, places, factor, .. } = self.rows;
+        let now = if place < *places { rows[self.class * places + place] } else { Row::default() };
+        let scale = 1.0 / factor;
+        let mut gains: [f64; SLOTS] =
+            std::array::from_fn(|s| (scale * now.moments[s] - self.decay * base.moments[s]).max(0.0));
+        let mut factors = factors(&now, place as u32, scale);
+        if let (Some(turn), Some(gains)) = (&self.turn, gains.first_chunk_mut()) {
+            (factors, *gains) = (turned(&factors, turn), spread(gains, turn));
+        }
+        Learned { weight: scale * now.moved[RANK] - self.decay * base.moved[RANK], factors, gains }
+    }
+
+    /// How its factors are brought nearest to those of the base.
+    fn turn_to(&self, base: &Rows) -> Option<Square> {
+        let rows = &base.rows[self.class * base.places..][..base.places];
+        nearest(&products(rows.iter().enumerate().map(|(place, row)| {
+            let Learned { factors: own, gains, .. } = self.learned(row, place);
+            (gains[..RANK].iter().sum(), own, factors(row, place as u32, 1.0))
+        })))
+    }
+}
+
+/// A row with what parts have learned of it; its factors are averaged by what was gained for all of them.
+fn merged(base: &Row, coordinate: u32, decay: f64, parts: impl Iterator<Item = Learned>) -> Row {
+    let mut row = *base;
+    row.moved.iter_mut().chain(&mut row.moments).for_each(|each| *each *= decay);
+    let (mut weight, mut means, mut gained) = (Mean::default(), [Mean::default(); RANK], 0.0);
+    for Learned { weight: change, factors, gains } in parts {
+        weight.put(gains[RANK], change);
+        let gain: f64 = gains[..RANK].iter().sum();
+        means.iter_mut().zip(factors).for_each(|(mean, factor)| mean.put(gain, factor));
+        gained += gain;
+        row.moments.iter_mut().zip(gains).for_each(|(moment, gain)| *moment = (*moment + gain).min(LARGEST));
+    }
+    row.moved[RANK] += weight.value();
+    if gained > 0.0 {
+        for ((moved, mean), start) in row.moved.iter_mut().zip(means).zip(starts(coordinate)) {
+            *moved = mean.value() - start;
+        }
+    }
+    row
+}
+
+/// Rows of one class that were touched, and at which coordinates they are from now on.
+fn carried(rows: &[Row], change: &Change) -> Vec<(u32, Row)> {
+    let mut known: Vec<(usize, [f64; RANK])> = Vec::new();
+    // By what the others' shifts change each weight: the sum of c_j p_j v_j.
+    let (mut shifts, mut squares, mut constant) = ([0.0; RANK], 0.0, 0.0);
+    let shift = |k: usize| change.shift[k] * change.share_of(k as u32);
+    for (k, row) in rows.iter().enumerate().skip(1).filter(|(_, row)| **row != Row::default()) {
+        let factors = factors(row, k as u32, 1.0);
+        shifts.iter_mut().zip(factors).for_each(|(sum, factor)| *sum += shift(k) * factor);
+        squares += shift(k).powi(2) * dot(&factors, &factors);
+        constant += shift(k) * row.moved[RANK];
+        known.push((k, factors));
+    }
+    let place = |(k, factors): (usize, [f64; RANK])| {
+        let (to, stretch, mut row) = (change.coordinate(k as u32)?, change.stretch[k], rows[k]);
+        for ((moved, start), factor) in row.moved.iter_mut().zip(starts(to)).zip(factors) {
+            *moved = stretch * factor - start;
+        }
+        let by_others = dot(&factors, &shifts) - shift(k) * dot(&factors, &factors);
+        row.moved[RANK] = stretch * (row.moved[RANK] + by_others);
+        row.moments.iter_mut().for_each(|moment| *moment = (*moment / (stretch * stretch)).min(LARGEST));
+        Some((to, row))
+    };
+    let mut first = rows.first().copied().unwrap_or_default();
+    first.moved[RANK] += constant + 0.5 * (dot(&shifts, &shifts) - squares);
+    std::iter::once((0, first)).chain(known.into_iter().filter_map(place)).collect()
+}

@@ -1,0 +1,37 @@
+//! What attributes contribute to the votes of trees: by how much the score changes where a path splits by them.
+//!
+//! A split by what is missing, and what the chances of several classes are divided by, is left to the constant.
+
+use super::split::fast_log;
+use super::{FLOOR, Forest};
+use crate::explaining::Explanation;
+
+impl Forest {
+    /// Explain the event that was predicted last.
+    pub(super) fn explain_paths(&self, into: &mut Explanation) {
+        let total: f64 = self.trees.iter().map(|tree| tree.vote()).sum();
+        for tree in &self.trees {
+            let (vote, stages) = (tree.vote() / total, tree.stages(&self.shape));
+            for pair in stages.windows(2) {
+                let [(coordinate, before), (_, after)] = pair else { continue };
+                let attribute = self.codes.owner(*coordinate);
+                for column in 0..self.slopes.len() {
+                    let change = self.score_of(after, column) - self.score_of(before, column);
+                    into.add(attribute, column, vote * change);
+                }
+            }
+        }
+    }
+
+    /// What a tree's mean or chances are in a score.
+    fn score_of(&self, said: &[f64], column: usize) -> f64 {
+        let log = |class: usize| fast_log(said[class] + FLOOR);
+        if self.shape.regression {
+            said[0]
+        } else if self.slopes.len() == 1 {
+            log(1) - log(0)
+        } else {
+            log(column)
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Forests that learned apart: some of the trees of all of them.
+//!
+//! A tree cannot be added to another. Of all trees of the parts as many are drawn at random as a forest has, each the
+//! likelier the more events it has learned: those with the greatest log(u) / events [E]. The random number u comes
+//! from what the tree knows, so that neither the order of the parts shows, nor whether some were merged before. The
+//! base's trees live on in those of the parts.
+//!
+//! To take the oldest trees instead would leave out all parts but the longest, whatever the others know.
+//!
+//! - [E] Efraimidis, Spirakis: Weighted random sampling with a reservoir, Information Processing Letters 2006.
+
+use super::Forest;
+use super::leaf::MOST_GROUPS;
+use super::node::NONE;
+use super::shape::{Shape, mix};
+use super::tree::Tree;
+use crate::learner::Learner;
+use crate::math::log;
+use crate::merging::{counted_together, learned_since, relabelled};
+use crate::state::{Refused, ensure};
+
+impl Forest {
+    /// Number the classes anew; see [`Learner::relabel`].
+    pub(super) fn renumber(&mut self, places: &[usize]) -> Result<(), Refused> {
+        if places.is_sorted() {
+            return Ok(());
+        }
+        ensure(places.len() == self.shape.classes, "there are not as many places as classes")?;
+        let shape = &self.shape;
+        self.trees.iter_mut().for_each(|tree| tree.relabel(shape, places));
+        Ok(())
+    }
+
+    /// Take in what parts have learned; see [`Learner::merge`].
+    pub(super) fn merge_parts(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        let learned = learned_since(self, parts, |part| part.settings == self.settings)?;
+        if let [(only, _)] = learned[..] {
+            *self = only.clone();
+        } else if !learned.is_empty() {
+            self.draw_from(&learned.into_iter().map(|(part, _)| part).collect::<Vec<_>>());
+        }
+        Ok(())
+    }
+
+    fn draw_from(&mut self, parts: &[&Self]) {
+        let steps = counted_together(self.steps, parts.iter().map(|part| part.steps));
+        let each = parts.iter().flat_map(|part| part.trees.iter().map(move |tree| (tree, part.steps)));
+        let mut trees: Vec<_> = each.map(|(tree, ended)| (tree.priority(), tree, ended)).collect();
+        let content = |tree: &Tree| tree.sums.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>();
+        trees.sort_by(|(one, tree, _), (other, other_tree, _)| {
+            other.total_cmp(one).then_with(|| content(tree).cmp(&content(other_tree)))
+        });
+        trees.truncate(self.settings.trees);
+        // Ages stay, reckoned from where a part ended.
+        self.trees = trees.into_iter().map(|(_, tree, ended)| tree.later(steps - ended)).collect();
+        let mut owners = Vec::new();
+        for owner_of in parts.iter().map(|part| part.codes.owners()).chain([self.codes.owners()]) {
+            owners.resize(owners.len().max(owner_of.len()), NONE);
+            owners.iter_mut().zip(owner_of).for_each(|(own, owner)| *own = (*own).min(owner as u32));
+        }
+        self.codes.restore(owners);
+        self.steps = steps;
+    }
+}
+
+impl Tree {
+    /// The greater, the sooner it is drawn: log(u) / events.
+    fn priority(&self) -> f64 {
+        let known = self.nodes.iter().flat_map(|node| [node.stay.to_bits(), node.weight.to_bits()]);
+        let hash = known.fold(self.age, |hash, bits| mix(hash ^ bits));
+        let unit = ((mix(hash) >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+        log(unit) / self.age.max(1) as f64
+    }
+
+    /// The same so many steps later, as old as it is.
+    fn later(&self, steps: u64) -> Self {
+        let mut tree = self.clone();
+        for node in &mut tree.nodes {
+            node.at += steps;
+            if let Some(leaf) = &mut node.leaf {
+                leaf.asked_at += steps;
+            }
+        }
+        tree
+    }
+
+    /// Number the classes anew; histograms begin anew where groups of them would not be the same.
+    fn relabel(&mut self, shape: &Shape, places: &[usize]) {
+        let moved = |sums: &[f64]| relabelled(sums, 1, places);
+        self.sums = self.sums.chunks_exact(shape.width()).flat_map(moved).collect();
+        for leaf in self.nodes.iter_mut().filter_map(|node| node.leaf.as_mut()) {
+            if shape.classes > MOST_GROUPS {
+                leaf.candidates.clear();
+                leaf.cells.clear();
+            } else {
+                let moved = |cells: &[f32]| relabelled(cells, 1, places);
+                leaf.cells = leaf.cells.chunks_exact(shape.groups()).flat_map(moved).collect();
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Which trees a merged forest has, and what it says under other names, classes and units.
+
+use super::codes::MISSING;
+use super::tests::{Numbers, Sample, TASKS, Task, new, teach};
+use super::*;
+use crate::change::DROPPED;
+use crate::merging::checks::{self, assert_same};
+
+fn taught(base: &Forest, task: Task, seed: u64, events: usize) -> Forest {
+    let mut model = base.clone();
+    teach(&mut model, task, seed, events);
+    model
+}
+
+fn merged(base: &Forest, parts: &[&Forest]) -> Forest {
+    let all = checks::merged(base, parts);
+    let mut back = base.clone();
+    back.restore(&all.state(), 4, 6).unwrap();
+    assert_eq!(back.state(), all.state());
+    all
+}
+
+fn scores(forest: &Forest, event: Event) -> Vec<f64> {
+    let mut scores = vec![0.0; forest.classes()];
+    forest.clone().step(event, Lesson::NONE, &mut scores);
+    scores
+}
+
+/// Events, and what a forest says of them.
+fn said(forest: &Forest, events: usize) -> Vec<(Sample, Vec<f64>)> {
+    let mut numbers = Numbers::new(9);
+    let samples = (0..events).map(|_| Sample::new(&mut numbers));
+    samples
+        .map(|sample| {
+            let scores = scores(forest, sample.event());
+            (sample, scores)
+        })
+        .collect()
+}
+
+#[test]
+fn the_trees_are_those_of_the_parts() {
+    for task in TASKS {
+        let base = taught(&new(task, 0.0), task, 1, 300);
+        let parts = [2, 3].map(|seed| taught(&base, task, seed, 1000));
+        let mut all = merged(&base, &parts.each_ref());
+        assert_eq!((all.steps, all.trees.len()), (2300, 10));
+        let from = |part: &Forest| {
+            let is_in =
+                |tree: &&Tree| part.trees.iter().any(|own| own.sums == tree.sums && own.age == tree.age);
+            all.trees.iter().filter(is_in).count()
+        };
+        let counts = [from(&parts[0]), from(&parts[1])];
+        assert!(counts[0] + counts[1] == 10 && counts[0].min(counts[1]) > 0, "{counts:?}");
+        teach(&mut all, task, 4, 300);
+    }
+}
+
+#[test]
+fn the_more_events_a_part_has_learned_the_more_trees_it_gives() {
+    let base = new(Task::Two, 0.0);
+    let part = |seed, events| taught(&base, Task::Two, seed, events);
+    let mut given = 0;
+    for seed in 0..20 {
+        let (short, long) = (part(seed, 50), part(seed + 100, 450));
+        given += merged(&base, &[&short, &long]).trees.iter().filter(|tree| tree.age == 450).count();
+    }
+    assert!((given as f64 / 200.0 - 0.87).abs() < 0.08, "{given}");
+}
+
+#[test]
+fn neither_order_nor_tree_shows() {
+    for task in TASKS {
+        let base = taught(&new(task, 500.0), task, 1, 100);
+        let [a, b, c] = [200, 350, 300].map(|events| taught(&base, task, events as u64, events));
+        let all = merged(&base, &[&a, &b, &c]);
+        assert_same(&merged(&base, &[&c, &a, &b]), &all, 0.0);
+        assert_same(&merged(&base, &[&merged(&base, &[&c, &a]), &b]), &all, 0.0);
+        assert_same(&merged(&base, &[&a, &merged(&base, &[&merged(&base, &[&b]), &c])]), &all, 0.0);
+    }
+}
+
+#[test]
+fn who_learned_nothing_changes_nothing() {
+    let empty = new(Task::Two, 0.0);
+    let base = taught(&empty, Task::Two, 1, 200);
+    let part = taught(&base, Task::Two, 2, 200);
+    assert_eq!(merged(&base, &[&base, &part, &base]).state(), part.state());
+    assert_eq!(merged(&base, &[&base]).state(), base.state());
+    assert_eq!(merged(&empty, &[&part, &empty]).state(), part.state());
+    assert!(empty.clone().merge(&[&new(Task::Regression, 0.0)]).is_err());
+    assert!(empty.clone().merge(&[&new(Task::Two, 10.0)]).is_err());
+}
+
+#[test]
+fn classes_go_to_their_places() {
+    for (task, places) in
+        [(Task::Two, vec![1, 0]), (Task::Many(3), vec![1, 2, 0]), (Task::Many(20), (0..20).rev().collect())]
+    {
+        let before = taught(&new(task, 0.0), task, 1, 1000);
+        let mut after = before.clone();
+        after.relabel(&places).unwrap();
+        for (sample, old) in said(&before, 20) {
+            let new = scores(&after, sample.event());
+            if task == Task::Two {
+                assert_eq!(new[0], -old[0]);
+            } else {
+                places.iter().zip(old).for_each(|(&place, old)| assert!((new[place] - old).abs() < 1e-12));
+            }
+        }
+        after.restore(&after.state(), 4, 6).unwrap();
+        teach(&mut after, task, 2, 300);
+        assert!(after.relabel(&[2, 1, 0, 3]).is_err());
+    }
+}
+
+/// That of the samples.
+fn unchanged() -> Change {
+    Change::none(4, vec![0, 1, 2, 3, 3, 3])
+}
+
+#[test]
+fn names_are_carried_over() {
+    let before = taught(&new(Task::Two, 0.0), Task::Two, 1, 2000);
+    let mut after = before.clone();
+    after.carry(&unchanged()).unwrap();
+    assert_eq!(after.state(), before.state());
+    let mut change = unchanged();
+    change.attributes = vec![0, 5, 2, 1];
+    change.coordinates = vec![0, 7, 1, 3, 8, 2];
+    (change.attribute_count, change.coordinate_count) = (6, 9);
+    after.carry(&change).unwrap();
+    after.clone().restore(&after.state(), 6, 9).unwrap();
+    for (mut sample, old) in said(&before, 50) {
+        sample.attributes.iter_mut().for_each(|own| *own = change.attribute(*own).unwrap());
+        sample.coordinates.iter_mut().for_each(|own| *own = change.coordinate(*own).unwrap());
+        assert_eq!(scores(&after, sample.event()), old);
+    }
+    (change.attributes[1], change.coordinates[1], change.coordinates[5]) = (DROPPED, DROPPED, DROPPED);
+    let mut less = before.clone();
+    less.carry(&change).unwrap();
+    less.clone().restore(&less.state(), 6, 9).unwrap();
+    let mut forgot = before;
+    forgot.forget(&Gone { before: 0, attributes: vec![1], coordinates: vec![1, 5] });
+    assert!(forgot.trees.iter().zip(&less.trees).all(|(one, other)| one.sums == other.sums));
+}
+
+#[test]
+fn what_is_turned_round_is_forgotten() {
+    for task in TASKS {
+        let before = taught(&new(task, 0.0), task, 1, 1000);
+        let (mut turned, mut forgot) = (before.clone(), before);
+        let mut change = unchanged();
+        change.stretch[1] = -1.0;
+        turned.carry(&change).unwrap();
+        forgot.forget(&Gone { before: 0, attributes: Vec::new(), coordinates: vec![1] });
+        assert_eq!(turned.state(), forgot.state());
+    }
+}
+
+#[test]
+fn units_are_carried_over() {
+    for task in TASKS {
+        let before = taught(&new(task, 0.0), task, 1, 3000);
+        let mut change = unchanged();
+        (change.shift[1], change.stretch[1], change.shift[2], change.stretch[2]) = (0.3, 0.8, -0.2, 1.5);
+        let mut after = before.clone();
+        after.carry(&change).unwrap();
+        after.clone().restore(&after.state(), 4, 6).unwrap();
+        let (mut same, mut all) = (0, 0);
+        for (mut sample, old) in said(&before, 300) {
+            for (&k, value) in sample.coordinates.iter().zip(&mut sample.values) {
+                *value = (*value - change.shift[k as usize]) / change.stretch[k as usize];
+            }
+            let new = scores(&after, sample.event());
+            all += 1;
+            same += usize::from(
+                old.iter().zip(new).all(|(old, new)| (old - new).abs() < 0.1 * (1.0 + old.abs())),
+            );
+        }
+        assert!(same * 10 > all * 9, "{task:?}: {same} of {all}");
+        // Histograms have the same events, where they are now.
+        for (old, new) in before.trees.iter().zip(&after.trees) {
+            for (old, new) in old.nodes.iter().zip(&new.nodes) {
+                let weight = |leaf: &leaf::Leaf| leaf.cells.iter().map(|&cell| f64::from(cell)).sum::<f64>();
+                if let (Some(old), Some(new)) = (&old.leaf, &new.leaf) {
+                    assert!((weight(old) - weight(new)).abs() < 1e-3 * (1.0 + weight(old).abs()));
+                }
+                assert!(old.cut == new.cut || old.coordinate <= 2 && new.cut < MISSING - 1);
+            }
+        }
+        teach(&mut after, task, 2, 500);
+    }
+}
+
+#[test]
+fn targets_are_carried_over() {
+    let before = taught(&new(Task::Regression, 0.0), Task::Regression, 1, 2000);
+    let mut after = before.clone();
+    after.carry(&Change { target: (1.0, 2.0), ..unchanged() }).unwrap();
+    after.clone().restore(&after.state(), 4, 6).unwrap();
+    for (sample, old) in said(&before, 100) {
+        // What is known of a node is shrunken towards 0, wherever that is.
+        let new = scores(&after, sample.event())[0];
+        assert!((new - (old[0] - 1.0) / 2.0).abs() < 0.3, "{new} {old:?}");
+    }
+}

@@ -1,0 +1,94 @@
+//! What parts know of the experts, averaged.
+//!
+//! Calibrations, the blend and all running means forget: their memory is of some hundred events, and what a base
+//! knew is gone from it. So nothing adds up there. An average is weighed by the events that each part has learned
+//! since the base, which makes averages of averages the average of all.
+
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
+
+use super::aggregator::Aggregator;
+use crate::math::{exp, log};
+
+/// Pivots below this part of the largest variance are rounding errors.
+const SINGULAR: f64 = 1e-12;
+/// A weight of 0 counts as this.
+const SMALLEST_WEIGHT: f64 = 1e-300;
+
+/// Parameters that are followed by Newton steps, and their covariance.
+pub type Estimate<'a> = (&'a [f64], &'a [f64]);
+
+/// Parts that have learned something, and their shares of all events learned.
+pub struct Shared<'a>(pub Vec<(&'a Aggregator, f64)>);
+
+impl<'a> Shared<'a> {
+    /// The parts, each of which has learned so many events.
+    pub fn of(parts: Vec<(&'a Aggregator, u64)>) -> Self {
+        let total: f64 = parts.iter().map(|&(_, events)| events as f64).sum();
+        Self(parts.into_iter().map(|(part, events)| (part, events as f64 / total)).collect())
+    }
+
+    /// The mean of numbers that each of them has.
+    pub fn mean(&self, of: impl Fn(&'a Aggregator) -> &'a [f64]) -> Vec<f64> {
+        mean(self.0.iter().map(|&(part, share)| (of(part), share)))
+    }
+
+    /// Weights whose logarithms are the means of those that they have, but for a factor.
+    pub fn weights(&self, of: impl Fn(&'a Aggregator) -> &'a [f64]) -> Vec<f64> {
+        let logs =
+            |(part, share)| (of(part).iter().map(|&each| log(each.max(SMALLEST_WEIGHT))).collect(), share);
+        let logs: Vec<(Vec<f64>, f64)> = self.0.iter().copied().map(logs).collect();
+        let mut weights = mean(logs.iter().map(|(logs, share)| (&logs[..], *share)));
+        let highest = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        weights.iter_mut().for_each(|each| *each = exp(*each - highest));
+        let total: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|each| *each /= total);
+        weights
+    }
+
+    /// Parameters to which each part pulls with its precision, and the inverse of the mean precision.
+    ///
+    /// Where a covariance is singular, both are plain means.
+    pub fn estimate(&self, of: impl Fn(&'a Aggregator) -> Estimate<'a>) -> (Vec<f64>, Vec<f64>) {
+        let parts: Vec<_> = self.0.iter().map(|&(part, share)| (of(part), share)).collect();
+        by_precision(&parts).unwrap_or_else(|| {
+            let each = || parts.iter().copied();
+            let parameters = mean(each().map(|((parameters, _), share)| (parameters, share)));
+            (parameters, mean(each().map(|((_, covariance), share)| (covariance, share))))
+        })
+    }
+}
+
+/// A mean by shares whose sum is 1.
+pub fn mean<'a>(parts: impl Iterator<Item = (&'a [f64], f64)>) -> Vec<f64> {
+    let mut means = Vec::new();
+    for (numbers, share) in parts {
+        means.resize(numbers.len(), 0.0);
+        means.iter_mut().zip(numbers).for_each(|(mean, number)| *mean += share * number);
+    }
+    means
+}
+
+fn by_precision(parts: &[(Estimate, f64)]) -> Option<(Vec<f64>, Vec<f64>)> {
+    let size = parts.first()?.0.0.len();
+    let (mut precision, mut pull) = (DMatrix::zeros(size, size), DVector::zeros(size));
+    for ((parameters, covariance), share) in parts {
+        let covariance = factorised(DMatrix::from_row_slice(size, size, covariance))?;
+        precision += covariance.inverse() * *share;
+        pull += covariance.solve(&DVector::from_column_slice(parameters)) * *share;
+    }
+    let precision = factorised(precision)?;
+    let covariance = precision.inverse();
+    // Symmetric to the last bit, as it has to be.
+    let symmetric = (&covariance + covariance.transpose()) * 0.5;
+    let parameters = precision.solve(&pull).as_slice().to_vec();
+    let finite = symmetric.iter().chain(&parameters).all(|each| each.is_finite());
+    finite.then(|| (parameters, symmetric.as_slice().to_vec()))
+}
+
+/// The factor of a matrix that is positive definite.
+fn factorised(matrix: DMatrix<f64>) -> Option<Cholesky<f64, Dyn>> {
+    let largest = matrix.diagonal().max();
+    let factor = Cholesky::new(matrix)?;
+    let pivots = factor.l_dirty().diagonal();
+    pivots.iter().all(|pivot| pivot * pivot > SINGULAR * largest).then_some(factor)
+}

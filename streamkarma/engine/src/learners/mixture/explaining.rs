@@ -1,0 +1,138 @@
+//! What attributes contribute to what a mixture says: what they contribute to the experts' scores, by how much these
+//! count.
+//!
+//! A calibrated score of one column is its slope at that score, a secant through 0, times the score, and an offset. So
+//! is a mixture of probabilities in log-odds: with k(L) = tanh(L / 2) / (2 L), the secant of the logistic function
+//! through 0, the log-odds of Σ s_m p_m are Σ s_m k(L_m) / k(L) L_m. The sum is exact, and what is left is the
+//! offsets. Means of numbers are linear anyway. Of several classes the log-probability of each is led back to the
+//! members' logits by what they weigh in it, s_m p_mc / p_c; what the normalisation adds is left to the calibration.
+
+use super::Mixture;
+use super::aggregator::Aggregator;
+use super::calibration::{
+    BEND, FARTHEST, LIMIT, OF_CLASSES, OF_NUMBERS, OFFSET, OWN, SHARP, SLOPE, SOFT, clip, sanitise, sigmoid,
+};
+use crate::block::Event;
+use crate::explaining::Explanation;
+use crate::math::{dot, exp};
+
+/// Log-odds closer to 0 than this have the slope of the logistic function there.
+const FLAT: f64 = 1e-5;
+
+/// What a mixture says as a linear form of the experts' scores.
+struct Combination {
+    classes: usize,
+    /// By expert and class: the factor of a score, of several classes less their mean.
+    own: Vec<f64>,
+    /// By expert and class: the factor of the margin over a rival, and which class that is.
+    margin: Vec<(f64, usize)>,
+}
+
+impl Combination {
+    /// What the mixture gets from the scores of all experts, or from parts of them.
+    fn of(&self, scores: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.classes];
+        for (e, row) in scores.chunks_exact(self.classes).enumerate() {
+            let mean = if self.classes > 1 { row.iter().sum::<f64>() / self.classes as f64 } else { 0.0 };
+            for (c, sum) in sums.iter_mut().enumerate() {
+                let (factor, rival) = self.margin[e * self.classes + c];
+                *sum += self.own[e * self.classes + c] * (row[c] - mean) + factor * (row[c] - row[rival]);
+            }
+        }
+        sums
+    }
+}
+
+impl Mixture {
+    /// Explain the event that was predicted last.
+    pub(super) fn explain_mixture(&mut self, event: Event, into: &mut Explanation) {
+        let combination = self.aggregator.combination(&self.row, &into.scores);
+        let experts: Vec<Explanation> =
+            self.learners.iter_mut().map(|learner| Explanation::of(&mut **learner, event, &[])).collect();
+        let mut calibrations: Vec<f64> =
+            experts.iter().flat_map(|expert| expert.calibration.clone()).collect();
+        calibrations.resize(self.row.len(), 0.0);
+        let mut parts = vec![0.0; self.row.len()];
+        for (at, attribute) in into.attributes().to_vec().into_iter().enumerate() {
+            let each = experts.iter().flat_map(|expert| expert.parts().nth(at)).flat_map(|(_, parts)| parts);
+            parts.iter_mut().zip(each).for_each(|(to, part)| *to = *part);
+            for (column, sum) in combination.of(&parts).into_iter().enumerate() {
+                into.add(attribute, column, sum);
+            }
+        }
+        let (said, nested) = (combination.of(&self.row), combination.of(&calibrations));
+        for (c, calibration) in into.calibration.iter_mut().enumerate() {
+            *calibration = into.scores[c] - said[c] + nested[c];
+        }
+    }
+}
+
+impl Aggregator {
+    /// What was said last, of these scores, as a linear form of them.
+    fn combination(&self, scores: &[f64], said: &[f64]) -> Combination {
+        let classes = self.classes;
+        let (mut own, mut margin) = (vec![0.0; scores.len()], vec![(0.0, 0); scores.len()]);
+        let blended: Vec<f64> = (0..classes).map(|c| self.weight_of(self.experts, c, said)).collect();
+        for (e, row) in scores.chunks_exact(classes).enumerate() {
+            for c in 0..classes {
+                let counts = self.weight_of(e, c, said) + self.blend.mix[e] * blended[c];
+                let (slope, bend) = self.slopes(e, c, row);
+                own[e * classes + c] = counts * slope;
+                margin[e * classes + c] = (counts * bend.0, bend.1);
+            }
+        }
+        Combination { classes, own, margin }
+    }
+
+    /// How much the logit of a member counts in what is said of a class.
+    fn weight_of(&self, member: usize, class: usize, said: &[f64]) -> f64 {
+        let (weight, scratch) = (self.shares.weights[member], &self.scratch);
+        if self.regression {
+            return weight;
+        }
+        if self.classes > 1 {
+            return weight * scratch.chances[member * self.classes + class] / exp(said[class]);
+        }
+        let (logit, bounded) = if member < self.experts {
+            (scratch.logits[member], 1.0)
+        } else {
+            let logit = dot(&self.blend.mix, &scratch.logits[..self.experts]);
+            (clip(logit, LIMIT), ratio(clip(logit, LIMIT), logit))
+        };
+        weight * bounded * secant(logit) / secant(said[0])
+    }
+
+    /// The slope of the logit of an expert for a class along the score, and along its margin over the best rival.
+    fn slopes(&self, expert: usize, class: usize, row: &[f64]) -> (f64, (f64, usize)) {
+        let score = sanitise(row[class]);
+        if self.regression {
+            let unit = self.calibration.squares[0].sqrt();
+            let slope = self.calibration.parameters[expert * OF_NUMBERS + SLOPE];
+            return (slope * ratio(clip(score / unit, FARTHEST), score / unit), (0.0, 0));
+        }
+        let (scratch, unit) = (&self.scratch, self.scratch.squares[expert].sqrt());
+        let parameters = &self.calibration.parameters[expert * OF_CLASSES..][..OF_CLASSES];
+        let plain = scratch.neutral[expert] + parameters[SLOPE];
+        if self.classes > 1 {
+            let z = &scratch.features[expert * OF_CLASSES * self.classes..][..self.classes];
+            let rivals = (0..self.classes).filter(|&other| other != class);
+            let rival = rivals.max_by(|&one, &other| z[one].total_cmp(&z[other])).unwrap_or(class);
+            let bend = 0.5 * parameters[BEND] / (SHARP + (z[class] - z[rival]).abs());
+            return ((plain + parameters[OWN] / (SOFT + z[class].abs())) / unit, (bend / unit, rival));
+        }
+        let z = clip(score / unit, FARTHEST);
+        let slope = plain + parameters[BEND] / (SHARP + z.abs());
+        let logit = slope * z + parameters[OFFSET];
+        (slope * ratio(z, score / unit) / unit * ratio(clip(logit, LIMIT), logit), (0.0, 0))
+    }
+}
+
+/// The share of a number that is left of it.
+fn ratio(left: f64, whole: f64) -> f64 {
+    if whole == 0.0 { 1.0 } else { left / whole }
+}
+
+/// Of the logistic function, from 0 to a logit, where it is 1/2.
+fn secant(logit: f64) -> f64 {
+    if logit.abs() < FLAT { 0.25 } else { (sigmoid(logit) - 0.5) / logit }
+}

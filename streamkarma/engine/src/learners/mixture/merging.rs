@@ -1,0 +1,187 @@
+//! Merging mixtures: each expert with the same of the others, and what is known of the experts.
+//!
+//! Experts are merged as each of them is. What the mixture knows of them is averaged, see [`super::averaging`];
+//! a parameter that has a bound may be beyond it until the next event is learned. What waits for its label in a
+//! part is forgotten: it is judged by what the merged mixture says of it once the label is there.
+//!
+//! A regression whose targets are on another scale from now on says the same of them, but for the blend where its
+//! weights do not add up to 1.
+
+use super::Mixture;
+use super::aggregator::Aggregator;
+use super::averaging::{Shared, mean};
+use super::calibration::{Calibration, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, OFFSET, SMALLEST};
+use super::late::Late;
+use super::numbers::NARROWEST;
+use crate::change::Change;
+use crate::learner::Learner;
+use crate::merging::{ensure_alike, of_kind, relabelled};
+use crate::state::Refused;
+
+impl Mixture {
+    pub(super) fn relabel_all(&mut self, places: &[usize]) -> Result<(), Refused> {
+        self.learners.iter_mut().try_for_each(|learner| learner.relabel(places))?;
+        self.aggregator.relabel(places);
+        self.late.relabel(places);
+        Ok(())
+    }
+
+    pub(super) fn carry_all(&mut self, change: &Change) -> Result<(), Refused> {
+        self.learners.iter_mut().try_for_each(|learner| learner.carry(change))?;
+        if self.aggregator.regression && change.target != (0.0, 1.0) {
+            self.aggregator.carry(change.target);
+            self.late.clear();
+        }
+        Ok(())
+    }
+
+    pub(super) fn merge_all(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        let parts: Vec<&Self> = of_kind(parts)?;
+        ensure_alike(parts.iter().all(|part| part.names == self.names && part.farthest == self.farthest))?;
+        ensure_alike(parts.iter().all(|part| part.learners.len() == self.learners.len()))?;
+        for (number, learner) in self.learners.iter_mut().enumerate() {
+            let same: Vec<&dyn Learner> = parts.iter().map(|part| &*part.learners[number]).collect();
+            learner.merge(&same)?;
+        }
+        self.late.merge(&parts.iter().map(|part| &part.late).collect::<Vec<_>>());
+        self.aggregator.merge(&parts.iter().map(|part| &part.aggregator).collect::<Vec<_>>())
+    }
+}
+
+impl Aggregator {
+    /// Number the classes anew, see [`Learner::relabel`].
+    fn relabel(&mut self, places: &[usize]) {
+        let known = &mut self.calibration;
+        if self.classes > 1 {
+            for rows in [&mut known.offsets, &mut known.offset_variances] {
+                for row in rows.chunks_exact_mut(self.classes) {
+                    row.copy_from_slice(&relabelled(row, 1, places));
+                }
+            }
+        } else if places == [1, 0] && !self.regression {
+            // All scores turn their signs, and of what follows from them only the offset has none of theirs.
+            known.parameters.chunks_exact_mut(OF_CLASSES).for_each(|each| each[OFFSET] = -each[OFFSET]);
+            for covariance in known.covariances.chunks_exact_mut(OF_CLASSES * OF_CLASSES) {
+                for other in 0..OFFSET {
+                    for place in [other * OF_CLASSES + OFFSET, OFFSET * OF_CLASSES + other] {
+                        covariance[place] = -covariance[place];
+                    }
+                }
+            }
+        }
+    }
+
+    /// Go over to another scale of the targets, see [`Change::target`].
+    ///
+    /// Their mean square there is that of targets whose mean is 0 here, as it is of standardised ones.
+    fn carry(&mut self, (shift, stretch): (f64, f64)) {
+        let square = self.calibration.squares[0];
+        let unit = ((square + shift * shift) / (stretch * stretch)).max(SMALLEST);
+        self.calibration.squares.fill(unit);
+        // A prediction p in units of the old root mean square is rate p - away in those of the new one.
+        let (rate, away) = (square.sqrt() / (stretch * unit.sqrt()), shift / (stretch * unit.sqrt()));
+        self.variances.iter_mut().for_each(|each| *each = (*each * rate * rate).max(NARROWEST));
+        let parameters = self.calibration.parameters.as_chunks_mut::<OF_NUMBERS>().0;
+        let covariances = self.calibration.covariances.as_chunks_mut::<{ OF_NUMBERS * OF_NUMBERS }>().0;
+        for ([slope, offset], covariance) in parameters.iter_mut().zip(covariances) {
+            *offset = rate * *offset + away * (*slope - 1.0);
+            *covariance = carried(covariance, rate, away);
+        }
+    }
+
+    /// Take in what parts have learned since each was as this one is.
+    pub(super) fn merge(&mut self, parts: &[&Self]) -> Result<(), Refused> {
+        let alike = |part: &&Self| {
+            (part.experts, part.classes) == (self.experts, self.classes)
+                && (part.regression, part.absolute) == (self.regression, self.absolute)
+                && part.forgetting == self.forgetting
+        };
+        ensure_alike(parts.iter().all(alike))?;
+        let learned = parts.iter().map(|part| (*part, part.steps.saturating_sub(self.steps)));
+        let learned: Vec<_> = learned.filter(|(_, events)| *events > 0).collect();
+        match learned[..] {
+            [] => {}
+            [(part, _)] => *self = part.clone(),
+            _ => {
+                self.steps += learned.iter().map(|(_, events)| events).sum::<u64>();
+                self.average(&Shared::of(learned));
+            }
+        }
+        Ok(())
+    }
+
+    fn average(&mut self, parts: &Shared) {
+        let (size, known) = (self.size(), &mut self.calibration);
+        for e in 0..self.experts {
+            let (own, square) = (e * size..(e + 1) * size, e * size * size..(e + 1) * size * size);
+            let (parameters, covariance) = parts.estimate(|part| {
+                (&part.calibration.parameters[own.clone()], &part.calibration.covariances[square.clone()])
+            });
+            known.parameters[own.clone()].copy_from_slice(&parameters);
+            known.covariances[square.clone()].copy_from_slice(&covariance);
+        }
+        for c in 0..known.offsets.len() {
+            let (offset, variance) = parts.estimate(|part| {
+                let Calibration { offsets, offset_variances, .. } = &part.calibration;
+                (&offsets[c..=c], &offset_variances[c..=c])
+            });
+            (known.offsets[c], known.offset_variances[c]) = (offset[0], variance[0]);
+        }
+        (self.blend.mix, self.blend.covariance) =
+            parts.estimate(|part| (&part.blend.mix, &part.blend.covariance));
+        // The mean of equal numbers may be less than each of them, by its last bit.
+        known.squares = at_least(SMALLEST, parts.mean(|part| &part.calibration.squares));
+        self.shares.weights = parts.weights(|part| &part.shares.weights);
+        self.shares.means = parts.mean(|part| &part.shares.means);
+        self.variances = at_least(NARROWEST, parts.mean(|part| &part.variances));
+    }
+}
+
+fn at_least(least: f64, mut numbers: Vec<f64>) -> Vec<f64> {
+    numbers.iter_mut().for_each(|each| *each = each.max(least));
+    numbers
+}
+
+/// The covariance of slope and offset that become `[slope, rate offset + away (slope - 1)]`, where residuals are
+/// `rate` times what they were; no variance above that which they begin with.
+fn carried([aa, ab, _, bb]: &[f64; 4], rate: f64, away: f64) -> [f64; 4] {
+    let square = rate * rate;
+    let slope = aa / square;
+    let both = (away * aa + rate * ab) / square;
+    let offset = (away * (away * aa + 2.0 * rate * ab) + square * bb) / square;
+    let narrowed = |variance: f64| (NUMBER_PRIOR_VARIANCE / variance.max(NUMBER_PRIOR_VARIANCE)).sqrt();
+    let (a, b) = (narrowed(slope), narrowed(offset));
+    [a * a * slope, a * b * both, a * b * both, b * b * offset]
+}
+
+impl Late {
+    /// Number the classes anew; what waits for its label is forgotten.
+    fn relabel(&mut self, places: &[usize]) {
+        if places.is_sorted() {
+            return;
+        }
+        self.clear();
+        let sums = &mut self.dependence.sums;
+        match &mut sums[..] {
+            [both] => *both = -*both,
+            each => *sums = relabelled(each, 1, places),
+        }
+    }
+
+    /// Average what is known of late labels, weighed by how many there were; nothing waits for one any more.
+    fn merge(&mut self, parts: &[&Self]) {
+        self.clear();
+        let before = self.dependence.labels;
+        let came = |part: &Self| part.dependence.labels.saturating_sub(before);
+        let total: u64 = parts.iter().map(|part| came(part)).sum();
+        if total == 0 {
+            return;
+        }
+        let each = || parts.iter().map(|part| (&part.dependence, came(part) as f64 / total as f64));
+        let dependence = &mut self.dependence;
+        dependence.labels += total;
+        dependence.products = each().map(|(own, share)| share * own.products).sum();
+        dependence.squares = each().map(|(own, share)| share * own.squares).sum();
+        dependence.sums = mean(each().map(|(own, share)| (&own.sums[..], share)));
+    }
+}

@@ -1,0 +1,36 @@
+//! What there is to tell of a mixture.
+
+use super::Mixture;
+use crate::learner::{Fact, Learner};
+
+impl Mixture {
+    /// The mean weight of every expert and of the blend over the last 1,000 events, the memory of all, and
+    /// what support vectors hold.
+    pub(super) fn facts(&self) -> Vec<(&'static str, Fact)> {
+        let all: Vec<_> = self.learners.iter().map(|learner| learner.summary()).collect();
+        let bytes =
+            (self.aggregator.bytes() + self.late.bytes()) as u64 + all.iter().map(bytes_in).sum::<u64>();
+        let others = (1..=self.others()).map(|i| format!("other {i}"));
+        let names = self.names.iter().cloned().chain(others).chain(["blend".to_owned()]);
+        let weights = names.zip(self.aggregator.mean_weights().iter().copied()).collect();
+        let has_vectors =
+            |facts: &Vec<(&str, Fact)>| facts.iter().any(|(name, _)| *name == "support_vectors");
+        let mut summary = all.into_iter().find(has_vectors).unwrap_or_default();
+        let (experts, bytes) = (("experts", Fact::Numbers(weights)), ("bytes", Fact::Count(bytes)));
+        if let Some(own) = summary.iter_mut().find(|(name, _)| *name == "bytes") {
+            *own = bytes;
+            summary.push(experts);
+        } else {
+            summary.extend([experts, bytes]);
+        }
+        summary
+    }
+}
+
+fn bytes_in(facts: &Vec<(&'static str, Fact)>) -> u64 {
+    let is_bytes = |(name, fact): &(&str, Fact)| match fact {
+        Fact::Count(count) if *name == "bytes" => Some(*count),
+        _ => None,
+    };
+    facts.iter().find_map(is_bytes).unwrap_or(0)
+}

@@ -1,0 +1,176 @@
+//! Neighbours of models that learned apart: one window of the latest events of all of them.
+//!
+//! Events of the window keep the step in which they were learned, counted back from where their part ended: the
+//! latest of each part are the latest of all, as if the parts had learned side by side. The base's are older than
+//! what came since, and are told from that by their steps, so that they are there once. Of equally old events their
+//! content decides which has room. So neither the order of the parts shows, nor whether some were merged before; but
+//! of more attributes than there are columns for, those go that fewer of the events have.
+//!
+//! Weights of distances are averaged by the events learned since the base, with 1 for an attribute that a part has not
+//! met, as it would begin there; their mean remains 1. They have single precision.
+
+use std::cmp::Ordering;
+
+use super::Neighbors;
+use super::column::{ABSENT, Kind, LEAST_WEIGHT};
+use super::columns::{Columns, MOST};
+use super::moments::Moments;
+use crate::change::Change;
+use crate::learner::Learner;
+use crate::learners::linear::LARGEST;
+use crate::merging::{Mean, counted_together, learned_since};
+use crate::state::{Refused, ensure};
+
+/// An event of a window.
+#[derive(Clone, Copy)]
+struct Kept<'a> {
+    of: &'a Neighbors,
+    slot: usize,
+    learned_at: u64,
+}
+
+impl Kept<'_> {
+    /// By label, weight and values.
+    fn compare(&self, other: &Self, attributes: &[u32]) -> Ordering {
+        let value =
+            |of: &Self, attribute| of.of.columns.of(attribute).map_or(ABSENT, |column| column.get(of.slot));
+        let (label, weight) = (self.of.labels[self.slot], self.of.weights[self.slot]);
+        let values = attributes.iter().map(|&a| value(self, a).total_cmp(&value(other, a)));
+        label
+            .total_cmp(&other.of.labels[other.slot])
+            .then(weight.total_cmp(&other.of.weights[other.slot]))
+            .then_with(|| values.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal))
+    }
+}
+
+impl Neighbors {
+    /// Number the classes anew; see [`Learner::relabel`].
+    pub(super) fn renumber(&mut self, places: &[usize]) -> Result<(), Refused> {
+        ensure(places.len() == self.counts.len(), "there are not as many places as classes")?;
+        for label in &mut self.labels {
+            *label = places[*label as usize] as f64;
+        }
+        self.recount();
+        Ok(())
+    }
+
+    /// Go over to the names and units of a merged model; see [`Learner::carry`].
+    pub(super) fn carry_over(&mut self, change: &Change) {
+        if change.is_none() {
+            return;
+        }
+        self.columns.carry(change);
+        let (shift, stretch) = change.target;
+        let scaled = |target: f64| ((target - shift) / stretch).clamp(-LARGEST, LARGEST);
+        if self.settings.regression && change.target != (0.0, 1.0) {
+            self.labels.iter_mut().for_each(|label| *label = scaled(*label) + 0.0);
+            self.target.mean = scaled(self.target.mean);
+            self.target.variance = (self.target.variance / (stretch * stretch)).min(LARGEST * LARGEST);
+        }
+    }
+
+    /// Take in what parts have learned; see [`Learner::merge`].
+    pub(super) fn merge_parts(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        let learned = learned_since(self, parts, |part| part.settings == self.settings)?;
+        if let [(only, _)] = learned[..] {
+            *self = only.clone();
+        } else if !learned.is_empty() {
+            *self = self.with(&learned);
+        }
+        Ok(())
+    }
+
+    /// This one and what each part has learned since, in so many events.
+    fn with(&self, learned: &[(&Self, u64)]) -> Self {
+        let mut new = self.clone();
+        new.steps = counted_together(self.steps, learned.iter().map(|(part, _)| part.steps));
+        new.target = self.target_with(learned);
+        let mut attributes: Vec<u32> = self.columns.attributes().collect();
+        learned.iter().for_each(|(part, _)| attributes.extend(part.columns.attributes()));
+        attributes.sort_unstable();
+        attributes.dedup();
+        let window = self.latest(learned, new.steps, &attributes);
+        new.labels = window.iter().map(|kept| kept.of.labels[kept.slot]).collect();
+        new.weights = window.iter().map(|kept| kept.of.weights[kept.slot]).collect();
+        new.learned_at = window.iter().map(|kept| kept.learned_at).collect();
+        new.next = window.len() % self.settings.window;
+        new.recount();
+        new.columns = self.columns_of(&window, learned, attributes);
+        new
+    }
+
+    /// The latest events, the oldest of them first.
+    fn latest<'a>(&'a self, learned: &[(&'a Self, u64)], steps: u64, attributes: &[u32]) -> Vec<Kept<'a>> {
+        let own =
+            self.learned_at.iter().enumerate().map(|(slot, &learned_at)| Kept { of: self, slot, learned_at });
+        let mut all: Vec<Kept> = own.collect();
+        for &(of, _) in learned {
+            let since = of.learned_at.iter().enumerate().filter(|(_, at)| **at > self.steps);
+            all.extend(since.map(|(slot, at)| Kept { of, slot, learned_at: steps - (of.steps - at) }));
+        }
+        let ages = |one: &Kept, other: &Kept| one.learned_at.cmp(&other.learned_at);
+        all.sort_by(|one, other| ages(one, other).then_with(|| one.compare(other, attributes)));
+        all.drain(..all.len().saturating_sub(self.settings.window));
+        all
+    }
+
+    /// What events have, of the attributes that most of them have if there are too many.
+    fn columns_of(&self, window: &[Kept], learned: &[(&Self, u64)], attributes: Vec<u32>) -> Columns {
+        let has = |kept: &&Kept, attribute| {
+            kept.of.columns.of(attribute).is_some_and(|column| column.get(kept.slot) != ABSENT)
+        };
+        let mut wanted = attributes;
+        if wanted.len() > MOST {
+            let observed = |attribute: &u32| window.iter().filter(|kept| has(kept, *attribute)).count();
+            wanted.sort_by_cached_key(|attribute| std::cmp::Reverse(observed(attribute)));
+            wanted.truncate(MOST);
+            wanted.sort_unstable();
+        }
+        let mut columns = Columns::new(window.len());
+        for (place, attribute) in wanted.into_iter().enumerate() {
+            let everyone = || learned.iter().map(|&(part, _)| part).chain([self]);
+            let kinds = || everyone().filter_map(|model| Some(model.columns.of(attribute)?.kind));
+            // Numbers where one of them has met one, those of the first coordinate.
+            let numbers =
+                kinds().filter_map(|kind| if let Kind::Number(own) = kind { Some(own) } else { None });
+            let kind = numbers.min().map_or(Kind::Category, Kind::Number);
+            let mut mean = Mean::default();
+            for &(part, events) in learned {
+                let weight = part.columns.of(attribute).map_or(1.0, |column| column.weight);
+                mean.put(events as f64, f64::from(weight));
+            }
+            let mut column = columns.empty(attribute, kind, (mean.value() as f32).max(LEAST_WEIGHT));
+            for (slot, kept) in window.iter().enumerate() {
+                if let Some(own) = kept.of.columns.of(attribute) {
+                    column.set(slot, own.get_as(kind, kept.slot));
+                }
+            }
+            columns.places.push(None);
+            columns.take(place, column);
+        }
+        columns
+    }
+
+    /// Mean and variance of the parts' targets, by the events learned.
+    fn target_with(&self, learned: &[(&Self, u64)]) -> Moments {
+        let (mut mean, mut square) = (Mean::default(), Mean::default());
+        for &(part, events) in learned {
+            let target = part.target;
+            mean.put(events as f64, target.mean);
+            square.put(events as f64, target.variance + target.mean * target.mean);
+        }
+        let counts = learned.iter().map(|(part, _)| part.target.count as u64);
+        let count = counted_together(self.target.count as u64, counts).min(self.settings.window as u64);
+        let mean = mean.value();
+        let variance = (square.value() - mean * mean).clamp(0.0, 4.0 * LARGEST * LARGEST);
+        Moments { count: count as f64, mean, variance }
+    }
+
+    /// Count the classes in the window anew.
+    fn recount(&mut self) {
+        self.counts.fill(0);
+        for slot in 0..self.labels.len() {
+            self.count(self.labels[slot], usize::saturating_add);
+        }
+    }
+}

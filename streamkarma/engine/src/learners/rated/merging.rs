@@ -1,0 +1,197 @@
+//! Merging what labels say of categories, beside the learners.
+//!
+//! Labels add up; those that all models began with count once, as far as they have not faded. Rates are standardised
+//! here and not by the encoder, so that [`Learner::complete_changes`] adds what becomes
+//! of them. Where the classes were numbered anew, the rate of one of two classes becomes that of the other, which is
+//! its negative; of several classes rates change places. If there are more classes than rates, a class that has one
+//! only from then on is taken to have had its part of the labels of classes without one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::labels::{Attribute, Labels};
+use super::{Rated, class_of};
+use crate::change::{Change, DROPPED};
+use crate::learner::Learner;
+use crate::scale::Scale;
+
+impl Rated {
+    /// Number the classes anew. The learner goes on to see the rates that it saw.
+    pub(super) fn relabel_rates(&mut self, places: &[usize]) {
+        if !self.settings.regression {
+            self.classes.iter_mut().for_each(|class| *class = places[*class]);
+        }
+    }
+
+    /// Add to how models go over into a merged one what becomes of their rates; this one's way comes first.
+    pub(super) fn complete_rates(&self, parts: &[&Self], changes: &mut [Change]) {
+        let models = || std::iter::once(self).chain(parts.iter().copied());
+        let carried: Vec<_> = models().zip(&*changes).map(|(model, change)| model.carried(change)).collect();
+        let Some((base, others)) = carried.split_first() else { return };
+        let merged = self.merged_attributes(base, others);
+        for ((model, change), own) in models().zip(changes).zip(&carried) {
+            for moved in model.moved(change) {
+                let Some(to) = moved.slot else { continue };
+                let (before, now) = (&own[&moved.first].scales[to], &merged[&moved.first].scales[to]);
+                let old = moved.old as usize;
+                (change.shift[old], change.stretch[old]) = before.change_to(now);
+            }
+        }
+    }
+
+    /// Go over to the names of a merged model; returns how the learner does.
+    pub(super) fn carry_rates(&mut self, change: &Change) -> Change {
+        let mut all = change.clone();
+        for moved in self.moved(change) {
+            let old = moved.old as usize;
+            all.coordinates[old] = moved.new;
+            all.stretch[old] *= self.sign();
+            all.shift[old] *= self.sign();
+        }
+        self.attributes = self.carried(change);
+        if !self.keeps_sums(change) {
+            let mut table = std::mem::take(&mut self.table);
+            table.widen(self.width(), |count, before, sums| self.carry_sums(change, count, before, sums));
+            self.table = table;
+        }
+        self.classes = (0..self.width()).map(class_of).collect();
+        all
+    }
+
+    /// Take in the labels of parts.
+    pub(super) fn merge_rates(&mut self, parts: &[&Self]) {
+        let tables: Vec<_> = parts.iter().map(|part| &part.table).collect();
+        self.table.merge(&tables, self.settings.keep_of_category(), self.settings.regression);
+        let others: Vec<_> = parts.iter().map(|part| part.attributes.clone()).collect();
+        self.attributes = self.merged_attributes(&self.attributes, &others);
+    }
+
+    fn merged_attributes(
+        &self,
+        base: &BTreeMap<u32, Attribute>,
+        parts: &[BTreeMap<u32, Attribute>],
+    ) -> BTreeMap<u32, Attribute> {
+        let all = || std::iter::once(base).chain(parts);
+        let places: BTreeSet<u32> = all().flat_map(|each| each.keys()).copied().collect();
+        let nothing = Attribute::new(self.width());
+        let merged = |place| {
+            let own: Vec<&Attribute> = parts.iter().filter_map(|part| part.get(&place)).collect();
+            (place, self.merged(base.get(&place).unwrap_or(&nothing), &own))
+        };
+        places.into_iter().map(merged).collect()
+    }
+
+    fn merged(&self, base: &Attribute, parts: &[&Attribute]) -> Attribute {
+        let (keep, longest) = (self.settings.keep(), self.settings.longest);
+        let labels = parts.iter().map(|part| &part.labels);
+        let since = |part: &Attribute| part.labels.seen.saturating_sub(base.labels.seen) as f64;
+        let scale = |number: usize| {
+            let own: Vec<_> = parts.iter().map(|part| (part.scales[number], since(part))).collect();
+            Scale::merged(base.scales[number], &own, longest)
+        };
+        Attribute {
+            labels: Labels::merged(&base.labels, labels, keep, self.settings.regression),
+            scales: (0..base.scales.len()).map(scale).collect(),
+        }
+    }
+
+    /// Whether rates are of the classes that [`class_of`] has.
+    pub(super) fn is_in_order(&self) -> bool {
+        self.classes.iter().copied().eq((0..self.width()).map(class_of))
+    }
+
+    /// -1 where the rate of one of two classes becomes that of the other.
+    fn sign(&self) -> f64 {
+        if self.classes == [0] && !self.settings.regression { -1.0 } else { 1.0 }
+    }
+
+    /// The number that a rate will have; None if its class will have none.
+    fn slot(&self, number: usize) -> Option<usize> {
+        // What `class_of` does is its own inverse.
+        let slot = if self.classes.len() == 1 { 0 } else { class_of(self.classes[number]) };
+        Some(slot).filter(|&slot| slot < self.width())
+    }
+
+    /// What is known of attributes, by the places that they will have.
+    fn carried(&self, change: &Change) -> BTreeMap<u32, Attribute> {
+        let width = self.width();
+        let mut all = BTreeMap::new();
+        for moved in self.moved(change) {
+            let before = &self.attributes[&moved.was_first];
+            let attribute = all.entry(moved.first).or_insert_with(|| {
+                let Labels { count, seen, ref sums } = before.labels;
+                let mut attribute = Attribute::new(width);
+                self.carry_sums(change, count, sums, &mut attribute.labels.sums);
+                (attribute.labels.count, attribute.labels.seen) = (count, seen);
+                attribute
+            });
+            if let Some(to) = moved.slot {
+                attribute.scales[to] = before.scales[moved.number].times(self.sign() / change.target.1);
+            }
+        }
+        all
+    }
+
+    fn keeps_sums(&self, change: &Change) -> bool {
+        if self.settings.regression { change.target == (0.0, 1.0) } else { self.is_in_order() }
+    }
+
+    /// From sums as the classes and the scale of the targets were to those that they are from now on.
+    fn carry_sums(&self, change: &Change, count: f64, before: &[f64], sums: &mut [f64]) {
+        let (shift, stretch) = change.target;
+        if self.settings.regression {
+            sums.iter_mut().zip(before).for_each(|(sum, old)| *sum = (old - shift * count) / stretch);
+        } else if self.sign() < 0.0 {
+            sums.iter_mut().zip(before).for_each(|(sum, old)| *sum = (count - old).max(0.0));
+        } else {
+            let without = (self.classes() - self.width()).max(1) as f64;
+            sums.fill((count - before.iter().sum::<f64>()).max(0.0) / without);
+            for (number, old) in before.iter().enumerate() {
+                self.slot(number).into_iter().for_each(|to| sums[to] = *old);
+            }
+        }
+    }
+
+    /// Where the rates of attributes will be.
+    fn moved(&self, change: &Change) -> Vec<Moved> {
+        let all = self.attributes.keys().filter_map(|&first| self.moved_of(change, first));
+        all.flatten().collect()
+    }
+
+    /// The same of an attribute; None if it is forgotten.
+    fn moved_of(&self, change: &Change, was_first: u32) -> Option<Vec<Moved>> {
+        let owner = *change.owners.get(was_first as usize).filter(|&&owner| owner != DROPPED)?;
+        let coordinates = (0..).zip(&change.owners);
+        let olds: Vec<u32> = coordinates.filter(|(_, own)| **own == owner).map(|(old, _)| old).collect();
+        let mut news: Vec<u32> = olds.iter().map(|&old| change.coordinates[old as usize]).collect();
+        // Rates are numbered as their places ascend.
+        news.sort_unstable();
+        if news.contains(&DROPPED) || news.len() != self.settings.rates {
+            return None;
+        }
+        let place = |(number, &old): (usize, &u32)| {
+            let slot = self.slot(number);
+            Moved {
+                was_first,
+                first: news[0],
+                number,
+                slot,
+                old,
+                new: slot.map_or(DROPPED, |slot| news[slot]),
+            }
+        };
+        Some(olds.iter().take(self.width()).enumerate().map(place).collect())
+    }
+}
+
+/// A rate, and where it will be.
+struct Moved {
+    /// The first place of the rates of its attribute.
+    was_first: u32,
+    first: u32,
+    /// Its number, and the one that it will have.
+    number: usize,
+    slot: Option<usize>,
+    /// Its place.
+    old: u32,
+    new: u32,
+}

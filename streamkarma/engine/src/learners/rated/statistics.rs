@@ -1,0 +1,97 @@
+//! Rates, and the labels that they are made of.
+
+use super::keys::Keys;
+use super::labels::{Attribute, Labels, LabelsMut};
+use super::{Rated, Settings};
+use crate::block::Event;
+use crate::learner::Lesson;
+use crate::math::log;
+use crate::scale::{CLIP, Scale, within};
+
+/// So many labels as all have, on average, stand beside those of a category.
+const SHRINK: f64 = 5.0;
+/// So many of the latest labels of a category count.
+const LATEST: f64 = 100.0;
+
+impl Settings {
+    /// What is left of the labels that all have in common once there is another.
+    pub(super) fn keep(&self) -> f64 {
+        1.0 - 1.0 / self.longest
+    }
+
+    /// The same of the labels of a category.
+    pub(super) fn keep_of_category(&self) -> f64 {
+        1.0 - 1.0 / LATEST.min(self.longest)
+    }
+}
+
+impl Rated {
+    /// The rate of a number, of the categories whose keys are given.
+    pub(super) fn rate(&mut self, keys: &Keys, number: usize, learned: bool) -> f64 {
+        let coordinate = keys.coordinates[0];
+        let known = self.attributes.get(&coordinate);
+        let rate = known.map_or(0.0, |attribute| {
+            let found = keys.each().filter_map(|key| self.table.find(key));
+            let sum: f64 = found.map(|own| self.rate_of(own, &attribute.labels, number)).sum();
+            let count = keys.each().count();
+            if count > 1 { sum / (count as f64).sqrt() } else { sum }
+        });
+        if !self.settings.scale {
+            return rate;
+        }
+        let (width, longest) = (self.width(), self.settings.longest);
+        if learned {
+            let attribute = self.attributes.entry(coordinate).or_insert_with(|| Attribute::new(width));
+            return attribute.scales[number].standardise(rate, true, longest).value;
+        }
+        let mut scale = self.attributes.get(&coordinate).map_or_else(Scale::default, |a| a.scales[number]);
+        scale.standardise(rate, false, longest).value
+    }
+
+    /// Of one category, beside what all have in common.
+    fn rate_of(&self, (count, sums): (f64, &[f64]), all: &Labels, number: usize) -> f64 {
+        let (sum, total) = (sums[number], all.sums[number]);
+        if self.settings.regression {
+            let mean = if all.count > 0.0 { total / all.count } else { 0.0 };
+            return (sum + SHRINK * mean) / (count + SHRINK) - mean;
+        }
+        let share = (total + 1.0) / (all.count + 2.0);
+        let others = ((all.count - total).max(0.0) + 1.0) / (all.count + 2.0);
+        let (own, rest) = (sum + SHRINK * share, (count - sum).max(0.0) + SHRINK * others);
+        log(own / rest) - log(share / others)
+    }
+
+    /// Take in the label of an event.
+    pub(super) fn learn(&mut self, event: &Event, lesson: &Lesson) {
+        let (width, settings) = (self.width(), self.settings);
+        let is_binary = self.inner.classes() == 1;
+        let class = if is_binary { usize::from(lesson.label > 0.0) } else { lesson.label as usize };
+        let classes = &self.classes;
+        let take = |labels: LabelsMut, keep: f64| {
+            *labels.seen += 1;
+            *labels.count = *labels.count * keep + lesson.weight;
+            for (number, sum) in labels.sums.iter_mut().enumerate() {
+                let label = match settings.regression {
+                    true if settings.scale => within(lesson.label, CLIP),
+                    true => lesson.label,
+                    false => f64::from(u8::from(classes[number] == class)),
+                };
+                *sum = *sum * keep + lesson.weight * label;
+            }
+        };
+        let mut at = 0;
+        while at < event.len() {
+            let Some(keys) = Keys::at(event, at) else {
+                at += 1;
+                continue;
+            };
+            let first = keys.coordinates[0];
+            let attribute = self.attributes.entry(first).or_insert_with(|| Attribute::new(width));
+            take(attribute.labels.as_mut(), settings.keep());
+            for key in keys.each() {
+                take(self.table.enter(key), settings.keep_of_category());
+            }
+            at += keys.values.len();
+        }
+    }
+}

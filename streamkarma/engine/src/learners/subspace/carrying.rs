@@ -1,0 +1,229 @@
+//! What was learned of a subspace goes over to other names and scales.
+//!
+//! With x = shift + stretch x', what a model knows of x' follows from what it knows of x, but for one thing: the sum of
+//! x_i over the events that observe j as well is not kept, and taken to be its mean times their number. Correlations
+//! stay what they are, but for the sign of those with a coordinate that is turned round.
+//!
+//! Weights are stretched, and what a shift is worth goes to the constant. Completed events have all values, so that
+//! scores stay; residuals have no mean, so that nothing is to be shifted. Only of coordinates that are weighed as they
+//! are observed, where there are more than slots, the constant gets the part that was there on average.
+
+use super::examples::{Example, Examples};
+use super::linear::Move;
+use super::pairs::Pairs;
+use super::ppca::Ppca;
+use super::state::attributes_of;
+use super::{Form, NOBODY, Subspace};
+use crate::block::Gone;
+use crate::change::{Change, DROPPED};
+
+impl Subspace {
+    /// See [`crate::learner::Learner::carry`].
+    pub(super) fn go_over(&mut self, change: &Change) {
+        if change.keeps_names() && change.keeps_scales() && change.target == (0.0, 1.0) {
+            return;
+        }
+        let is_dropped = |(_, owner): &(usize, &u32)| **owner != NOBODY;
+        let owned = self.owners.iter().enumerate().filter(is_dropped);
+        let dropped = owned.filter(|&(k, &owner)| change.place_of(owner, k as u32).is_none());
+        let coordinates: Vec<u32> = dropped.map(|(k, _)| k as u32).collect();
+        if !coordinates.is_empty() {
+            self.clear(&Gone { coordinates, ..Gone::default() });
+        }
+        self.examples.carry(change);
+        let moves = self.moves(change);
+        self.carry_form(change);
+        let room = self.room_for_weights();
+        let constant = self.settings.rank as u32;
+        for model in self.models_mut() {
+            model.transfer(&moves, room);
+            if room > constant as usize {
+                model.retarget(change.target, constant, 1.0);
+            }
+        }
+        let unit = change.target.1 * change.target.1;
+        for replayed in self.heads.iter_mut().filter_map(|head| head.replayed.as_mut()) {
+            replayed.losses.iter_mut().for_each(|loss| *loss /= unit);
+        }
+    }
+
+    /// Where the weights go.
+    fn moves(&self, change: &Change) -> Vec<Move> {
+        let rank = self.settings.rank as u32;
+        let (value, indicator) = (|k: u32| rank + 2 * k, |a: u32| rank + 2 * a + 1);
+        let mut moves: Vec<Move> = (0..rank).map(|i| Move::stretched(i, i, 1.0)).collect();
+        for (a, _) in self.known.iter().enumerate().filter(|(_, is)| **is) {
+            moves.push(Move::stretched(indicator(a as u32), indicator(change.attributes[a]), 1.0));
+        }
+        for (k, &owner) in self.owners.iter().enumerate() {
+            let Some((_, to)) = change.place_of(owner, k as u32) else { continue };
+            let from = value(k as u32);
+            moves.push(Move::stretched(from, value(to), change.stretch[k]));
+            let shift = change.shift[k] * self.weighed_share(k as u32, change);
+            if shift != 0.0 {
+                moves.push(Move::shifted(from, rank, shift));
+            }
+        }
+        moves
+    }
+
+    /// In what share of the events a coordinate is weighed together with its mean.
+    fn weighed_share(&self, coordinate: u32, change: &Change) -> f64 {
+        match &self.form {
+            Form::Pairs(pairs) if pairs.is_wide() && pairs.is_plain(coordinate) => {
+                change.share_of(coordinate)
+            }
+            Form::Pairs(_) => 1.0,
+            Form::Factor(_) => 0.0,
+        }
+    }
+
+    fn carry_form(&mut self, change: &Change) {
+        let places = self.owners.iter().zip(0..).filter_map(|(&owner, k)| change.place_of(owner, k));
+        let mut owners = Vec::new();
+        for (attribute, k) in places {
+            owners.resize(owners.len().max(k as usize + 1), NOBODY);
+            owners[k as usize] = attribute;
+        }
+        match &mut self.form {
+            Form::Pairs(pairs) => **pairs = pairs.carried(&owners, &self.owners, change),
+            Form::Factor(ppca) => **ppca = ppca.carried(&owners, &self.owners, change),
+        }
+        self.owners = owners;
+        self.known = self.owning();
+    }
+}
+
+impl Change {
+    /// The attribute and the coordinate that one of an owner becomes.
+    fn place_of(&self, owner: u32, coordinate: u32) -> Option<(u32, u32)> {
+        let place = |all: &[u32], at: u32| all.get(at as usize).copied().filter(|&to| to != DROPPED);
+        place(&self.attributes, owner).zip(place(&self.coordinates, coordinate))
+    }
+
+    /// What a sum of values becomes that were observed so often, with those of other coordinates as they are.
+    fn carry_sum(&self, coordinate: usize, sum: f64, count: f64) -> f64 {
+        (sum - self.shift[coordinate] * count) / self.stretch[coordinate]
+    }
+}
+
+impl Pairs {
+    /// The same with these owners; `before` has those of now.
+    fn carried(&self, owners: &[u32], before: &[u32], change: &Change) -> Self {
+        let mut carried = Self::new(self.most);
+        carried.next_turn = self.next_turn;
+        carried.grow(attributes_of(owners), owners.len());
+        let mut from = vec![NOBODY; owners.len()];
+        for (k, &owner) in before.iter().enumerate() {
+            let Some((a, to)) = change.place_of(owner, k as u32) else { continue };
+            from[to as usize] = k as u32;
+            let (a, to, owner) = (a as usize, to as usize, owner as usize);
+            carried.observed[a] = self.observed[owner];
+            carried.turns[a] = self.turns[owner];
+            carried.value_counts[to] = self.value_counts[k];
+            carried.sums[to] = change.carry_sum(k, self.sums[k], self.observed[owner]);
+            carried.is_redundant[to] = self.is_redundant[k];
+        }
+        for (k, &owner) in owners.iter().enumerate().filter(|(_, owner)| **owner != NOBODY) {
+            if !carried.is_wide() || self.coordinates.of(from[k]).is_some() {
+                carried.seat(owner, k as u32);
+            }
+        }
+        carried.carry_moments(self, owners, &from, change);
+        carried
+    }
+
+    /// Take over the moments of others; `from` has the coordinate that each of these was.
+    fn carry_moments(&mut self, pairs: &Self, owners: &[u32], from: &[u32], change: &Change) {
+        let seats = self.coordinates_in_order(owners).into_iter();
+        let seats = seats.filter_map(|(slot, k)| Some((slot, pairs.moved(from[k as usize])?)));
+        let seats: Vec<(usize, Moved)> = seats.collect();
+        let homes = seats.iter().map(|(slot, moved)| (self.owners[*slot] as usize, moved.home));
+        let mut homes: Vec<(usize, usize)> = homes.collect();
+        // Coordinates of an attribute stand side by side.
+        homes.dedup();
+        self.moments.add_counts(&homes, &pairs.moments, 1.0);
+        let (old, new) = (&pairs.moments, &mut self.moments);
+        for (n, (slot, one)) in seats.iter().enumerate() {
+            for (other_slot, other) in &seats[..=n] {
+                let count = old.joint_count(one.home as u32, other.home as u32);
+                // One of the two after the other: Σ x_i' x_j, and then Σ x_i' x_j'.
+                let products = old.product(one.slot, other.slot);
+                let halfway = change.carry_sum(one.coordinate, products, count * other.mean);
+                let firsts = change.carry_sum(one.coordinate, count * one.mean, count);
+                new.sums.row_mut(*slot)[*other_slot] = change.carry_sum(other.coordinate, halfway, firsts);
+            }
+            for (other_slot, other) in &seats {
+                let sign = (change.stretch[one.coordinate] * change.stretch[other.coordinate]).signum();
+                new.correlations.row_mut(*slot)[*other_slot] =
+                    sign * old.correlations.row(one.slot)[other.slot];
+            }
+            new.means[*slot] = change.carry_sum(one.coordinate, old.means[one.slot], 1.0);
+            new.deviations[*slot] = old.deviations[one.slot] / change.stretch[one.coordinate].abs();
+            (new.worths[*slot], new.active[*slot]) = (old.worths[one.slot], old.active[one.slot]);
+        }
+    }
+
+    fn moved(&self, coordinate: u32) -> Option<Moved> {
+        let slot = self.coordinates.of(coordinate)?;
+        let (home, constant) = (self.owners[slot], self.coordinates.of(0));
+        let count = self.moments.joint_count(home, home);
+        let sum = constant.map_or(0.0, |constant| self.moments.product(slot, constant));
+        let mean = if count > 0.0 { sum / count } else { 0.0 };
+        Some(Moved { coordinate: coordinate as usize, slot, home: home as usize, mean })
+    }
+}
+
+/// A coordinate that has a slot, before it goes over to others.
+struct Moved {
+    coordinate: usize,
+    slot: usize,
+    /// The slot of its attribute.
+    home: usize,
+    mean: f64,
+}
+
+impl Ppca {
+    /// The same with these owners; `before` has those of now.
+    fn carried(&self, owners: &[u32], before: &[u32], change: &Change) -> Self {
+        let (mut carried, rank) = (Self::new(self.rank()), self.rank());
+        carried.grow(attributes_of(owners), owners.len());
+        for (k, &owner) in before.iter().enumerate() {
+            let Some((a, to)) = change.place_of(owner, k as u32) else { continue };
+            let (to, observed) = (to as usize, self.observed[owner as usize]);
+            carried.observed[a as usize] = observed;
+            carried.value_counts[to] = self.value_counts[k];
+            carried.sums[to] = change.carry_sum(k, self.sums[k], observed);
+            let halfway = change.carry_sum(k, self.squares[k], self.sums[k]);
+            carried.squares[to] = change.carry_sum(k, halfway, carried.sums[to]).max(0.0);
+            carried.noise[to] = self.noise[k];
+            let row = carried.rows[to * rank..][..rank].iter_mut().zip(self.row(k));
+            row.for_each(|(to, from)| *to = change.stretch[k].signum() * from);
+        }
+        carried
+    }
+}
+
+impl Examples {
+    fn carry(&mut self, change: &Change) {
+        for example in &mut self.all {
+            example.carry(change);
+        }
+        self.items = self.all.iter().map(|each| each.values.len()).sum();
+    }
+}
+
+impl Example {
+    fn carry(&mut self, change: &Change) {
+        let items = self.attributes.iter().zip(&self.coordinates).zip(&self.values);
+        let moved = items.filter_map(|((&a, &k), &value)| {
+            Some((change.place_of(a, k)?, change.carry_sum(k as usize, value, 1.0)))
+        });
+        let mut moved: Vec<((u32, u32), f64)> = moved.collect();
+        moved.sort_by_key(|&(place, _)| place);
+        let (places, values): (Vec<(u32, u32)>, Vec<f64>) = moved.into_iter().unzip();
+        (self.attributes, self.coordinates) = places.into_iter().unzip();
+        self.values = values;
+        self.label = (self.label - change.target.0) / change.target.1;
+    }
+}

@@ -1,0 +1,102 @@
+//! Support vectors with the classes, names and scales of a merged model.
+//!
+//! A score is linear in an event's values. So u takes up the new units, and the constant what a shift adds to the
+//! score; but the constant counts where the shifted value is missing as well, and is therefore given the share of it
+//! that events have. Scores of events under other names stay what they were; in other units they do up to that share,
+//! and up to the norms of the events, which are those of the new values.
+
+use super::SupportVectors;
+use super::storage::Vectors;
+use crate::change::Change;
+use crate::kernel::growth;
+
+/// Scores are looked at for so many patterns to shift them.
+const LOOKED_AT: usize = 64;
+
+impl SupportVectors {
+    /// Go over to the names and scales of a merged model; see [`crate::learner::Learner::carry`].
+    pub(super) fn carry_over(&mut self, change: &Change) {
+        let gamma = self.rule.gamma;
+        if !change.keeps_scales() {
+            self.vectors.change_units(change);
+        }
+        if change.target != (0.0, 1.0) {
+            self.change_target(change.target);
+        }
+        if !change.keeps_names() {
+            let (attribute, coordinate) = (|a| change.attribute(a), |k| change.coordinate(k));
+            self.vectors = self.vectors.renamed(attribute, coordinate, gamma);
+            self.vectors.longest = self.vectors.longest.min(change.coordinate_count);
+        }
+    }
+
+    /// From scores of `shift + stretch y` to scores of y.
+    fn change_target(&mut self, (shift, stretch): (f64, f64)) {
+        let v = &mut self.vectors;
+        for table in [Some(&mut v.values), v.offsets.as_mut()].into_iter().flatten() {
+            table.replace(|value| value / stretch);
+        }
+        let away = -shift / stretch * self.weight_of_one();
+        let v = &mut self.vectors;
+        // Each of v_1 … v_T has the same away, and so has what their sum is reckoned from.
+        let passed = away * (v.scale_sum / v.scale - 1.0 - self.steps as f64);
+        for slot in 0..v.used() {
+            if v.mask.get(0, 0, slot) == 1 {
+                v.list(slot, 0, 0, 0);
+                *v.values.at(0, 0, slot) += away / v.scale;
+                if let Some(offsets) = &mut v.offsets {
+                    *offsets.at(0, 0, slot) += passed;
+                }
+            }
+            v.measure(slot);
+        }
+    }
+
+    /// What each slot must have at the constant so that scores of events are near 1.
+    ///
+    /// The kernel counts what is shared with a slot, so that the sum over all slots grows with an event as its
+    /// norm does, by which it is divided. It is least squares over events with the patterns of slots.
+    fn weight_of_one(&mut self) -> f64 {
+        let (v, gamma) = (&self.vectors, self.rule.gamma);
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for slot in (0..v.used()).step_by(v.used().div_ceil(LOOKED_AT).max(1)) {
+            self.passes.meet(&v.mask, &v.observed[slot], gamma);
+            let slots = (0..v.used()).filter(|&other| v.mask.get(0, 0, other) == 1);
+            let size = v.observed[slot].len() as f64;
+            // Standardised values have a mean square of 1.
+            let norm = if self.rule.normalize { (size * growth(size, gamma)).sqrt() } else { 1.0 };
+            let score = slots.map(|other| self.passes.gain(other)).sum::<f64>() / norm.max(1.0);
+            sum += score;
+            squares += score * score;
+        }
+        if squares > 0.0 { sum / squares } else { 0.0 }
+    }
+}
+
+impl Vectors {
+    /// From values of `shift + stretch z` to values z.
+    fn change_units(&mut self, change: &Change) {
+        for slot in 0..self.used() {
+            let has_constant = self.mask.get(0, 0, slot) == 1;
+            if has_constant {
+                self.list(slot, 0, 0, 0);
+            }
+            for table in [Some(&mut self.values), self.offsets.as_mut()].into_iter().flatten() {
+                for c in 0..table.classes() {
+                    let mut shifted = 0.0;
+                    for &k in &self.listed[slot] {
+                        if change.coordinate(k).is_some() {
+                            let value = table.at(k, c, slot);
+                            shifted += change.shift[k as usize] * change.share_of(k) * *value;
+                            *value *= change.stretch[k as usize];
+                        }
+                    }
+                    if has_constant {
+                        *table.at(0, c, slot) += shifted;
+                    }
+                }
+            }
+            self.measure(slot);
+        }
+    }
+}

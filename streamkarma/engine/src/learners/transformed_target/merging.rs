@@ -1,0 +1,71 @@
+//! Merging learners of transformed targets.
+//!
+//! Each part has bent its targets by a curve of its own. The merged curve goes through the means of the parts'
+//! quantiles, each weighed by the events that it has learned: like all quantiles these forget. What the inner
+//! learners have learned is merged as if their curves had been one, which is approximate. Quantiles of one stream
+//! differ from part to part by some hundredths of a deviation.
+
+use super::TransformedTarget;
+use super::johnson::Johnson;
+use super::quantiles::{ALL, LOOKS, Quantiles};
+use crate::merging::Mean;
+
+impl TransformedTarget {
+    /// Go over to another scale of the targets, see [`Change::target`](crate::change::Change::target).
+    pub(super) fn carry_targets(&mut self, (shift, stretch): (f64, f64)) {
+        if (shift, stretch) == (0.0, 1.0) {
+            return;
+        }
+        let Quantiles { now, recent, .. } = &mut self.quantiles;
+        now.iter_mut().chain(recent).for_each(|target| *target = (*target - shift) / stretch);
+        self.curve = Johnson::through(&self.quantiles.now);
+    }
+
+    /// Take in the curves of parts, and how far off their inner learners are.
+    pub(super) fn merge_curves(&mut self, parts: &[&Self]) {
+        let learned = parts.iter().map(|part| (*part, part.residuals.saturating_sub(self.residuals)));
+        let learned: Vec<_> = learned.filter(|(_, events)| *events > 0).collect();
+        match learned[..] {
+            [] => return,
+            [(part, _)] => {
+                (self.quantiles, self.variance) = (part.quantiles.clone(), part.variance);
+                self.residuals = part.residuals;
+            }
+            _ => {
+                self.residuals += learned.iter().map(|(_, events)| events).sum::<u64>();
+                let quantiles: Vec<_> =
+                    learned.iter().map(|&(part, events)| (&part.quantiles, events as f64)).collect();
+                self.quantiles.merge(&quantiles, self.residuals);
+                self.variance = mean(learned.iter().map(|&(part, events)| (part.variance, events as f64)));
+            }
+        }
+        self.curve = Johnson::through(&self.quantiles.now);
+    }
+}
+
+impl Quantiles {
+    /// Average those of parts, each with its weight; of all events so many were learned.
+    fn merge(&mut self, parts: &[(&Self, f64)], events: u64) {
+        for (i, quantile) in self.now.iter_mut().enumerate() {
+            *quantile = mean(parts.iter().map(|(part, weight)| (part.now[i], *weight)));
+        }
+        self.looks = (events / ALL as u64).min(LOOKS);
+        if self.looks > 0 {
+            self.recent.clear();
+            return;
+        }
+        // So far none of the targets has been dropped.
+        let before = self.recent.len();
+        let new = parts.iter().flat_map(|(part, _)| part.recent.get(before..).unwrap_or_default());
+        self.recent.extend(new);
+        self.recent[before..].sort_unstable_by(f64::total_cmp);
+        self.recent.truncate(ALL - 1);
+    }
+}
+
+/// A mean of numbers by weight.
+fn mean(numbers: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let mut mean = Mean::default();
+    numbers.for_each(|(number, weight)| mean.put(weight, number));
+    mean.value()
+}

@@ -1,0 +1,95 @@
+//! What learners share that are merged: telling the parts' kinds, and averages of what parts have learned.
+
+#[cfg(test)]
+pub mod checks;
+
+use std::any::Any;
+
+use crate::change::Change;
+use crate::learner::Learner;
+use crate::state::{Refused, ensure};
+
+/// The parts as learners of one kind.
+///
+/// # Errors
+///
+/// If one of them is of another kind.
+pub fn of_kind<'a, T: Learner>(parts: &[&'a dyn Learner]) -> Result<Vec<&'a T>, Refused> {
+    let own = |part: &&'a dyn Learner| (*part as &dyn Any).downcast_ref::<T>();
+    let all: Option<Vec<&T>> = parts.iter().map(own).collect();
+    all.ok_or_else(|| "models of different learners cannot be merged".to_owned())
+}
+
+/// Go on only with parts that learn alike.
+///
+/// # Errors
+///
+/// If they do not.
+pub fn ensure_alike(alike: bool) -> Result<(), Refused> {
+    ensure(alike, "models that learn with different settings cannot be merged")
+}
+
+/// Go on only if nothing has to move that is hashed.
+///
+/// # Errors
+///
+/// If it has.
+pub fn ensure_movable(hashed: bool, change: &Change) -> Result<(), Refused> {
+    let why = "a model whose table is hashed can only be merged with models that have the same names in the \
+               same places; begin them from a common base";
+    ensure(!hashed || !change.moves_names(), why)
+}
+
+/// Those of the parts that have learned anything since they were as a base, and how many events each.
+///
+/// # Errors
+///
+/// If a part is another kind of learner, is not `alike` in its settings, or has other classes.
+pub fn learned_since<'a, T: Learner>(
+    base: &T,
+    parts: &[&'a dyn Learner],
+    alike: impl Fn(&T) -> bool,
+) -> Result<Vec<(&'a T, u64)>, Refused> {
+    let parts = of_kind::<T>(parts)?;
+    ensure_alike(parts.iter().all(|part| alike(part)))?;
+    let same_classes = parts.iter().all(|part| part.classes() == base.classes());
+    ensure(same_classes, "models of different classes cannot be merged")?;
+    let events = parts.into_iter().map(|part| (part, part.steps().saturating_sub(base.steps())));
+    Ok(events.filter(|&(_, events)| events > 0).collect())
+}
+
+/// What a base has counted, and what each part has counted since.
+pub fn counted_together(base: u64, parts: impl Iterator<Item = u64>) -> u64 {
+    /// The most that a state may have.
+    const MOST: u64 = (1 << 53) - 1;
+    parts.fold(base, |total, part| total.saturating_add(part.saturating_sub(base))).min(MOST)
+}
+
+/// Where a class is after [`Learner::relabel`]: rows of so many cells each, in their new order.
+pub fn relabelled<T: Clone>(rows: &[T], cells: usize, places: &[usize]) -> Vec<T> {
+    let mut moved = rows.to_vec();
+    for (row, &place) in rows.chunks_exact(cells.max(1)).zip(places) {
+        moved[place * cells..][..cells].clone_from_slice(row);
+    }
+    moved
+}
+
+/// A mean of changes, each weighted by what is additive, such as the information gained.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mean {
+    weight: f64,
+    sum: f64,
+}
+
+impl Mean {
+    /// Take in a change.
+    pub fn put(&mut self, weight: f64, change: f64) {
+        self.weight += weight;
+        self.sum += weight * change;
+    }
+
+    /// The mean; 0 where nothing has a weight.
+    pub fn value(self) -> f64 {
+        if self.weight > 0.0 { self.sum / self.weight } else { 0.0 }
+    }
+}

@@ -1,0 +1,71 @@
+//! What attributes contribute to scores.
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::encoded::Given;
+use super::learner::Learner;
+use crate::explaining;
+
+/// Attributes, shape (A,); their parts, shape (A, C); scores, constants and calibrations, shape (C,).
+type Explained<'py> = (
+    Vec<u32>,
+    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f64>>,
+);
+
+/// Predict event `t` and explain its scores; a mixture needs those of models from elsewhere.
+#[pyfunction]
+pub fn explain<'py>(
+    py: Python<'py>,
+    mut learner: PyRefMut<'py, Learner>,
+    events: Given<'py>,
+    t: usize,
+    others: Vec<f64>,
+) -> PyResult<Explained<'py>> {
+    let given = events.events()?;
+    let block = given.block();
+    check_event(t, block.len())?;
+    let inner = learner.inner_mut()?;
+    let wanted = inner.others() * inner.classes();
+    if others.len() != wanted {
+        let given = others.len();
+        return Err(PyValueError::new_err(format!("{wanted} scores from elsewhere, not {given}")));
+    }
+    let explanation = explaining::Explanation::of(&mut **inner, block.event(t), &others);
+    let constants = explanation.constants();
+    let (attributes, parts): (Vec<u32>, Vec<&[f64]>) = explanation.parts().unzip();
+    let shape = [attributes.len(), constants.len()];
+    let parts = parts.concat().into_pyarray(py).reshape(shape)?;
+    let (scores, calibration) = (explanation.scores, explanation.calibration);
+    let row = |numbers: Vec<f64>| numbers.into_pyarray(py);
+    Ok((attributes, parts, row(scores), row(constants), row(calibration)))
+}
+
+/// Mean and variance of every coordinate given event `t`, shape (K, 2); None if the learner knows nothing of that.
+#[pyfunction]
+pub fn conditional<'py>(
+    py: Python<'py>,
+    mut learner: PyRefMut<'py, Learner>,
+    events: Given<'py>,
+    t: usize,
+) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+    let given = events.events()?;
+    let block = given.block();
+    check_event(t, block.len())?;
+    let Some(moments) = learner.inner_mut()?.conditional(block.event(t)) else { return Ok(None) };
+    let shape = [moments.len(), 2];
+    let numbers: Vec<f64> = moments.into_iter().flat_map(|(mean, variance)| [mean, variance]).collect();
+    numbers.into_pyarray(py).reshape(shape).map(Some)
+}
+
+fn check_event(t: usize, events: usize) -> PyResult<()> {
+    if t < events {
+        Ok(())
+    } else {
+        Err(PyValueError::new_err(format!("of {events} events there is no {t}")))
+    }
+}

@@ -1,0 +1,205 @@
+//! Scales of one number that several models saw, made one.
+//!
+//! Sums of ordinary values add up (Chan et al.), and what all models began with counts once. Where no value lies
+//! far out, that is what one pass over all values finds. Beyond that:
+//!
+//! - The first values of models that have seen few are taken in once more, by what the others know.
+//! - A common value stays apart if it is the same in all models that have seen more than a few; else common
+//!   values are ordinary ones from then on.
+//! - Of votes, and of values beyond the edge, the most in any model count, so that the order of merging never
+//!   shows.
+//! - A model that looked at its values anew no longer has those that all began with.
+
+use super::{START, Scale, Sums};
+use crate::math::pow;
+
+/// What should be 0 comes out as so much of what went in.
+const NOISE: f64 = 1e-9;
+
+impl Scale {
+    /// What `base` and the parts have seen together; with each part comes how many values it has seen since it
+    /// was as `base` is.
+    pub fn merged(base: Self, parts: &[(Self, f64)], longest: f64) -> Self {
+        let news: Vec<_> = parts.iter().copied().filter(|(part, _)| *part != base).collect();
+        match news[..] {
+            [] => base,
+            [(one, _)] => one,
+            _ => {
+                let mode = common_mode(&news);
+                let pooled = Pool::of(base, &news, longest, mode).scale(mode.unwrap_or_default());
+                // Otherwise all of them have begun anew.
+                let pooled = pooled.or_else(|| {
+                    Pool::of(Self::default(), &news, longest, mode).scale(mode.unwrap_or_default())
+                });
+                pooled.unwrap_or(base).with_votes(&news, mode)
+            }
+        }
+    }
+
+    /// Shift and stretch: what is standardised by this scale is `shift + stretch z`, where z is what `other` makes
+    /// of it; 0 and 1 where one of them knows no deviation.
+    pub fn change_to(&self, other: &Self) -> (f64, f64) {
+        let ((mean, deviation), (other_mean, other_deviation)) =
+            (self.mean_and_deviation(), other.mean_and_deviation());
+        if deviation > 0.0 && other_deviation > 0.0 {
+            ((other_mean - mean) / deviation, other_deviation / deviation)
+        } else {
+            (0.0, 1.0)
+        }
+    }
+
+    /// The same of values that are so many times as large; turned round, if that is below 0.
+    pub fn times(mut self, factor: f64) -> Self {
+        self.ordinary.mean *= factor;
+        self.ordinary.squares *= factor * factor;
+        self.mode *= factor;
+        let first = &mut self.first[..self.kept];
+        first.iter_mut().for_each(|value| *value *= factor);
+        if factor < 0.0 {
+            first.reverse();
+        }
+        self
+    }
+
+    /// As it is after so many more values, without these.
+    pub(super) fn faded(mut self, values: f64, longest: f64) -> Self {
+        let before = (longest - self.count()).floor().max(0.0);
+        let fading = values - before;
+        if fading > 0.0 {
+            let most = self.count() + before;
+            self.shrink((longest - 1.0) / most * pow((longest - 1.0) / longest, fading - 1.0));
+        }
+        self
+    }
+
+    /// The same with no other value counted apart than this one.
+    fn with_mode(self, mode: Option<f64>) -> Self {
+        if self.mode_count == 0.0 || mode == Some(self.mode) {
+            return self;
+        }
+        Self { ordinary: self.joined(), mode_count: 0.0, kept: START, ..self }
+    }
+
+    /// The first values, if they are all that there are but for the most common one.
+    fn few(&self) -> Option<&[f64]> {
+        self.first.get(..self.kept).filter(|_| self.kept < START)
+    }
+
+    fn with_votes(mut self, news: &[(Self, f64)], mode: Option<f64>) -> Self {
+        let may_lead = |scale: &&Self| mode.is_none_or(|mode| scale.mode == mode);
+        let order = |one: &&Self, other: &&Self| {
+            one.lead.total_cmp(&other.lead).then(one.mode.total_cmp(&other.mode))
+        };
+        let scales = || news.iter().map(|(scale, _)| scale);
+        if let Some(leader) = scales().filter(may_lead).max_by(order) {
+            (self.mode, self.lead) = (leader.mode, leader.lead);
+        }
+        self.beyond = scales().fold(0.0, |most, scale| scale.beyond.max(most));
+        self
+    }
+}
+
+/// The value that is counted apart by all that have seen more than a few values.
+fn common_mode(news: &[(Scale, f64)]) -> Option<f64> {
+    let scales = news.iter().map(|(scale, _)| scale);
+    let mut many = scales.filter(|scale| scale.kept == START || scale.mode_count > 0.0);
+    let first = many.next()?;
+    let is_apart = |scale: &Scale| scale.mode_count > 0.0 && scale.mode == first.mode;
+    (is_apart(first) && many.all(is_apart)).then_some(first.mode)
+}
+
+/// All that models have seen of a number.
+#[derive(Default)]
+struct Pool {
+    /// Sums of ordinary values, and whether they count or are to be taken out: 1 or -1.
+    sums: Vec<(f64, Sums)>,
+    /// Values of models that have few.
+    few: Vec<f64>,
+    mode_count: f64,
+}
+
+impl Pool {
+    fn of(base: Scale, news: &[(Scale, f64)], longest: f64, mode: Option<f64>) -> Self {
+        let mut pool = Self::default();
+        let mut is_held = false;
+        for &(part, values) in news {
+            let (part, before) = (part.with_mode(mode), base.faded(values, longest).with_mode(mode));
+            let holds = part.count() >= before.count();
+            pool.add(part, if holds { before } else { Scale::default() });
+            is_held |= holds;
+        }
+        if is_held {
+            let values = news.iter().map(|(_, values)| values).sum();
+            pool.add(base.faded(values, longest).with_mode(mode), Scale::default());
+        }
+        pool
+    }
+
+    /// Put in what a model has seen since it was as `before`.
+    fn add(&mut self, scale: Scale, before: Scale) {
+        self.mode_count += scale.mode_count - before.mode_count;
+        match scale.few() {
+            Some(values) => {
+                let mut own = values.to_vec();
+                for each in before.few().unwrap_or_default() {
+                    if let Some(at) = own.iter().position(|value| value == each) {
+                        own.swap_remove(at);
+                    }
+                }
+                self.few.extend(own);
+            }
+            None => self.sums.extend([(1.0, scale.ordinary), (-1.0, before.ordinary)]),
+        }
+    }
+
+    /// All of it, where `mode` is what is counted apart; None if more is taken out than there is.
+    fn scale(mut self, mode: f64) -> Option<Scale> {
+        self.few.sort_unstable_by(f64::total_cmp);
+        let ordinary = total(&self.sums)?;
+        if self.mode_count < 0.0 {
+            return None;
+        }
+        let mut scale =
+            Scale { ordinary, mode, mode_count: self.mode_count, kept: START, ..Scale::default() };
+        if ordinary.count > 0.0 {
+            self.few.iter().for_each(|&value| scale.go_on(value, true));
+            return Some(scale);
+        }
+        if !self.few.is_empty() {
+            scale.ordinary = Sums::of_few(&self.few);
+        }
+        if let Some(first) = scale.first.get_mut(..self.few.len()).filter(|first| first.len() < START) {
+            first.copy_from_slice(&self.few);
+            scale.kept = self.few.len();
+        }
+        Some(scale)
+    }
+}
+
+/// Sums added up, or taken out where their sign is -1; None if more is taken out than there is.
+pub(super) fn total(sums: &[(f64, Sums)]) -> Option<Sums> {
+    // Distances from the mean of the largest are as small as they get.
+    let order =
+        |one: &Sums, other: &Sums| one.count.total_cmp(&other.count).then(one.mean.total_cmp(&other.mean));
+    let Some(largest) = sums.iter().map(|(_, each)| *each).max_by(order) else {
+        return Some(Sums::default());
+    };
+    let (mut count, mut away, mut squares) = (0.0, 0.0, 0.0);
+    let (mut all, mut all_squares) = (0.0, 0.0);
+    for &(sign, each) in sums {
+        let gap = each.mean - largest.mean;
+        let own = each.squares + each.count * gap * gap;
+        count += sign * each.count;
+        away += sign * each.count * gap;
+        squares += sign * own;
+        all += each.count;
+        all_squares += own;
+    }
+    if count <= NOISE * all {
+        return (count >= -NOISE * all).then(Sums::default);
+    }
+    let gap = away / count;
+    squares -= count * gap * gap;
+    let sum = Sums { count, mean: largest.mean + gap, squares: squares.max(0.0) };
+    (squares >= -NOISE * all_squares).then_some(sum)
+}

@@ -1,0 +1,87 @@
+"""One model of several that learned apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+from streamkarma.errors import UsageError
+from streamkarma.estimators.learners import Model
+
+
+def merge(models: Sequence[Model], base: Model | None = None, names: Sequence[str] | None = None) -> Model:
+    """One model of several that learned apart: ``base + Σ (model - base)``.
+
+    What is a sum is added up, and what is an average is averaged by how much each model has learned; see
+    ``docs/cluster.md`` for what is exact. Neither the order of the models shows, nor whether some of them
+    were merged before, except where a bound makes something give way.
+
+    Parameters
+    ----------
+    models
+        One or more of the same kind and with the same parameters; they stay as they are. They may have met
+        names and classes in any order.
+    base
+        What all of them went on from, or None if each began with nothing.
+    names
+        Of the models, one each: what ``inspect`` says that the merged model came from.
+
+    Returns
+    -------
+    A new model, which learns on, and is saved and copied like any other. It has no memory of events that wait
+    for their label.
+
+    Raises
+    ------
+    UsageError
+        If the models cannot be merged.
+
+    Examples
+    --------
+    >>> from streamkarma import ExplicitKARMAClassifier, merge
+    >>> one, two = ExplicitKARMAClassifier(), ExplicitKARMAClassifier()
+    >>> one.learn_one({"temp": 31.0}, True)
+    >>> two.learn_one({"wind": 4.0}, False)
+    >>> both = merge([one, two])
+    >>> both.steps, sorted(both.vocabulary.attributes)
+    (2, ['temp', 'wind'])
+    """
+    called = list(names) if names is not None else [f"model {n}" for n in range(1, len(models) + 1)]
+    if not models or len(called) != len(models):
+        raise UsageError("merging needs at least one model, and as many names as models if there are names")
+    everything = [*zip(called, models, strict=True), *([] if base is None else [("the base", base)])]
+    for name, model in everything:
+        check_mergeable(called[0], models[0], name, model)
+    merged = type(models[0])(**models[0]._get_params()) if base is None else deepcopy(base)
+    began = merged.steps
+    try:
+        merged._merge([deepcopy(model) for model in models])
+    except ValueError as error:
+        raise UsageError(f"{', '.join(called)} cannot be merged: {error}") from error
+    origins = [_origins(name, model, began) for name, model in zip(called, models, strict=True)]
+    merged.merged_from = sorted(origin for each in origins for origin in each)
+    return merged
+
+
+def check_mergeable(first_name: str, first: Model, name: str, model: Model) -> None:
+    """UsageError if two models are of different kinds or have different parameters."""
+    if type(model) is not type(first):
+        raise UsageError(
+            f"{first_name} is a {type(first).__name__} and {name} a {type(model).__name__}: "
+            "they cannot be merged"
+        )
+    if getattr(model, "extra_experts", None):
+        raise UsageError(f"{name} has extra experts, which cannot be merged")
+    other: dict[str, Any] = model._get_params()
+    for parameter, value in first._get_params().items():
+        if other[parameter] != value:
+            raise UsageError(
+                f"{first_name} has {parameter} {value!r} and {name} {other[parameter]!r}: "
+                "models with different options cannot be merged"
+            )
+
+
+def _origins(name: str, model: Model, began: int) -> list[tuple[str, int]]:
+    """What a model came from; of one that was not merged itself, its name and how much it learned."""
+    return model.merged_from or [(name, model.steps - began)]

@@ -1,0 +1,50 @@
+"""What is said on standard error: lines for people, or one JSON object each for programs."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from streamkarma.parameters import LOG_FORMATS
+
+#: What a line begins with that is more than information, and its level.
+_LEVELS = {"warning: ": "warning", "drift: ": "warning"}
+
+_format = LOG_FORMATS[0]
+
+
+def use(format: str) -> None:
+    """Write in one of ``LOG_FORMATS`` from now on."""
+    global _format
+    _format = format
+
+
+def is_json() -> bool:
+    """Whether lines are objects."""
+    return _format == "json"
+
+
+def write(line: str, level: str | None = None, **more: Any) -> None:
+    """Write a line; ``level`` is what its beginning says if it is None, and ``more`` is for programs."""
+    if is_json():
+        line = as_json(line, level, more)
+    print(line, file=sys.stderr, flush=True)
+
+
+def as_json(line: str, level: str | None, more: dict[str, Any]) -> str:
+    """A line with its level and the present time, as an object.
+
+    Examples
+    --------
+    >>> said = orjson.loads(as_json("warning: no label", None, {"n": 1}))
+    >>> said["level"], said["event"], said["n"], sorted(said)
+    ('warning', 'no label', 1, ['event', 'level', 'n', 'time'])
+    """
+    for beginning, its_level in _LEVELS.items():
+        if level is None and line.startswith(beginning):
+            level, line = its_level, line.removeprefix("warning: ")
+    time = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return orjson.dumps({"time": time, "level": level or "info", "event": line, **more}).decode()

@@ -1,0 +1,57 @@
+"""Series of numbers over time, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+#: Most points that are kept; even, since every second one is dropped when there are more.
+MOST = 240
+_DIGITS = 5
+
+
+class Point(NamedTuple):
+    """Numbers by the name of their series, at a time in seconds since 1970, after so many events."""
+
+    time: float
+    events: int
+    values: Mapping[str, float]
+
+
+class History:
+    """Points since the beginning: the longer it lasts, the further they are apart.
+
+    Parameters
+    ----------
+    pause
+        Least seconds between two points at first.
+    """
+
+    def __init__(self, pause: float) -> None:
+        self._pause = pause
+        # Replaced as a whole and never changed but at its end, since another thread reads it.
+        self._points: list[Point] = []
+
+    def add(self, point: Point) -> None:
+        """Add a point, unless the last one is not long ago."""
+        if self._points and point.time - self._points[-1].time < self._pause:
+            return
+        self._points.append(point)
+        if len(self._points) > MOST:
+            self._points, self._pause = self._points[::2], 2 * self._pause
+
+    def columns(self, now: Point | None) -> dict[str, Any]:
+        """The points and the present one, as JSON: series by name, null where one has no number."""
+        points = list(self._points)
+        if now is not None and (not points or now.time > points[-1].time):
+            points.append(now)
+        names = dict.fromkeys(name for point in points for name in point.values)
+        return {
+            "time": [round(point.time, 1) for point in points],
+            "events": [point.events for point in points],
+            "series": {name: [_short(point.values.get(name)) for point in points] for name in names},
+        }
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{_DIGITS}g}")

@@ -1,0 +1,124 @@
+"""The command line to learn with, and why it is that one."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from streamkarma.profile.table import share
+
+#: Names that a label often has, looked for where the one that was given is nowhere.
+_LABELS = ("y", "target", "label", "class", "outcome", "churn", "survived")
+#: Last parts of the names of what sends events.
+_ENTITIES = re.compile(
+    r"(?:^|[._])(?:device|sensor|user|customer|patient|account|machine|meter|vehicle|station|client)(?:_?id)?$",
+    re.IGNORECASE,
+)
+#: Events of an entity from which on it is worth remembering, and the share of values missing.
+_EVENTS_OF_ENTITY, _PARTIAL = 5, 0.3
+#: A class that is rarer than this is easily overlooked.
+_RARE_CLASS = 0.1
+
+
+class Source(NamedTuple):
+    """What is to be learned from.
+
+    Attributes
+    ----------
+    begin
+        The beginning of the command, up to the input.
+    names
+        Options that were given and hold for learning as well.
+    """
+
+    begin: Sequence[str]
+    names: Sequence[str]
+
+
+def advice(profile: Mapping[str, Any], source: Source) -> dict[str, Any]:
+    """The command and the reasons for what is in it.
+
+    Parameters
+    ----------
+    profile
+        What was found.
+    source
+        What it was found in.
+    """
+    words, why = [*source.begin], []
+    for options, reason in _choices(profile):
+        words += options
+        why.append(reason)
+    return {"command": shlex.join([*words, *source.names]), "why": why}
+
+
+def _choices(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
+    """Options, and the reason for each; a reason may also stand alone."""
+    yield from _label(profile)
+    yield from _entity(profile)
+    for each in profile["suspicious"]:
+        if each["option"]:
+            yield each["option"], f"{each['attribute']}: {each['what']}, {each['why']}"
+    if profile["missing"] > 0:
+        yield [], f"{share(profile['missing'])} of the values are missing: they need not be filled in before"
+    if any(each["significant"] for each in profile["tests"]):
+        yield [], "what is missing tells something: keep the records that lack much"
+    observed = [each for each in profile["changes"] if each["what"] == "observed"]
+    if observed:
+        first = observed[0]
+        yield (
+            [],
+            f"the stream changes (most: {first['attribute']}, from event {first['event']:,}): compare with "
+            f"--forget {_half_life(profile)}, which learns new ways sooner",
+        )
+
+
+def _label(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
+    label = profile["label"]
+    if not label["observed"]:
+        others = [name for name in profile["attributes"] if name.lower() in _LABELS]
+        named = others[0] if others else "NAME"
+        yield ["--target", named], f"no event has {label['name']}: say what the label is"
+        return
+    yield ["--target", label["name"]], f"the label is in {share(label['share'])} of the events"
+    numbers = label["kind"] == "number"
+    values = [value for value, _ in label["values"]]
+    if label["task"] == "regression":
+        yield [], "the label is a number: regression"
+    elif numbers and label["distinct"] == 2 and set(values) not in ({"0", "1"}, {"-1", "1"}):
+        yield ["--task", "binary"], f"two numbers, {' and '.join(sorted(values))}, would else be a regression"
+    elif numbers and label["distinct"] > 2:
+        yield (
+            ["--task", "multiclass"],
+            f"the {label['distinct']} whole numbers look like classes; for amounts give --task regression",
+        )
+    if label["task"] == "classes" and label["distinct"] > 1:
+        least, count = label["values"][-1]
+        if count < _RARE_CLASS * label["observed"]:
+            yield [], f"only {count / label['observed']:.1%} are {least}: see --threshold and --class-weight"
+    if label["share"] < 1:
+        yield [], "events without a label are learned from as well, as far as that goes"
+
+
+def _entity(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
+    """Events that lack much, and say of whom they are, may be updates."""
+    attributes = profile["attributes"]
+    times = [name for name, seen in attributes.items() if seen["kind"] == "time" and seen["share"] == 1.0]
+    for name, seen in attributes.items():
+        comes_back = 1 < seen["distinct"] <= seen["observed"] / _EVENTS_OF_ENTITY
+        if profile["missing"] >= _PARTIAL and seen["share"] == 1.0 and comes_back and _ENTITIES.search(name):
+            words = ["--entity", name, *(word for time in times[:1] for word in ("--time", time))]
+            yield (
+                words,
+                f"{name}: each comes back; what it said last may stand in for what is missing",
+            )
+            return
+
+
+def _half_life(profile: Mapping[str, Any]) -> int:
+    """A tenth of the stream, in round figures."""
+    tenth = max(profile["events"] // 10, 100)
+    digits = len(str(tenth)) - 1
+    return int(round(tenth, -digits))

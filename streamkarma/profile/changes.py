@@ -1,0 +1,126 @@
+"""Where a share changes over a stream: ADWIN says that it has, and a scan of the last values says where."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from river.drift import ADWIN
+
+#: How sure ADWIN is, and after how many values it looks each time.
+_DELTA, _CLOCK = 1e-4, 8
+#: Values that are looked at one by one, and how many at once then.
+_SINGLY, _GROUP = 4096, 8
+#: Values among which a change is looked for; one that is found later is taken to begin with the oldest.
+_RECENT = 4096
+#: Values that were all the same are given to ADWIN only this often.
+_CONSTANT = 512
+
+Bits = NDArray[np.uint8]
+Events = NDArray[np.int64]
+
+
+class Change(NamedTuple):
+    """From which event on, counted from 1, a share is another: before, and until the next change."""
+
+    event: int
+    before: float
+    after: float
+
+
+class _Mark(NamedTuple):
+    """A place among the values: the event, how many came before, and how many of these were 1."""
+
+    event: int
+    values: int
+    ones: int
+
+
+class ChangeFinder:
+    """Watches a share of ones.
+
+    Parameters
+    ----------
+    zeros
+        How many zeros came before.
+
+    Examples
+    --------
+    >>> finder = ChangeFinder()
+    >>> bits = np.repeat([1, 0], 300).astype(np.uint8)
+    >>> finder.add(np.arange(600), bits)
+    >>> finder.changes()
+    [Change(event=301, before=1.0, after=0.0)]
+    """
+
+    def __init__(self, zeros: int = 0) -> None:
+        self._adwin: ADWIN | None = None
+        self._marks = [_Mark(0, 0, 0)]
+        #: What came before the recent values.
+        self._values, self._ones = zeros, 0
+        self._events: Events = np.empty(0, np.int64)
+        self._bits: Bits = np.empty(0, np.uint8)
+
+    def add(self, events: Events, bits: Bits) -> None:
+        """Take values, and the events, counted from 0, that they are of."""
+        if not len(bits):
+            return
+        if self._adwin is None and self._is_still_constant(bits):
+            self._values += len(bits)
+            self._ones += int(bits.sum())
+            return
+        adwin = self._adwin = self._adwin or self._begun()
+        known = len(self._bits)
+        self._events, self._bits = np.concatenate([self._events, events]), np.concatenate([self._bits, bits])
+        # Of a long stream means of a few are as good, and sooner looked at.
+        size = 1 if self._values + known < _SINGLY else _GROUP
+        begins = np.arange(0, len(bits), size)
+        ends = np.append(begins[1:], len(bits))
+        means = np.add.reduceat(bits, begins, dtype=np.float64) / (ends - begins)
+        for end, mean in zip((known + ends).tolist(), means.tolist(), strict=True):
+            adwin.update(mean)  # type: ignore[no-untyped-call]  # river's classes come without types
+            if adwin.drift_detected:
+                self._marks.append(self._split(end))
+        self._forget(len(self._bits) - _RECENT)
+
+    def changes(self) -> list[Change]:
+        """All changes so far."""
+        marks = [*self._marks, _Mark(0, self._values + len(self._bits), self._ones + int(self._bits.sum()))]
+        shares = [
+            (end.ones - begin.ones) / max(end.values - begin.values, 1) for begin, end in pairwise(marks)
+        ]
+        return [
+            Change(mark.event + 1, before, after)
+            for mark, before, after in zip(self._marks[1:], shares, shares[1:], strict=False)
+        ]
+
+    def _is_still_constant(self, bits: Bits) -> bool:
+        ones = self._ones + int(bits.sum())
+        return ones in (0, self._values + len(bits))
+
+    def _begun(self) -> ADWIN:
+        """ADWIN with what came so far, which was always the same."""
+        adwin = ADWIN(delta=_DELTA, clock=_CLOCK)  # type: ignore[no-untyped-call]  # as above
+        for _ in range(min(self._values, _CONSTANT)):
+            adwin.update(int(self._ones > 0))  # type: ignore[no-untyped-call]  # as above
+        return adwin
+
+    def _split(self, end: int) -> _Mark:
+        """The place since the last change that splits best what came since."""
+        begin = self._marks[-1]
+        ones = self._ones + np.concatenate([[0], np.cumsum(self._bits[:end], dtype=np.int64)])
+        values = self._values + np.arange(end + 1)
+        left, right = values - begin.values, values[-1] - values
+        with np.errstate(divide="ignore", invalid="ignore"):
+            off = (ones - begin.ones) / left - (ones[-1] - ones) / right
+            gain = np.where((left > 0) & (right > 0), off**2 * left * right, -1.0)
+        at = int(gain.argmax())
+        return _Mark(int(self._events[at]), int(values[at]), int(ones[at]))
+
+    def _forget(self, oldest: int) -> None:
+        if oldest > 0:
+            self._values += oldest
+            self._ones += int(self._bits[:oldest].sum())
+            self._events, self._bits = self._events[oldest:], self._bits[oldest:]

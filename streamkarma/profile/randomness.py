@@ -1,0 +1,94 @@
+"""Is it missing completely at random? The tests of ``baselines.mcar`` on a sample of the stream."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.baselines.mcar import mcar_test
+
+#: Rows, attributes and categories of each that are looked at; resampled targets; attributes as targets.
+ROWS, _ATTRIBUTES, _CATEGORIES, _PERMUTATIONS, _TARGETS = 1000, 50, 8, 499, 6
+#: Below this, divided by the number of tests, chance is ruled out.
+LEVEL = 0.05
+
+Floats = NDArray[np.float64]
+
+
+def tests(
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str], labels: Sequence[Any] | None
+) -> list[dict[str, Any]]:
+    """Run the tests.
+
+    Parameters
+    ----------
+    rows
+        Events.
+    names
+        Attributes to look at, the most important first.
+    labels
+        Their labels, floats or classes; None if there are none.
+
+    Returns
+    -------
+    For each test what is told (``of``: the label or an attribute), whether by missingness alone or
+    ``beyond`` the values observed, the statistic and the p-value.
+    """
+    names = names[:_ATTRIBUTES]
+    X, of = coded(rows, names)
+    missing = [any(name not in row for row in rows) for name in names]
+    if not any(missing) or len(rows) < 10:
+        return []
+    found = []
+    if labels is not None and len(set(labels)) > 1:
+        y = np.array(labels)
+        for given in ("nothing", "values"):
+            result = mcar_test(X, y, attributes=of, given=given, permutations=_PERMUTATIONS)
+            found.append(_row("the label", given, result))
+    for at, name in enumerate(names[:_TARGETS]):
+        others = [each for j, each in enumerate(missing) if j != at]
+        if sum(name in row for row in rows) >= 10 and any(others):
+            result = mcar_test(X, attribute=at, attributes=of, given="nothing", permutations=_PERMUTATIONS)
+            found.append(_row(name, "nothing", result))
+    for each in found:
+        each["significant"] = each["p_value"] <= max(LEVEL / len(found), 1.0 / (_PERMUTATIONS + 1))
+    return found
+
+
+def _row(of: str, given: str, result: Any) -> dict[str, Any]:
+    return {
+        "of": of,
+        "beyond": given == "values",
+        "statistic": result.statistic,
+        "p_value": result.p_value,
+    }
+
+
+def coded(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
+    """Rows as numbers, NaN for what is missing, and the attribute of each column.
+
+    A category has a column of 0 and 1 if it is one of the most frequent.
+
+    Examples
+    --------
+    >>> X, of = coded([{"a": 1.5, "b": "x"}, {"b": "y"}], ["a", "b"])
+    >>> X.tolist(), of.tolist()
+    ([[1.5, 1.0, 0.0], [nan, 0.0, 1.0]], [0, 1, 1])
+    """
+    columns, of = [], []
+    for at, name in enumerate(names):
+        values = [row.get(name) for row in rows]
+        texts = Counter(value for value in values if isinstance(value, str))
+        if any(isinstance(value, (int, float)) for value in values):
+            columns.append([float(v) if isinstance(v, (int, float)) else np.nan for v in values])
+            of.append(at)
+            continue
+        # A list, or an attribute that no row has: it is there or not.
+        for text, _ in texts.most_common(_CATEGORIES) or [("", 0)]:
+            columns.append([np.nan if v is None else float(v == text) for v in values])
+            of.append(at)
+    return np.array(columns, np.float64).T, np.array(of, np.int64)

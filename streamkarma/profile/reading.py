@@ -1,0 +1,133 @@
+"""From the records of a source to what is observed in them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+from streamkarma._engine import parse
+from streamkarma.connectors.base import Source
+from streamkarma.connectors.records import Records, format_position
+from streamkarma.connectors.tables.columns import MissingWords
+from streamkarma.errors import RecordError
+from streamkarma.events.flatten import flatten
+from streamkarma.runtime.signals import StopSignal
+
+Given = ParamSpec("Given")
+Got = TypeVar("Got")
+
+Row = dict[str, Any]
+
+_NESTED = frozenset([dict, list])
+#: Texts of which it is remembered whether they are missing values, and how long they may be.
+_KNOWN, _SHORT = 1 << 16, 64
+
+
+class _Known(dict[str, bool]):
+    """Whether texts are missing values; the same ones come again and again."""
+
+    def __init__(self, missing: MissingWords) -> None:
+        super().__init__()
+        self._missing = missing
+
+    def __missing__(self, text: str) -> bool:
+        found = text in self._missing
+        if len(text) <= _SHORT:
+            self[text] = found
+        return found
+
+
+class Look:
+    """Reads a source once, and leaves no trace: the `Context` of its reader.
+
+    Parameters
+    ----------
+    missing_words
+        The words that stand for a missing value.
+    say
+        Takes a line for the user.
+
+    Attributes
+    ----------
+    rejected
+        How many records could not be used.
+    first_rejected
+        The first of them, and why.
+    """
+
+    model_path = ""
+    kept: Mapping[str, Any] = {}  # read only, as the type says
+    events = last = 0
+    interval = sys.maxsize
+    checkpoint_due = False
+
+    def __init__(self, missing_words: Sequence[str], say: Callable[[str], None]) -> None:
+        self.missing_words = missing_words
+        self.rejected = 0
+        self.first_rejected: str | None = None
+        self._known = _Known(MissingWords(missing_words))
+        self._say = say
+        self.stop = StopSignal()
+
+    def rows(self, source: Source) -> Iterator[list[Row]]:
+        """What is observed in each record, in blocks; at a signal it ends."""
+        with self.stop.installed(), source.open(self, 0) as reader:
+            reader.resume(None)
+            try:
+                for block in reader.blocks():
+                    if block is not None:
+                        yield self._observed(block.records)
+                    if self.stopped():
+                        return
+            except InterruptedError:
+                return
+
+    def _observed(self, records: Records) -> list[Row]:
+        rows = []
+        for at, value in enumerate(records.values):
+            try:
+                if reason := records.refused.get(at):
+                    raise RecordError(reason)
+                if not value.strip():
+                    continue
+                record = parse(value)
+                flat = record if _NESTED.isdisjoint(map(type, record.values())) else flatten(record)
+            except RecordError as error:
+                self.rejected += 1
+                where = format_position(records.position(at))
+                self.first_rejected = self.first_rejected or f"{where}: {error}"
+                continue
+            rows.append({name: each for name, each in flat.items() if not self._is_missing(each)})
+        if len(self._known) > _KNOWN:
+            self._known.clear()
+        return rows
+
+    def _is_missing(self, value: Any) -> bool:
+        return self._known[value] if type(value) is str else value is None
+
+    # The interface for readers.
+
+    def checkpoint(self) -> None:
+        """There is no model to write."""
+
+    def committed(self) -> None:
+        """Nothing is."""
+
+    def load_part(self, part: str, models: Sequence[bytes]) -> int:
+        """Only who learns loads models."""
+        raise NotImplementedError
+
+    def say(self, line: str) -> None:
+        """Tell the user something."""
+        self._say(line)
+
+    def stopped(self) -> bool:
+        """Whether a signal has come."""
+        return self.stop.has_come()
+
+    def interruptible(
+        self, wait: Callable[Given, Got], waits_for: Callable[[], int | None] = lambda: None
+    ) -> Callable[Given, Got]:
+        """``wait``, which raises InterruptedError once a signal has come."""
+        return self.stop.unless(wait, waits_for)

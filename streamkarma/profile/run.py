@@ -1,0 +1,120 @@
+"""One run of ``streamkarma profile``: from a source to a table, JSON and a page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from streamkarma.connectors.base import Source
+from streamkarma.connectors.jsonlines.sink import check_writable
+from streamkarma.errors import OutputError
+from streamkarma.files import reason
+from streamkarma.profile import advice, table
+from streamkarma.profile.page import page
+from streamkarma.profile.profiler import Profiler
+from streamkarma.profile.reading import Look
+from streamkarma.runtime.destinations import check_distinct
+from streamkarma.runtime.progress import open_sink
+
+
+class Request(NamedTuple):
+    """What to look at, and where to say it.
+
+    Attributes
+    ----------
+    name
+        What the input is called.
+    target
+        The label.
+    left_out
+        Attributes that are not looked at.
+    missing_words
+        The words that stand for a missing value.
+    most
+        Most attributes.
+    json, html
+        Paths, or None; ``-`` for standard output.
+    quiet
+        Nothing on stderr.
+    learn_from
+        What the advice begins with.
+    """
+
+    name: str
+    target: str
+    left_out: tuple[str, ...]
+    missing_words: tuple[str, ...]
+    most: int
+    json: str | None
+    html: str | None
+    quiet: bool
+    learn_from: advice.Source
+
+
+class ProfileRun:
+    """A run.
+
+    Parameters
+    ----------
+    request
+        What is wanted.
+    source
+        What to read.
+
+    Raises
+    ------
+    UsageError, OutputError
+        If two files are one, or one cannot be written.
+    """
+
+    def __init__(self, request: Request, source: Source) -> None:
+        check_distinct({"INPUT": source.path, "--json": request.json, "--html": request.html})
+        check_writable(request.json)
+        check_writable(request.html)
+        self._request, self._source = request, source
+
+    def execute(self) -> int:
+        """Read, and say what was found; after a signal, of what was read. Returns the exit code.
+
+        Raises
+        ------
+        StreamkarmaError
+            If the source cannot be read, or the result not be written.
+        """
+        request = self._request
+        say: Callable[[str], None] = (lambda line: None) if request.quiet else _say
+        look = Look(request.missing_words, say)
+        profiler = Profiler(request.target, request.left_out, request.most)
+        for rows in look.rows(self._source):
+            profiler.add(rows)
+        profile = {
+            "input": request.name,
+            **profiler.profile(),
+            "rejected": look.rejected,
+            "first_rejected": look.first_rejected,
+        }
+        profile |= advice.advice(profile, request.learn_from)
+        if look.first_rejected:
+            say(f"first rejected: {look.first_rejected}")
+        self._write(profile)
+        return 0 if look.stop.number is None else 128 + look.stop.number
+
+    def _write(self, profile: dict[str, Any]) -> None:
+        request = self._request
+        text = "\n".join(table.lines(profile))
+        print(text, file=sys.stderr if request.json == "-" else sys.stdout, flush=True)
+        with ExitStack() as stack:
+            if sink := open_sink(request.json, stack):
+                sink.write([profile])
+        if request.html is not None:
+            try:
+                Path(request.html).write_text(page(profile), encoding="utf-8")
+            except OSError as error:
+                raise OutputError(f"cannot write {request.html}: {reason(error)}") from error
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

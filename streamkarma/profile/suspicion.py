@@ -1,0 +1,96 @@
+"""Attributes that should be looked at before they are learned from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+#: An attribute that is there less often is hardly worth its name.
+_RARE = 0.01
+#: Shares of the wrong predictions, and of the squared error, that no honest attribute takes away alone, and
+#: the fewest wrong predictions that this is told of.
+_LEAK, _LEAK_REGRESSION, _LEAST_SAVED = 0.95, 0.98, 20
+#: A value so many quartile ranges off that comes back so often stands for something else.
+_FAR, _OFTEN = 10.0, 5
+_ENOUGH = 50
+_NUMBERING = re.compile(r"(?:^|[._ -])(?:id|uuid|guid|key|index|row|no|number|nr)$|^unnamed", re.IGNORECASE)
+
+
+class Suspicion(NamedTuple):
+    """What is wrong with an attribute, and the option that helps, if one does."""
+
+    attribute: str
+    what: str
+    why: str
+    option: list[str]
+
+
+def suspicions(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What is suspicious in a profile."""
+    task = profile["label"]["task"]
+    found = [each for name, seen in profile["attributes"].items() for each in _of(name, seen, task)]
+    return [each._asdict() for each in found]
+
+
+def _of(name: str, seen: Mapping[str, Any], task: str) -> Iterator[Suspicion]:
+    leave_out = ["--ignore", name]
+    if leak := _leak(seen, task):
+        yield Suspicion(name, "tells the label", leak, leave_out)
+    elif seen["observed"] >= _ENOUGH and seen["distinct"] == 1:
+        value = seen["values"][0][0]
+        missing = ", or missing" if seen["share"] < 1 else ""
+        yield Suspicion(name, "constant", f"always {value}{missing}", leave_out if seen["share"] == 1 else [])
+    elif _is_identifier(name, seen):
+        new = "counts upwards" if seen["increasing"] else "new in nearly every event"
+        yield Suspicion(name, "identifier", new, leave_out)
+    if seen["observed"] and seen["share"] < _RARE:
+        yield Suspicion(name, "rare", f"observed in {seen['share']:.2%} of the events", [])
+    if seen["kind"] in ("number", "mixed") and 0 < seen["texts"] < 0.2 * seen["observed"]:
+        texts = [value for value, _ in seen["values"] if not _is_number(value)][:3]
+        shown = f" ({', '.join(texts)})" if texts else ""
+        yield Suspicion(name, "mixed", f"{seen['texts']:,} of its values are texts{shown}", [])
+    for value, count in seen["values"]:
+        if _is_far(value, count, seen):
+            yield Suspicion(
+                name, "far off", f"{value} comes {count:,} times", ["--sentinel", f"{name}={value}"]
+            )
+
+
+def _leak(seen: Mapping[str, Any], task: str) -> str | None:
+    """Why an attribute seems to know the label, if it does."""
+    if task == "regression":
+        alone = seen.get("alone", 0.0)
+        return f"alone it explains {alone:.1%} of the label's variance" if alone >= _LEAK_REGRESSION else None
+    for errors, how in (("absence_errors_avoided", ", by being missing or not"), ("errors_avoided", "")):
+        share, saved = seen.get(errors, (0.0, 0))
+        if share >= _LEAK and saved >= _LEAST_SAVED:
+            return f"alone it avoids {share:.0%} of the wrong predictions{how}"
+    return None
+
+
+def _is_identifier(name: str, seen: Mapping[str, Any]) -> bool:
+    """Texts that are hardly ever there twice; whole numbers, too, if they count upwards or are named so."""
+    if seen["kind"] == "identifier":
+        return True
+    if seen["kind"] != "number" or not seen["integers"] or seen["observed"] < _ENOUGH:
+        return False
+    return bool(seen["increasing"] or (seen["nearly_always_new"] and _NUMBERING.search(name)))
+
+
+def _is_far(value: str, count: int, seen: Mapping[str, Any]) -> bool:
+    if "numbers" not in seen or count < _OFTEN or not _is_number(value):
+        return False
+    numbers = seen["numbers"]
+    spread = numbers["upper_quartile"] - numbers["lower_quartile"]
+    off = abs(float(value) - numbers["median"])
+    # A number that is nearly always the same has exceptions that say something.
+    return spread > 0 and off > _FAR * spread and float(value) in (numbers["least"], numbers["greatest"])
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True

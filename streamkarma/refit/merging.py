@@ -1,0 +1,177 @@
+"""Refits of models that learned apart: those that have seen the most events go on.
+
+Samples cannot be added up: which of their events all models began with is not known. So the merged model has
+the sample, the trees and the schedule of one of them, by its own names, scales and classes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma._engine import Change
+from streamkarma.core.learner import ANY, Arrays
+from streamkarma.events.reservoir import TARGET
+from streamkarma.refit.ensemble import Ensemble
+from streamkarma.refit.refits import Refits, part_of
+
+Floats = NDArray[np.float64]
+State = tuple[dict[str, Any], Arrays]
+
+#: In place of an index: what was there has no place any more.
+_DROPPED = 0xFFFFFFFF
+
+
+class _Carried(NamedTuple):
+    """Where coordinates or attributes of a sample are, ascending, and where they go.
+
+    Values there are ``shift + stretch * x``, where x is what they are from now on.
+    """
+
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+    stretch: Floats
+    shift: Floats
+
+    def at(self, indices: NDArray[Any]) -> NDArray[np.intp]:
+        return np.searchsorted(self.before, indices)
+
+
+def merge(refits: Sequence[Refits], changes: Sequence[Change]) -> None:
+    """Have the first take over what the one has that has seen the most events.
+
+    Parameters
+    ----------
+    refits
+        Those of the base, and of the parts that went on from it.
+    changes
+        How the encoder of each goes over into the merged one.
+    """
+    states = [_carried(each.state(), change) for each, change in zip(refits, changes, strict=True)]
+    refits[0].restore(*max(states, key=_rank), ANY)
+
+
+def relabel(refits: Refits, places: Sequence[int]) -> None:
+    """Let class ``c`` become ``places[c]``."""
+    header, arrays = refits.state()
+    table = np.array(places)
+    for number in range(len(header["samples"])):
+        facts = arrays[f"{number}.facts"]
+        facts[:, TARGET] = table[facts[:, TARGET].astype(np.int64)]
+    for name in _fitted(header):
+        _put(arrays, name, _relabelled(_ensemble(arrays, name), table))
+    refits.restore(header, arrays, ANY)
+
+
+def _rank(state: State) -> tuple[int, bytes]:
+    """The most events come first; which of two equal ones does is up to what they are."""
+    header, arrays = state
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return header["samples"][0]["events"], digest.digest()
+
+
+def _carried(state: State, change: Change) -> State:
+    """A state by the names and scales of the merged model."""
+    header, arrays = state
+    known = header["indices"]
+    ones, zeros = np.ones(len(change.attributes)), np.zeros(len(change.attributes))
+    ways: dict[str, _Carried] = {}
+    following = known["next"]
+    for kind, news, stretch, shift in (
+        ("attributes", change.attributes, ones, zeros),
+        ("coordinates", change.coordinates, change.stretch, change.shift),
+    ):
+        stored = [arrays[name] for name in arrays if name.endswith(f".{kind}")]
+        ways[kind] = way = _way(dict(known[kind]), news, stretch, shift, stored, following)
+        following = max(following, int(way.after.max(initial=0)) + 1)
+    for number in range(len(header["samples"])):
+        _carry_sample(arrays, f"{number}.", ways)
+    for name in _fitted(header):
+        _put(arrays, name, _carried_ensemble(_ensemble(arrays, name), ways))
+    return {**header, "indices": {"next": following, "attributes": [], "coordinates": []}}, arrays
+
+
+def _way(
+    lasting: dict[int, int],
+    news: NDArray[np.uint32],
+    stretch: Floats,
+    shift: Floats,
+    stored: list[NDArray[Any]],
+    following: int,
+) -> _Carried:
+    """Where indices go: those of the encoder to its new ones, those that were given up to ones never used."""
+    moved = {
+        lasting.get(old, old): (int(new), float(stretch[old]), float(shift[old]))
+        for old, new in enumerate(news.tolist())
+        if new != _DROPPED
+    }
+    before = np.unique(np.concatenate([each.astype(np.int64) for each in stored]))
+    after = []
+    for index in before.tolist():
+        if index not in moved:
+            moved[index] = following, 1.0, 0.0
+            following += 1
+        after.append(moved[index])
+    indices, stretches, shifts = zip(*after, strict=True) if after else ((), (), ())
+    return _Carried(before, np.array(indices, np.int64), np.array(stretches), np.array(shifts))
+
+
+def _carry_sample(arrays: Arrays, prefix: str, ways: dict[str, _Carried]) -> None:
+    for kind, way in ways.items():
+        at = way.at(arrays[prefix + kind])
+        arrays[prefix + kind] = way.after[at].astype(np.int32)
+        if kind == "coordinates":
+            arrays[prefix + "values"] = (arrays[prefix + "values"] - way.shift[at]) / way.stretch[at]
+
+
+def _carried_ensemble(ensemble: Ensemble, ways: dict[str, _Carried]) -> Ensemble:
+    """The trees, where columns are in ascending order again."""
+    way, owners = ways["coordinates"], ways["attributes"]
+    at = way.at(ensemble.coordinates)
+    order = np.argsort(way.after[at])
+    place = np.argsort(order)
+    inner = ensemble.left >= 0
+    column = np.where(inner, ensemble.feature, 0)
+    threshold = (ensemble.threshold - way.shift[at][column]) / way.stretch[at][column]
+    return ensemble._replace(
+        coordinates=way.after[at][order],
+        attributes=owners.after[owners.at(ensemble.attributes)][order],
+        feature=np.where(inner, place[column], ensemble.feature).astype(np.int32),
+        threshold=np.where(inner, threshold, ensemble.threshold),
+    )
+
+
+def _relabelled(ensemble: Ensemble, places: NDArray[np.int64]) -> Ensemble:
+    """The trees of classes that are numbered anew, these being in ascending order again."""
+    classes = places[ensemble.classes]
+    order = np.argsort(classes)
+    if len(classes) == 2 and order[0] == 1:
+        # What is said of the second of two is the opposite of what is said of the first, or the rest of 1.
+        whole = 1.0 if ensemble.flags[1] else 0.0
+        ensemble = ensemble._replace(base=whole - ensemble.base, unit=-ensemble.unit)
+    elif ensemble.value.shape[1] > 1:
+        ensemble = ensemble._replace(
+            base=ensemble.base[order], value=np.ascontiguousarray(ensemble.value[:, order])
+        )
+    elif len(classes) > 2:
+        outputs = np.argsort(order)[ensemble.outputs].astype(np.int32)
+        ensemble = ensemble._replace(base=ensemble.base[order], outputs=outputs)
+    return ensemble._replace(classes=classes[order])
+
+
+def _fitted(header: dict[str, Any]) -> list[str]:
+    return [name for name, events in header["fitted"].items() if events]
+
+
+def _ensemble(arrays: Arrays, name: str) -> Ensemble:
+    return Ensemble.restored(part_of(arrays, name))
+
+
+def _put(arrays: Arrays, name: str, ensemble: Ensemble) -> None:
+    arrays.update({f"{name}.{part}": array for part, array in ensemble.state().items()})

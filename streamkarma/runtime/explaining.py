@@ -1,0 +1,82 @@
+"""What rows say of attributes: what they contribute to a score, and which would be worth asking for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.connectors.rows import Column
+from streamkarma.estimators.explaining import Columns, columns_of, deviations, ranked
+from streamkarma.runtime.evaluator import Evaluation
+from streamkarma.runtime.event_buffer import EventBatch
+from streamkarma.runtime.task import TaskModel
+
+Floats = NDArray[np.float64]
+
+
+class Explaining(NamedTuple):
+    """How much rows say of attributes.
+
+    Attributes
+    ----------
+    most
+        How many contributions, the strongest first; None for all.
+    missing
+        How many missing attributes, those that would change the score most first.
+    """
+
+    most: int | None = None
+    missing: int = 0
+
+
+class Explained(NamedTuple):
+    """Of one event: the parts of its scores, and the deviations by what is missing."""
+
+    columns: Columns
+    missing: dict[str, Floats]
+
+
+def explain_batch(
+    task_model: TaskModel, batch: EventBatch, records: Iterable[dict[str, Any]], explaining: Explaining
+) -> list[Explained]:
+    """Explain the events of a batch before they are learned; ``records`` are their attributes."""
+    model = task_model.model
+    explained = []
+    for t, record in enumerate(records):
+        event = batch.events.one(t)
+        missing = deviations(model, record, event) if explaining.missing else {}
+        columns = model.in_units(columns_of(model, batch.events, t))
+        explained.append(Explained(columns, model.spread_by(missing)))
+    return explained
+
+
+def explained_columns(
+    explained: Sequence[Explained], evaluation: Evaluation, task: str, explaining: Explaining
+) -> dict[str, Column]:
+    """The columns of rows; of several classes they are about the score of the predicted one."""
+    contributions, constants, missing = [], [], []
+    for t, (columns, by_missing) in enumerate(explained):
+        column, sign = _shown(evaluation, t, task, len(columns.score))
+        strongest = columns.scaled(sign).pairs(column)[: explaining.most]
+        contributions.append([[name, part] for name, part in strongest])
+        constants.append(sign * float(columns.constant[column]))
+        asked = [[name, abs(sign) * float(each[column])] for name, each in ranked(by_missing).items()]
+        missing.append(asked[: explaining.missing])
+    shown: dict[str, Column] = {"contributions": contributions}
+    if explaining.missing:
+        shown |= {"constant": constants, "missing": missing}
+    return shown
+
+
+def _shown(evaluation: Evaluation, t: int, task: str, width: int) -> tuple[int, float]:
+    """Which of the scores a row is about, and by what it is multiplied there."""
+    classes = evaluation.classes
+    if classes is None:
+        return 0, 1.0
+    index = max(int(classes.indices[t]), 0)
+    if width > 1:
+        return index, 1.0
+    return 0, index - 0.5 if task == "multiclass" else float(classes.signs[t] or 1)

@@ -1,0 +1,110 @@
+"""Model files made one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from streamkarma.errors import UsageError
+from streamkarma.estimators.learners import Model
+from streamkarma.estimators.merging import merge
+from streamkarma.estimators.persistence import load_with_run, save
+from streamkarma.lock import ModelLock
+from streamkarma.runtime.session import resumed
+
+#: What a run keeps beside the model that must be the same in all files, in words.
+_ALIKE = {
+    "fields": "names of the target, the id or other fields",
+    "unlabelled": "ways with events without a label",
+    "share_label": "ways with events that share a label",
+}
+
+
+def merge_files(
+    paths: Sequence[str], base_path: str | None, target: str, say: Callable[[str], None]
+) -> Model:
+    """Merge model files into another.
+
+    Parameters
+    ----------
+    paths
+        The models, one or more.
+    base_path
+        The model that all of them went on from, or None.
+    target
+        Where the merged model is written; a file that is there is replaced.
+    say
+        Called with a line for the user.
+
+    Raises
+    ------
+    UsageError
+        If the models cannot be merged.
+    ModelFileError
+        If a file is not a model, or the merged one cannot be written.
+    RunError
+        If another process learns with ``target``.
+    """
+    lock = ModelLock(target)
+    try:
+        loaded = [load_with_run(path)[:2] for path in paths]
+        base, base_kept = (None, {}) if base_path is None else load_with_run(base_path)[:2]
+        # What a user mixes up most easily is looked at first.
+        kept = merged_runs(paths, [kept for _, kept in loaded], base_kept)
+        merged = merge([model for model, _ in loaded], base, paths)
+        resumed(target, merged, kept, say)
+        for path, (_, each) in zip(paths, loaded, strict=True):
+            if waiting := len(each.get("pending", {}).get("events", ())):
+                say(f"{path}: {waiting:,} events that wait for their label are left behind")
+        save(merged, Path(target), kept)
+    finally:
+        lock.release()
+    return merged
+
+
+def merged_runs(names: Sequence[str], runs: Sequence[dict[str, Any]], base: dict[str, Any]) -> dict[str, Any]:
+    """What the command line keeps beside a merged model: task, fields, and how many events there were.
+
+    Parameters
+    ----------
+    names
+        Of the models, for messages.
+    runs
+        What was kept beside each of them; nothing beside a model that was saved from Python.
+    base
+        What was kept beside the one they went on from.
+
+    Raises
+    ------
+    UsageError
+        If they contradict each other.
+    """
+    known = [(name, run) for name, run in zip(names, runs, strict=True) if run]
+    if not known:
+        return {}
+    first_name, first = known[0]
+    for name, run in known:
+        for part, words in _ALIKE.items():
+            if run.get(part) != first.get(part):
+                raise UsageError(f"{first_name} and {name} have different {words}: they cannot be merged")
+        for choice in ("task", "positive"):
+            one, other = _settled(first, choice), _settled(run, choice)
+            if None not in (one, other) and one != other:
+                raise UsageError(
+                    f"{first_name} has the {choice} {one} and {name} {other}: they cannot be merged"
+                )
+    settled = [run["task"] for _, run in known if run["task"]["settled"]]
+    before = base.get("events", 0)
+    events = before + sum(run.get("events", 0) - before for _, run in known)
+    return {
+        **{part: first[part] for part in _ALIKE if part in first},
+        "task": (settled or [first["task"]])[0],
+        "events": events,
+    }
+
+
+def _settled(run: dict[str, Any], choice: str) -> str | None:
+    """The task or the positive class of a run; None as long as it is open."""
+    task = run["task"]
+    return task[choice] if choice == "positive" or task["settled"] else None

@@ -1,0 +1,97 @@
+"""What the latest events tell of a run, and what has changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from streamkarma._engine import Encoded
+from streamkarma.runtime.drift import APART, Drift, ErrorDrift, ObservedDrift
+from streamkarma.runtime.evaluator import Evaluation
+from streamkarma.runtime.recent import Recent
+from streamkarma.runtime.task import TaskModel
+
+#: In place of a name.
+GIVEN_UP = "an attribute that was given up"
+
+
+class Monitor:
+    """Watches the events of a run go by.
+
+    Parameters
+    ----------
+    recent
+        Over how many of the latest events with a label there are means; 0 for none.
+    drift
+        Whether to look for changes.
+    """
+
+    def __init__(self, recent: int, drift: bool) -> None:
+        self.recent = Recent(recent)
+        self._errors = ErrorDrift() if drift else None
+        self._observed = ObservedDrift() if drift else None
+        #: The changes found so far.
+        self.drifts: list[Drift] = []
+        self._said = 0
+        self._last_observed = -APART
+
+    def add(self, events: Encoded, evaluation: Evaluation, first: int) -> None:
+        """Add events in turn; ``first`` is the number of the first of them."""
+        labelled = ~np.isnan(evaluation.errors)
+        errors = evaluation.errors[labelled]
+        self.recent.add(evaluation.losses[labelled], errors)
+        if self._errors is None or self._observed is None:
+            return
+        if evaluation.classes is None:
+            # In parts of what a target usually deviates: numbers between 0 and 1.
+            errors = errors / (errors + evaluation.scores[labelled, 1])
+        starts, attributes, _, _ = events.arrays()
+        found = self._errors.add(errors, first + np.flatnonzero(labelled))
+        found += self._observed.add(starts, attributes, first)
+        self.drifts += sorted(found, key=lambda drift: drift.event)
+
+    def announce(self, task_model: TaskModel) -> None:
+        """Announce the changes that were found since the last call.
+
+        Where attributes change together, the first of them is named.
+        """
+        new, self._said = self.drifts[self._said :], len(self.drifts)
+        for drift in new:
+            if drift.attribute is not None and drift.event - self._last_observed < APART:
+                continue
+            if drift.attribute is not None:
+                self._last_observed = drift.event
+            task_model.announce(in_words(drift, task_model.model.vocabulary.attribute_names))
+
+    def observed_shares(self, most: int) -> dict[int, float]:
+        """In what share of the events since its last change each of the attributes known first is there."""
+        return {} if self._observed is None else self._observed.shares(most)
+
+    def result(self, task_model: TaskModel) -> dict[str, Any]:
+        """Means over the latest events, and at which events changes were seen, as JSON."""
+        result: dict[str, Any] = {}
+        if (means := self.recent.means()) is not None:
+            error = "mae" if task_model.predicts_numbers else "error_rate"
+            result["recent"] = dict(zip(("events", "loss", error), means, strict=True))
+        if self._errors is None:
+            return result
+        names = task_model.model.vocabulary.attribute_names
+        observed: dict[str, list[int]] = {}
+        for drift in self.drifts:
+            if drift.attribute is not None:
+                observed.setdefault(str(names.get(drift.attribute, GIVEN_UP)), []).append(drift.event)
+        errors = [drift.event for drift in self.drifts if drift.attribute is None]
+        return {**result, "drift": {"errors": errors, "observed": observed}}
+
+
+def in_words(drift: Drift, names: dict[int, object]) -> str:
+    """One line for the user."""
+    if drift.attribute is None:
+        risen = f"errors have risen from {drift.before:.4f} to {drift.after:.4f}"
+        return f"drift: {risen}, seen at event {drift.event:,}"
+    name = names.get(drift.attribute, GIVEN_UP)
+    return (
+        f"drift: {name} was there in {drift.before:.0%} of the events and now is in {drift.after:.0%}, "
+        f"seen at event {drift.event:,}; what else changes within {APART:,} events is in the summary"
+    )

@@ -1,0 +1,199 @@
+"""A model of each part of a source, and predictions by all of them together, those of other processes too."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Any
+
+from streamkarma.connectors.base import Block, ModelStore
+from streamkarma.errors import ModelFileError, RunError, UsageError
+from streamkarma.estimators.learners import Model
+from streamkarma.estimators.merging import check_mergeable, merge
+from streamkarma.estimators.persistence import from_bytes, to_bytes
+from streamkarma.runtime.fields import Fields
+from streamkarma.runtime.plan import Plan
+from streamkarma.runtime.session import Session, resumed
+from streamkarma.runtime.task import TaskModel, text_of
+
+#: What is kept beside the base and must not differ between processes, besides names of fields.
+_ALIKE = ("unlabelled", "share_label")
+#: Merging has at most this share of the time.
+_SHARE = 0.1
+
+
+class SharedSession(Session):
+    """The state of a run that keeps a model of each part of its source, and shares them with others.
+
+    Each part's model learns that part's events alone, and nothing else, whoever it is with: what it has
+    learned depends on the part only. Predictions come from a model that all parts are merged to every few
+    seconds. In between, it learns the events of this process.
+
+    Parameters
+    ----------
+    plan
+        What to run.
+    store
+        Where the models are kept.
+    say
+        Called with a line for the user.
+
+    Raises
+    ------
+    UsageError
+        If the plan is not that of the other processes.
+    ModelFileError
+        If what all models begin as is no model.
+    """
+
+    def __init__(self, plan: Plan, store: ModelStore, say: Callable[[str], None]) -> None:
+        self._store = store
+        self._said: set[str] = set()
+        self._tell = say
+        self._base_content = store.agree(base_of(plan, say))
+        self._base, kept, _ = from_bytes(self._base_content, store.name)
+        check_alike(plan, self._base, kept, store.name)
+        super().__init__(plan, store.name, self._say_once, self._base_content)
+        self._base_task = dict(self.kept["task"])
+        #: The parts of this process, by name, and which of them have learned since they were kept last.
+        self._parts: dict[str, Session] = {}
+        self._changed: set[str] = set()
+        #: The models of other processes, by name, each with what it was read from.
+        self._others: dict[str, tuple[bytes, Model | None]] = {}
+        self._due = float("-inf")
+
+    def load(self, part: str, models: Sequence[bytes]) -> int:
+        """Have a part's model go on from the first of these that can be used, or else from the base."""
+        found = newest_usable(part, models, self._base, self._complain)
+        chosen = len(models) if found is None else found[0]
+        content = [*models, self._base_content][chosen]
+        self._parts[part] = Session(self._plan, f"{self._store.name}, {part}", _ignore, content)
+        self._changed.discard(part)
+        # What was here of the part may be less, or more.
+        self._due = float("-inf")
+        return chosen
+
+    def feed(self, block: Block, at: int, most: int) -> int:
+        """Predict records by the merged model, which then learns them too, as their part's model does."""
+        assert block.part is not None
+        own = self._parts[block.part].loop
+        self._changed.add(block.part)
+        if block.answered:
+            return own.feed(block.records, at, most)
+        if time.monotonic() >= self._due:
+            self._take_in_others()
+        self.loop.number_from(own.last + 1)
+        end = self.loop.feed(block.records, at, most)
+        own.feed(block.records.between(at, end))
+        return end
+
+    def save(self, **more: Any) -> None:
+        """Keep the models that have learned since the last time."""
+        for part in sorted(self._changed):
+            own = self._parts[part]
+            run = {**own.kept, **own.settings(), "events": own.loop.last}
+            self._store.keep(part, to_bytes(own.task_model.model, run), own.loop.last)
+        self._changed = set()
+
+    def _take_in_others(self) -> None:
+        """Go on with the merge of all models that there are by now."""
+        began = time.monotonic()
+        models = {part: own.task_model.model for part, own in self._parts.items()}
+        for part, contents in self._store.others().items():
+            if (model := self._other(part, contents)) is not None:
+                models[part] = model
+        names = sorted(models)
+        merged = merge([models[name] for name in names], self._base, names)
+        self.task_model = TaskModel.resumed(merged, self._base_task, self._say_once)
+        classes = getattr(merged, "classes", ())
+        if self.task_model.task == "binary" and len(classes) > 2:
+            raise RunError(
+                f"{self._store.name} is for the task binary, and its partitions have the classes "
+                f"{', '.join(map(text_of, classes))}"
+            )
+        self.loop.go_on_with(self.task_model)
+        now = time.monotonic()
+        self._due = now + max(self._plan.share_every, (now - began) / _SHARE)
+
+    def _other(self, part: str, contents: Sequence[bytes]) -> Model | None:
+        """The newest model of another process that can be used; None if there is none."""
+        newest, model = self._others.get(part, (b"", None))
+        if newest != contents[0]:
+            if (found := newest_usable(part, contents, self._base, self._complain)) is not None:
+                model = found[1]
+            self._others[part] = contents[0], model
+        return model
+
+    def _complain(self, why: str) -> None:
+        self._say_once(f"{self._store.name}: {why}")
+
+    def _say_once(self, line: str) -> None:
+        if line not in self._said:
+            self._said.add(line)
+            self._tell(line)
+
+
+def newest_usable(
+    part: str, contents: Sequence[bytes], base: Model, complain: Callable[[str], None]
+) -> tuple[int, Model, dict[str, Any]] | None:
+    """Of a part's models, the newest first, the first that is one and goes on from the base.
+
+    Returns its index, and the model with what is kept beside it; None if there is none. ``complain`` is told
+    what is wrong with the others before it.
+    """
+    for index, content in enumerate(contents):
+        try:
+            model, kept, _ = from_bytes(content, part)
+            check_mergeable("the base", base, part, model)
+            resumed(part, model, kept, _ignore)
+        except (ModelFileError, UsageError) as error:
+            complain(f"{error}; the last good one serves")
+        else:
+            return index, model, kept
+    return None
+
+
+def base_of(plan: Plan, say: Callable[[str], None]) -> bytes | None:
+    """What all models begin as by this plan; None if it leaves open what the task is."""
+    begun = Session(plan, plan.base, say)
+    if not begun.task_model.settled:
+        return None
+    run = {**begun.settings(), **{name: begun.kept[name] for name in _ALIKE}}
+    if plan.base is not None:
+        run["warm"] = _digest(begun.task_model.model)
+    return to_bytes(begun.task_model.model, run)
+
+
+def check_alike(plan: Plan, base: Model, kept: dict[str, Any], name: str) -> None:
+    """UsageError if a plan says otherwise than what all models begin as, where a run alone could go on."""
+    fields = Fields.restored(kept["fields"])._asdict()
+    agreed = {**{each: kept.get(each) for each in _ALIKE}, **fields, "positive": kept["task"]["positive"]}
+    given = {each: getattr(plan, each) for each in (*_ALIKE, "positive")}
+    given |= {each: tuple(value) if each == "ignore" else value for each, value in plan.fields.items()}
+    if "threshold" in plan.options:
+        given["threshold"], agreed["threshold"] = plan.options["threshold"], getattr(base, "threshold", None)
+    for option, value in given.items():
+        if value is not None and value != agreed[option]:
+            raise UsageError(
+                f"{name} was begun with {option} {_in_words(agreed[option])}, not {_in_words(value)}; leave "
+                "the option out, or share in another topic"
+            )
+    if plan.base is not None and kept.get("warm") != _digest(
+        Session(plan, plan.base, _ignore).task_model.model
+    ):
+        raise UsageError(f"{name} was begun with another --base than {plan.base}; leave the option out")
+
+
+def _digest(model: Model) -> str:
+    return sha256(to_bytes(model)).hexdigest()
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(sorted(value)) or "none"
+    return "none" if value is None else str(value)
+
+
+def _ignore(line: str) -> None:
+    """Say nothing of a part: what there is to say, is said of all of them."""

@@ -1,0 +1,226 @@
+"""The functions of ``streamkarma.spark``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from streamkarma.errors import UsageError
+from streamkarma.estimators.learners import Model
+from streamkarma.parameters import LEARNING, NOW, RUNNING
+from streamkarma.runtime.fields import Fields
+from streamkarma.runtime.plan import NOTHING, Plan
+from streamkarma.runtime.session import Session
+from streamkarma.spark.session import check_installed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: What a plan is told by its own name.
+_OF_PLAN = frozenset(
+    {
+        "model",
+        "task",
+        "positive",
+        "learner",
+        "unlabelled",
+        "predictions",
+        "dead_letters",
+        "summary",
+        "fail",
+        "fresh",
+        "quiet",
+    }
+)
+
+
+def backfill(
+    data: DataFrame | str | Sequence[str],
+    target: str = RUNNING["target"].default,
+    *,
+    partitions: int | None = None,
+    warm: int = 0,
+    tail: int = 0,
+    quiet: bool = True,
+    **options: Any,
+) -> Model:
+    """Learn one model of all that has happened, on as many machines as Spark has.
+
+    The first of two passes looks at all records: names, classes, and how numbers are distributed. In the
+    second each part learns by itself, and what the parts have learned is merged.
+
+    Parameters
+    ----------
+    data
+        A frame, a row an event, null where an attribute is missing; or one of JSON lines, as
+        ``spark.read.text`` has them. Or paths of JSON lines, packed or not, or Parquet: files, folders or
+        patterns, which the machines read themselves. It must be the same when it is read again.
+    target
+        The attribute that is the label.
+    partitions
+        The number of parts; of a frame at most as many as it has.
+    warm, tail
+        How many records are learned on the driver, in order, before the parts and after them.
+    quiet
+        Whether to say nothing on standard error.
+    options
+        Those of ``streamkarma backfill``: ``learner``, ``task``, ``id``, ``ignore``, ``weight``, ``model``,
+        and the learner's parameters.
+
+    Returns
+    -------
+    The model, which learns on, and is saved and copied like any other.
+
+    Raises
+    ------
+    UsageError
+        If an option is unknown or Spark is missing.
+    RunError
+        If the data cannot be read, or Spark not go on.
+    """
+    check_installed()
+    from pyspark.sql import SparkSession
+
+    from streamkarma.spark.backfilling import Backfill
+    from streamkarma.spark.files import files_of
+    from streamkarma.spark.inputs import Inputs
+
+    longest = options.pop("max_record_bytes", RUNNING["max_record_bytes"].default)
+    job = Backfill(plan_of({"target": target, "quiet": quiet, **options}), warm, tail)
+    if isinstance(data, (str, Sequence)):
+        paths = [data] if isinstance(data, str) else data
+        files = files_of(list(paths))
+        job.run(Inputs.of_files(SparkSession.builder.getOrCreate(), files, partitions, longest))
+    else:
+        job.run(Inputs.of_frame(data, partitions, longest))
+    return job.session.task_model.model
+
+
+def predict(frame: DataFrame, model: Model | str, **fields: Any) -> DataFrame:
+    """Score the rows of a frame.
+
+    Parameters
+    ----------
+    frame
+        A row an event, null where an attribute is missing; or lines of JSON, as ``spark.read.text`` has them.
+    model
+        A model, or the path of one.
+    fields
+        ``target``, ``id``, ``weight`` and ``ignore``, where they are not those the model was learned with.
+
+    Returns
+    -------
+    A frame with a row for each that is an event, lazily: ``id`` as text, if there is one, ``prediction``,
+    ``score`` (by class, if there are more than two), ``probability``, ``set`` or ``interval``, ``target``,
+    ``loss`` and ``observed``, as in the rows of ``streamkarma predict``.
+
+    Raises
+    ------
+    UsageError
+        If a field is unknown or Spark is missing.
+    ModelFileError
+        If the file is not a model.
+    """
+    check_installed()
+    from streamkarma.spark.predicting import Predict, columns_of
+    from streamkarma.spark.reading import FrameReader, is_text
+    from streamkarma.spark.states import State
+
+    plan = plan_of(fields)
+    if isinstance(model, str):
+        session = Session(plan._replace(model=model, learn=False), model, lambda _: None)
+        state = State.of(session.task_model.model, session.described())
+    else:
+        names = {**Fields()._asdict(), **plan.fields}
+        state = State.of(model, {"fields": names, "events": 0, "unlabelled": "learn", "share_label": "on"})
+    columns = columns_of(state)
+    reader = FrameReader(is_text(frame), RUNNING["max_record_bytes"].default)
+    schema = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
+    return frame.mapInArrow(Predict(reader, state.to_bytes(), columns), schema)
+
+
+def attach(
+    topics: str | Sequence[str],
+    brokers: str,
+    checkpoint: str,
+    target: str = RUNNING["target"].default,
+    *,
+    start: str = "earliest",
+    every: float = 10.0,
+    most: int | None = None,
+    until_end: bool = False,
+    settings: Mapping[str, str] = NOTHING,
+    quiet: bool = True,
+    **options: Any,
+) -> Model:
+    """Predict and learn the events of Kafka topics on Spark, until they end or a signal comes.
+
+    Each partition keeps a model of its own, and the merged model of all of them answers. Whatever is killed,
+    nothing is lost and nothing learned twice: begin again with the same ``checkpoint``.
+
+    Parameters
+    ----------
+    topics
+        Their names.
+    brokers
+        Some of the brokers, ``HOST:PORT,...``.
+    checkpoint
+        A folder for all that is needed to go on, which every machine sees.
+    target
+        The attribute that is the label.
+    start
+        Where a partition begins that was never read: ``earliest`` or ``latest``.
+    every
+        Seconds between the beginnings of two batches.
+    most
+        Most records of a batch.
+    until_end
+        Whether to stop at the offsets that stand at the start.
+    settings
+        Of Spark's Kafka client, by name: ``security.protocol`` and others.
+    quiet
+        Whether to say nothing on standard error.
+    options
+        Those of ``streamkarma stream``, as for ``backfill``; ``predictions`` and ``dead_letters`` are
+        folders.
+
+    Returns
+    -------
+    The model of all partitions.
+
+    Raises
+    ------
+    UsageError
+        If an option is unknown, or not what the stream was begun with.
+    RunError
+        If the topics cannot be read, or Spark not go on.
+    """
+    check_installed()
+    from pyspark.sql import SparkSession
+
+    from streamkarma.spark.streaming import Stream, Subscription
+
+    longest = options.pop("max_record_bytes", RUNNING["max_record_bytes"].default)
+    names = [topics] if isinstance(topics, str) else topics
+    read = Subscription(names, brokers, checkpoint, start, every, most, until_end, longest, settings)
+    stream = Stream(plan_of({"predictions": None, "target": target, "quiet": quiet, **options}), read)
+    stream.run(SparkSession.builder.getOrCreate())
+    return stream.session.task_model.model
+
+
+def plan_of(options: dict[str, Any]) -> Plan:
+    """A plan of options by their names.
+
+    Raises
+    ------
+    UsageError
+        If there is no such option.
+    """
+    fields = {name: value for name, value in options.items() if name in Fields._fields and name != "full"}
+    # Without entities the time is not the learner's.
+    timed = "entity" in options and options.get("time") != NOW
+    learned = {name: options[name] for name in options if name in LEARNING and (timed or name != "time")}
+    known = {name: value for name, value in options.items() if name in _OF_PLAN}
+    if unknown := sorted(set(options) - set(fields) - set(learned) - set(known)):
+        raise UsageError(f"there is no option {unknown[0]!r}; see streamkarma backfill --help")
+    return Plan(**{"predictions": None, **known}, fields=fields, options=learned)

@@ -1,0 +1,116 @@
+"""An input in parts: contiguous ranges of it, in order, whatever machine reads which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamkarma.connectors.tables.formats import PACKED, format_of
+from streamkarma.errors import RunError, UsageError
+from streamkarma.spark.files import File, file_system_of
+
+#: What a part has at least, unless so many parts were asked for: with fewer events each part learns less.
+LEAST_BYTES = 16 << 20
+
+
+class Piece(NamedTuple):
+    """A range of a file that one part reads.
+
+    Attributes
+    ----------
+    path
+        The file.
+    begin, end
+        Of plain JSON lines, bytes: the lines that begin there. Of Parquet, row groups. A packed file is read
+        as a whole.
+    size
+        In bytes, to share the work out by.
+    """
+
+    path: str
+    begin: int
+    end: int
+    size: int
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is Parquet."""
+        return format_of(self.path) == "parquet"
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it is a packed file, which has no place to begin but its own beginning."""
+        return self.path.endswith(PACKED)
+
+
+Part = tuple[Piece, ...]
+
+
+def parts_of(files: list[File], parts: int | None, cores: int) -> list[Part]:
+    """Share files out.
+
+    Parameters
+    ----------
+    files
+        In order.
+    parts
+        How many parts at most; None for as many as there are cores, where there is enough to do.
+    cores
+        As many tasks as run at a time.
+
+    Raises
+    ------
+    UsageError
+        If a file is neither JSON lines nor Parquet.
+    RunError
+        If a Parquet file is none.
+    """
+    pieces = [piece for file in files for piece in _pieces_of(file)]
+    total = sum(piece.size for piece in pieces)
+    count = parts or max(1, min(cores, total // LEAST_BYTES))
+    shared: list[list[Piece]] = [[] for _ in range(count)]
+    at = 0
+    for piece in pieces:
+        for part, own in _shared_out(piece, at, total, count):
+            shared[part].append(own)
+        at += piece.size
+    return [tuple(each) for each in shared if each]
+
+
+def _pieces_of(file: File) -> Iterator[Piece]:
+    """What of a file cannot be divided any further; of plain lines that is all of it, as yet."""
+    if format_of(file.path) not in ("json", "parquet"):
+        raise UsageError(
+            f"{file.path} is neither JSON lines nor Parquet; what spark.read makes of it is for "
+            "streamkarma.spark.backfill"
+        )
+    piece = Piece(file.path, 0, file.size, file.size)
+    if not piece.is_table:
+        if file.size:
+            yield piece
+        return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    system, inner, _ = file_system_of(file.path)
+    try:
+        groups = pq.read_metadata(inner, filesystem=system)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise RunError(f"{file.path} is damaged: {error}") from error
+    for i in range(groups.num_row_groups):
+        yield Piece(file.path, i, i + 1, groups.row_group(i).total_byte_size)
+
+
+def _shared_out(piece: Piece, at: int, total: int, count: int) -> Iterator[tuple[int, Piece]]:
+    """The parts that a piece falls to, with what of it; it begins at byte ``at`` of the whole input."""
+    if piece.is_table or piece.is_packed:
+        # Where its middle is: so no part has more than half a piece too many.
+        yield min((2 * at + piece.size) * count // (2 * max(total, 1)), count - 1), piece
+        return
+    for part in range(at * count // total, count):
+        begin, end = part * total // count, (part + 1) * total // count
+        first, last = max(begin - at, 0), min(end - at, piece.size)
+        if first >= piece.size:
+            return
+        if first < last:
+            yield part, Piece(piece.path, first, last, last - first)

@@ -1,0 +1,117 @@
+"""A session of Spark, and what goes wrong in it in one line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamkarma.errors import RunError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Most characters of what Spark says.
+_LONGEST_REASON = 400
+#: What Spark 4.0.0 makes in the current folder, and leaves there empty.
+_LEFTOVER = Path("artifacts")
+
+
+def check_installed() -> None:
+    """UsageError if Spark is not there."""
+    try:
+        import pyarrow  # noqa: F401  # whether it is there
+        import pyspark  # noqa: F401  # as well
+    except ImportError as error:
+        raise UsageError(f"{error.name} is missing: pip install 'streamkarma[spark]'") from error
+
+
+@contextmanager
+def started(
+    name: str, master: str | None, settings: Mapping[str, str], package: str | None = None
+) -> Iterator[SparkSession]:
+    """A session of our own, stopped at the end.
+
+    Parameters
+    ----------
+    name
+        What Spark's pages call it.
+    master
+        Where it runs; None for what ``spark-submit`` or Spark's own settings say, and else for all cores of
+        this machine.
+    settings
+        Of Spark, by name.
+    package
+        What Spark is to fetch from Maven Central unless it is told of jars or packages: group and name,
+        without the version, which is Spark's own.
+
+    Raises
+    ------
+    UsageError
+        If Spark or Java is missing, or a setting has no meaning.
+    """
+    check_installed()
+    if "PYSPARK_GATEWAY_PORT" not in os.environ and not _has_java():
+        raise UsageError("Spark needs Java 17 or newer: install it, or set JAVA_HOME to where it is")
+    import pyspark
+    from pyspark.sql import SparkSession
+
+    there = _LEFTOVER.exists()
+    with translated():
+        conf = pyspark.SparkConf().setAppName(name)
+        if master is not None:
+            conf.setMaster(master)
+        elif not conf.contains("spark.master"):
+            conf.setMaster("local[*]")
+        if str(conf.get("spark.master")).startswith("local"):
+            # Processes on this machine run what this one does.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        conf.set("spark.ui.showConsoleProgress", "false").setIfMissing("spark.log.level", "ERROR")
+        for setting, value in settings.items():
+            conf.set(setting, value)
+        if package is not None and not any(map(conf.contains, ("spark.jars", "spark.jars.packages"))):
+            conf.set("spark.jars.packages", f"{package}:{pyspark.__version__}")
+        spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+        if not there:
+            with suppress(OSError):
+                _LEFTOVER.rmdir()
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Say what Spark raises in one line.
+
+    Raises
+    ------
+    RunError
+        In place of whatever Spark raised.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise RunError(f"Spark: {_reason(str(error))}") from error
+
+
+def _reason(text: str) -> str:
+    """The line of a trace that says what went wrong."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    plain = [line for line in lines if not line.startswith(("at ", "File ", "Traceback", "^", "..."))]
+    caused = [line for line in plain if "Error: " in line or "Exception: " in line]
+    chosen = (caused or plain or lines or ["it stopped"])[-1 if caused else 0]
+    return chosen[:_LONGEST_REASON]
+
+
+def _has_java() -> bool:
+    home = os.environ.get("JAVA_HOME")
+    return bool(home and Path(home, "bin", "java").exists()) or shutil.which("java") is not None

@@ -1,0 +1,157 @@
+"""What goes between processes: a model, what is kept beside it, and what was counted, as bytes of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from streamkarma import checkpoint
+from streamkarma.core.learner import Arrays
+from streamkarma.errors import ModelFileError
+from streamkarma.estimators.learners import Model
+from streamkarma.estimators.merging import merge
+from streamkarma.estimators.persistence import from_bytes, to_bytes
+from streamkarma.runtime.evaluator import RunningMetrics
+from streamkarma.runtime.fields import Fields
+from streamkarma.runtime.loop import Loop
+from streamkarma.runtime.merging import merged_runs
+from streamkarma.runtime.monitor import Monitor
+from streamkarma.runtime.output import Counters, Output, Totals
+from streamkarma.runtime.session import resumed
+
+#: What is read with suspicion may raise.
+_WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+
+
+def totals_with(counters: Counters, metrics: RunningMetrics, first_rejected: str | None) -> Totals:
+    """What was counted; nothing waits for its label, and nobody watches for changes."""
+    return Totals(counters, metrics, Monitor(recent=0, drift=False), (0, 0, 0), first_rejected)
+
+
+NOTHING = totals_with(Counters(), RunningMetrics(), None)
+
+
+class State(NamedTuple):
+    """A model that has learned a part of the events, and what came of it.
+
+    Attributes
+    ----------
+    model
+        The model.
+    kept
+        What the command line keeps beside it.
+    totals
+        What was counted on the way, of this part alone.
+    lines
+        By part, how many records each of its pieces has, as far as somebody looked.
+    """
+
+    model: Model
+    kept: dict[str, Any]
+    totals: Totals
+    lines: Mapping[str, list[int]] = MappingProxyType({})
+
+    @classmethod
+    def of(cls, model: Model, kept: dict[str, Any]) -> State:
+        """A model that nothing was counted for yet."""
+        return cls(model, kept, NOTHING)
+
+    def to_bytes(self) -> bytes:
+        """All of it, for ``from_bytes``."""
+        counted, arrays = counts_of(self.totals)
+        kept = {**self.kept, "counted": counted, "lines": dict(self.lines)}
+        return to_bytes(self.model, kept, arrays)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, what: str) -> State:
+        """What ``to_bytes`` made; ``what`` names it in messages.
+
+        Raises
+        ------
+        ModelFileError
+            If it is not whole and unaltered.
+        """
+        model, kept, arrays = from_bytes(data, what)
+        totals = totals_of(kept.pop("counted", None), arrays, what)
+        return cls(model, kept, totals, kept.pop("lines", {}))
+
+    def loop(
+        self, output: Output, learn: bool = True, first: int | None = None, kind: type[Loop] = Loop
+    ) -> Loop:
+        """A loop that goes on with the model, and numbers events from ``first`` or from the next on."""
+        kept = self.kept
+        return kind(
+            resumed("the model", self.model, kept, lambda _: None),
+            Fields.restored(kept["fields"]),
+            learn,
+            output,
+            fail=False,
+            first=kept["events"] + 1 if first is None else first,
+            unlabelled=kept["unlabelled"] == "learn",
+            share_label=kept["share_label"] == "on",
+        )
+
+    def after(self, loop: Loop) -> State:
+        """The state once a loop of its own has run."""
+        task_model = loop.task_model
+        kept = {**self.kept, "task": task_model.state(), "events": loop.last}
+        return State(task_model.model, kept, loop.totals(), self.lines)
+
+
+def merged(base: State, states: Sequence[State], names: Sequence[str]) -> State:
+    """One state of several that went on from a base; what they have counted is summed up in their order.
+
+    Raises
+    ------
+    UsageError
+        If they cannot be merged.
+    """
+    model = merge([state.model for state in states], base.model, names)
+    kept = merged_runs(names, [state.kept for state in states], base.kept)
+    lines = {part: counts for state in states for part, counts in state.lines.items()}
+    return State(model, kept, summed([state.totals for state in states]), lines)
+
+
+def summed(all_of_them: Sequence[Totals]) -> Totals:
+    """What several have counted, one after another."""
+    counters = Counters(*map(sum, zip(*(totals.counters for totals in all_of_them), strict=True)))
+    metrics = RunningMetrics()
+    for totals in all_of_them:
+        metrics.add(totals.metrics.arrays())
+    rejected = (totals.first_rejected for totals in all_of_them)
+    return totals_with(counters, metrics, next((each for each in rejected if each is not None), None))
+
+
+def counts_of(totals: Totals) -> tuple[dict[str, Any], Arrays]:
+    """What was counted, as JSON and arrays."""
+    counted = {"counters": totals.counters._asdict(), "first_rejected": totals.first_rejected}
+    return counted, totals.metrics.arrays()
+
+
+def totals_of(counted: Any, arrays: Arrays, what: str) -> Totals:
+    """What ``counts_of`` said; ``what`` names it in messages.
+
+    Raises
+    ------
+    ModelFileError
+        If it is none of that.
+    """
+    metrics = RunningMetrics()
+    try:
+        metrics.add(arrays)
+        return totals_with(Counters(**counted["counters"]), metrics, counted["first_rejected"])
+    except _WRONG as error:
+        raise ModelFileError(f"{what} does not say what it has counted: {error!r:.200}") from error
+
+
+def packed_counts(totals: Totals) -> bytes:
+    """What was counted, as bytes."""
+    counted, arrays = counts_of(totals)
+    return checkpoint.to_bytes({"counted": counted}, arrays)
+
+
+def unpacked_counts(data: bytes, what: str) -> Totals:
+    """What ``packed_counts`` made; errors as of ``totals_of``."""
+    header, arrays = checkpoint.from_bytes(data, what)
+    return totals_of(header.get("counted"), arrays, what)

@@ -1,0 +1,289 @@
+"""A topic, learned by Spark: each partition keeps a model of its own, and all of them together answer."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from streamkarma.connectors.jsonlines.sink import check_writable
+from streamkarma.errors import RunError, StreamkarmaError, UsageError
+from streamkarma.estimators.persistence import save
+from streamkarma.lock import ModelLock
+from streamkarma.runtime import report
+from streamkarma.runtime.destinations import check_distinct
+from streamkarma.runtime.output import Output
+from streamkarma.runtime.plan import Plan
+from streamkarma.runtime.progress import Progress
+from streamkarma.runtime.session import Session, check_options, check_task, resumed
+from streamkarma.runtime.signals import StopSignal
+from streamkarma.spark.files import absolute, folders_in, remove_leftovers
+from streamkarma.spark.inputs import Inputs
+from streamkarma.spark.partitions import COLUMNS, Batch
+from streamkarma.spark.reading import TEXT
+from streamkarma.spark.session import translated
+from streamkarma.spark.settling import settle
+from streamkarma.spark.states import State, summed, unpacked_counts
+from streamkarma.spark.store import Store
+from streamkarma.spark.tasks import COLUMNS as ROWS
+from streamkarma.spark.tasks import Row, batch_of, collected
+from streamkarma.spark.tree import FAN, STATE, merged_parts, merged_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+#: Seconds between two looks at whether to stop.
+_LOOK = 1
+
+
+class Subscription(NamedTuple):
+    """What is read, and how.
+
+    Attributes
+    ----------
+    topics
+        Their names.
+    brokers
+        Some of the brokers.
+    checkpoint
+        The folder of all that is needed to go on, which every machine of the cluster sees.
+    start
+        Where a partition begins that was never read: ``earliest`` or ``latest``.
+    every
+        Seconds between the beginnings of two batches.
+    most
+        Most records of a batch, or None.
+    until_end
+        Whether to stop at the offsets that stand at the start.
+    longest
+        The longest record.
+    settings
+        Of the Kafka client, by name.
+    """
+
+    topics: Sequence[str]
+    brokers: str
+    checkpoint: str
+    start: str
+    every: float
+    most: int | None
+    until_end: bool
+    longest: int
+    settings: Mapping[str, str]
+
+
+class Stream:
+    """Learns topics batch by batch.
+
+    In a batch each partition begins with the state it had after the batch before, and the merged model of all
+    partitions from after the batch before answers. So a batch that is begun again comes to the same.
+
+    Parameters
+    ----------
+    plan
+        What to learn, and where results go: predictions and dead letters to folders.
+    subscription
+        What to read.
+
+    Raises
+    ------
+    StreamkarmaError
+        If the plan is invalid, or a model cannot be used.
+    """
+
+    def __init__(self, plan: Plan, subscription: Subscription) -> None:
+        check_distinct({"--model": plan.model, "--summary": plan.summary})
+        check_writable(plan.summary)
+        self._plan, self._subscription = plan, subscription
+        self._lock = ModelLock(plan.model) if plan.model is not None else None
+        self._progress = Progress(plan, "--dead-letters keeps them all")
+        folder = absolute(subscription.checkpoint)
+        # Whoever runs a task has another current folder.
+        outputs = {name: getattr(plan, name) for name in ("predictions", "dead_letters")}
+        self._outputs = {name: path and absolute(path) for name, path in outputs.items()}
+        self._states, self._queries = f"{folder}/states", f"{folder}/spark"
+        self._bases, self._together = Store(f"{folder}/base"), Store(f"{folder}/together")
+        self._base = self._bases.before(1)
+        if self._base is not None:
+            _check_same(plan, folder, self._base)
+        #: Where a stream begins that has no state yet: what is in the model file, if it is there.
+        self.session = Session(plan, plan.model if self._base is None else None, self._progress.say)
+        self._begin = time.perf_counter()
+        self._failure: StreamkarmaError | None = None
+
+    def run(self, spark: SparkSession) -> int:
+        """Go on to the end, or to a signal.
+
+        Returns
+        -------
+        The exit code: 0, or 130 or 143 after a signal.
+
+        Raises
+        ------
+        RunError
+            If it cannot go on. Whoever begins again loses nothing.
+        """
+        stop = StopSignal()
+        with ExitStack() as stack:
+            if self._lock is not None:
+                stack.callback(self._lock.release)
+            stack.enter_context(stop.installed())
+            self._run(spark, stop)
+            self._show()
+            self._progress.over()
+            self._progress.close(self.session, stack)
+        if stop.number is not None:
+            return 128 + stop.number
+        self._progress.check_use()
+        return 0
+
+    def _run(self, spark: SparkSession, stop: StopSignal) -> None:
+        with translated():
+            query = self._query(spark)
+            try:
+                while not (stop.has_come() or query.awaitTermination(_LOOK)):
+                    pass
+            except Exception:
+                if self._failure is not None:
+                    raise self._failure from None
+                raise
+            finally:
+                query.stop()
+
+    def _query(self, spark: SparkSession) -> StreamingQuery:
+        read = self._subscription
+        source = (
+            spark.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", read.brokers)
+            .option("kafka.isolation.level", "read_committed")
+            .option("subscribe", ",".join(read.topics))
+            .option("startingOffsets", read.start)
+        )
+        for name, value in read.settings.items():
+            source = source.option(f"kafka.{name}", value)
+        if read.most is not None:
+            source = source.option("maxOffsetsPerTrigger", read.most)
+        sink = source.load().select(*COLUMNS).writeStream.foreachBatch(self._take)
+        sink = sink.option("checkpointLocation", self._queries)
+        if read.until_end:
+            return sink.trigger(availableNow=True).start()
+        return sink.trigger(processingTime=f"{read.every:g} seconds").start()
+
+    def _take(self, frame: DataFrame, number: int) -> None:
+        """Learn a batch; Spark calls it again if it did not come to its end."""
+        try:
+            self._learn(frame, number)
+        except StreamkarmaError as error:
+            self._failure = error
+            raise
+
+    def _learn(self, frame: DataFrame, number: int) -> None:
+        base = self._base or self._begun(frame)
+        if base is None:
+            return
+        together = self._together.before(number) or base
+        work = Batch(
+            number,
+            self._states,
+            base.to_bytes(),
+            together.to_bytes(),
+            self._outputs["predictions"],
+            self._outputs["dead_letters"],
+            self._subscription.longest,
+        )
+        rows = collected(frame.mapInArrow(work, ROWS))
+        for folder in (self._states, *(f"{path}/{number}" for path in self._outputs.values() if path)):
+            remove_leftovers(folder)
+        counted = [unpacked_counts(row.data, f"what was counted in batch {number}") for row in rows]
+        totals = summed([together.totals, *counted])
+        merged = self._merged(frame.sparkSession, base, number)._replace(totals=totals)
+        self._together.write(number, merged)
+        if self._plan.model is not None:
+            save(merged.model, self._plan.model, merged.kept)
+        self._together.forget(number)
+        remove_leftovers(self._together.path)
+        self._show()
+
+    def _begun(self, frame: DataFrame) -> State | None:
+        """What all partitions begin with, once there is a record to tell the task by."""
+        texts = frame.selectExpr(f"CAST(value AS STRING) AS {TEXT}")
+        settle(self.session, Inputs.of_frame(texts, None, self._subscription.longest))
+        task_model = self.session.task_model
+        if frame.isEmpty():
+            return None
+        if not task_model.settled:
+            raise RunError("the first labels do not tell the task; give --task")
+        base = State.of(task_model.model, self.session.described())
+        self._bases.write(0, base)
+        remove_leftovers(self._bases.path)
+        self._base = base
+        return base
+
+    def _merged(self, spark: SparkSession, base: State, number: int) -> State:
+        """The state of all partitions after a batch."""
+        folders = folders_in(self._states, 2)
+        names = ["/".join(folder.split("/")[-2:]) for folder in folders]
+        read = ReadStates(tuple(folders), number + 1)
+        if len(folders) <= FAN:
+            rows = [Row(part, STATE, data) for part, data in read.states(range(len(folders)))]
+            state = merged_rows(base.to_bytes(), rows, names)
+        else:
+            parts = spark.range(0, len(folders), 1, min(len(folders), spark.sparkContext.defaultParallelism))
+            state = merged_parts(parts.mapInArrow(read, ROWS), base.to_bytes(), names)
+        kept = {name: value for name, value in state.kept.items() if name != "offset"}
+        return state._replace(kept=kept)
+
+    def _show(self) -> None:
+        """Tell how far it is."""
+        state = self._together.before(sys.maxsize)
+        if state is not None:
+            self.session.take_over(state.model, state.kept, state.totals, Output())
+            seconds = time.perf_counter() - self._begin
+            self._progress.say(report.progress(report.run_status(self.session.loop, seconds)))
+
+
+@dataclass(frozen=True)
+class ReadStates:
+    """Reads the last states of partitions from before a batch.
+
+    Attributes
+    ----------
+    folders
+        Of all partitions.
+    batch
+        The number of the batch.
+    """
+
+    folders: tuple[str, ...]
+    batch: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Those whose numbers are in the only column."""
+        for batch in batches:
+            for part, data in self.states(batch.column(0).to_pylist()):
+                yield batch_of([Row(part, STATE, data)])
+
+    def states(self, parts: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+        """Their numbers, and bytes."""
+        for part in parts:
+            state = Store(self.folders[part]).before(self.batch)
+            if state is not None:
+                yield part, state.to_bytes()
+
+
+def _check_same(plan: Plan, folder: str, base: State) -> None:
+    """UsageError if a stream was begun with other options."""
+    check_options(plan, folder, base.model)
+    check_task(plan, folder, resumed(folder, base.model, base.kept, lambda _: None))
+    for name, value in plan.fields.items():
+        made = base.kept["fields"].get(name)
+        if (list(value) if name == "ignore" else value) != (list(made or ()) if name == "ignore" else made):
+            raise UsageError(
+                f"{folder} was begun with {name} {made or 'none'}, not {value}; leave the option out or give "
+                "another --checkpoint"
+            )

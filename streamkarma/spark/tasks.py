@@ -1,0 +1,112 @@
+"""Work on the parts of an input: pure functions of a part, so that one that is done again changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from streamkarma._engine import use_threads
+from streamkarma.errors import RunError, StreamkarmaError
+from streamkarma.runtime.destinations import Destinations
+from streamkarma.spark.reading import Chunk, Reader
+from streamkarma.spark.session import translated
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+#: What came of a part, in rows.
+COLUMNS = "part bigint, kind string, data binary"
+#: The kind of a row that says why there is nothing else, in one line.
+PROBLEM = "problem"
+#: The kind of rows that have dead letters, as lines of JSON.
+LETTERS = "letters"
+
+Result = TypeVar("Result")
+
+#: Yields the kind and the content of each row.
+Work = Callable[[int, Iterator[Chunk]], Iterator[tuple[str, bytes]]]
+
+
+class Row(NamedTuple):
+    """What came of a part."""
+
+    part: int
+    kind: str
+    data: bytes
+
+
+def over_parts(frame: DataFrame, reader: Reader, work: Work) -> DataFrame:
+    """What comes of every part of a frame."""
+    return frame.mapInArrow(partial(_run, reader, work), COLUMNS)
+
+
+def collected(frame: DataFrame) -> list[Row]:
+    """The rows of a frame, by part.
+
+    Raises
+    ------
+    RunError
+        If a part could not be worked on, or Spark not go on.
+    """
+    with translated():
+        rows = sorted(Row(part, kind, bytes(data)) for part, kind, data in frame.collect())
+    for row in rows:
+        check(row)
+    return rows
+
+
+def rows_in_order(frame: DataFrame) -> Iterator[Row]:
+    """The rows of a frame, one partition at a time: no more of them are worked on than are asked for.
+
+    Raises
+    ------
+    RunError
+        As ``collected``.
+    """
+    with translated():
+        for part, kind, data in frame.toLocalIterator():
+            row = Row(part, kind, bytes(data))
+            check(row)
+            yield row
+
+
+def letters_apart(
+    parts: DataFrame, wanted: bool, destinations: Destinations, rest: Callable[[DataFrame], Result]
+) -> Result:
+    """Write dead letters of parts to their file, in order, and do something with the other rows."""
+    if not wanted:
+        return rest(parts)
+    # What is asked for twice would be worked out twice.
+    kept = parts.persist()
+    result = rest(kept.where(f"kind != '{LETTERS}'"))
+    for row in rows_in_order(kept.where(f"kind = '{LETTERS}'")):
+        destinations.write("dead_letters", row.data)
+    kept.unpersist()
+    return result
+
+
+def check(row: Row) -> None:
+    """RunError if a part could not be worked on."""
+    if row.kind == PROBLEM:
+        raise RunError(row.data.decode())
+
+
+def _run(reader: Reader, work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Work on the parts of one task. What is the user's to mend is told, and not tried again."""
+    use_threads(1)
+    for part, chunks in reader.read(batches):
+        try:
+            for kind, data in work(part, chunks):
+                yield batch_of([Row(part, kind, data)])
+        except StreamkarmaError as error:
+            yield batch_of([Row(part, PROBLEM, str(error).encode())])
+
+
+def batch_of(rows: list[Row]) -> pa.RecordBatch:
+    """Rows as Arrow has them."""
+    import pyarrow as pa
+
+    schema = pa.schema([("part", pa.int64()), ("kind", pa.string()), ("data", pa.binary())])
+    return pa.RecordBatch.from_pylist([row._asdict() for row in rows], schema)

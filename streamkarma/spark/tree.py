@@ -1,0 +1,76 @@
+"""Models of parts made one, a few at a time, where they are: they do not all meet in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from streamkarma.errors import StreamkarmaError
+from streamkarma.spark.states import State, merged
+from streamkarma.spark.tasks import COLUMNS, PROBLEM, Row, batch_of, check, collected
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+#: As many models are merged at a time.
+FAN = 8
+#: The kind of a row that has a state.
+STATE = "state"
+
+
+def merged_parts(parts: DataFrame, base: bytes, names: Sequence[str]) -> State:
+    """The state of all parts, numbered from 0.
+
+    Parameters
+    ----------
+    parts
+        A row with the state of each.
+    base
+        Bytes of the state that all of them went on from.
+    names
+        What the merged model comes from, by part.
+
+    Raises
+    ------
+    RunError
+        If one of them could not be worked on, or they could not be merged.
+    """
+    rows = parts
+    while len(names) > FAN:
+        grouped = rows.selectExpr(f"part div {FAN} as above", *rows.columns)
+        rows = grouped.groupBy("above").applyInArrow(partial(_merge_group, base, names), COLUMNS)
+        names = names[::FAN]
+    return merged_rows(base, collected(rows), names)
+
+
+def merged_rows(base: bytes, rows: list[Row], names: Sequence[str]) -> State:
+    """The state of a few parts, merged here; see ``merged_parts``."""
+    last = merge_rows(base, names, rows)
+    check(last)
+    return State.from_bytes(last.data, "the merged model")
+
+
+def merge_rows(base: bytes, names: Sequence[str], rows: list[Row]) -> Row:
+    """One row of those of some parts; its number is that of the group they are in."""
+    rows = sorted(rows)
+    above = rows[0].part // FAN
+    problem = next((row for row in rows if row.kind == PROBLEM), None)
+    if problem is not None:
+        return problem._replace(part=above)
+    if len(rows) == 1:
+        return rows[0]._replace(part=above)
+    try:
+        own = [names[row.part] for row in rows]
+        states = [State.from_bytes(row.data, name) for name, row in zip(own, rows, strict=True)]
+        return Row(above, STATE, merged(State.from_bytes(base, "the base"), states, own).to_bytes())
+    except StreamkarmaError as error:
+        return Row(above, PROBLEM, str(error).encode())
+
+
+def _merge_group(base: bytes, names: Sequence[str], table: pa.Table) -> pa.Table:
+    import pyarrow as pa
+
+    rows = [Row(each["part"], each["kind"], each["data"]) for each in table.to_pylist()]
+    return pa.Table.from_batches([batch_of([merge_rows(base, names, rows)])])

@@ -1,0 +1,36 @@
+"""Which records of which part come first and last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+#: Numbers of records in a part, from the first to behind the last.
+Window = tuple[int, int]
+
+
+def shared_out(sizes: Mapping[int, int], warm: int, tail: int) -> list[dict[int, Window]]:
+    """The windows, by part, of the first records, those between, and the last.
+
+    Parameters
+    ----------
+    sizes
+        How many records each part has.
+    warm, tail
+        How many are the first and the last; the last give way.
+
+    Examples
+    --------
+    >>> shared_out({0: 5, 1: 5}, 2, 6)
+    [{0: (0, 2)}, {0: (2, 4)}, {0: (4, 5), 1: (0, 5)}]
+    """
+    total = sum(sizes.values())
+    ends = [0, min(warm, total), max(total - tail, min(warm, total)), total]
+    windows: list[dict[int, Window]] = [{}, {}, {}]
+    at = 0
+    for part in sorted(sizes):
+        for own, begin, end in zip(windows, ends, ends[1:], strict=False):
+            first, last = max(begin - at, 0), min(end - at, sizes[part])
+            if first < last:
+                own[part] = (first, last)
+        at += sizes[part]
+    return windows

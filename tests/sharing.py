@@ -1,0 +1,52 @@
+"""What tests see of models that are shared in a topic."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from streamkarma.connectors.kafka.shared_models import Shelf, Snapshot
+from streamkarma.estimators.persistence import from_bytes
+from tests.cluster import Cluster, lines
+
+
+def shelf_of(cluster: Cluster, share: str, partitions: int = 1) -> Shelf:
+    """The models in a topic, as a reader of committed records has them now."""
+    shelf = Shelf()
+    for record in cluster.get(share, partitions):
+        shelf.take(record.key, record.value)
+    return shelf
+
+
+def snapshots(cluster: Cluster, share: str, partitions: int = 1) -> dict[str, Snapshot]:
+    """The newest model of each partition."""
+    shelf = shelf_of(cluster, share, partitions)
+    base = shelf.base()
+    assert base is not None
+    return {name: shelf.models(name, base.epoch)[0] for name in shelf.names(base.epoch)}
+
+
+def state_of(content: bytes) -> Any:
+    """All that a model has learned, to the bit."""
+    header, arrays = from_bytes(content, "a model")[0].state()
+    return header, {name: array.tobytes() for name, array in arrays.items()}
+
+
+def check_partitions(
+    cluster: Cluster, share: str, source: str, given: dict[int, list[dict[str, Any]]], *learning: str
+) -> None:
+    """Each partition's model is what learning the partition alone makes, up to its offset."""
+    found = snapshots(cluster, share)
+    assert sorted(found) == sorted(f"{source}/{number}" for number in given)
+    for number, records in given.items():
+        snapshot = found[f"{source}/{number}"]
+        cluster.learn(lines(records[: snapshot.next]), "--fresh", *learning, model=f"alone-{number}")
+        assert state_of(snapshot.content) == cluster.state(f"alone-{number}")
+
+
+def by_partition(cluster: Cluster, source: str, partitions: int) -> dict[int, list[dict[str, Any]]]:
+    """The records of a topic."""
+    found: dict[int, list[dict[str, Any]]] = {number: [] for number in range(partitions)}
+    for record in cluster.get(source, partitions):
+        found[record.partition].append(json.loads(record.value))
+    return found

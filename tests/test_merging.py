@@ -1,0 +1,278 @@
+"""Models that learned apart are one model when they are merged."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamkarma import ExplicitKARMAClassifier, KARMAMixtureClassifier, load, merge, save
+from streamkarma.errors import UsageError
+from streamkarma.estimators.learners import LEARNERS, Model, create
+from streamkarma.estimators.persistence import to_bytes
+from tests.conftest import Program
+
+TASKS = ("binary", "multiclass", "regression")
+Event = tuple[dict[str, Any], Any]
+
+
+def stream(task: str, events: int, seed: int = 0) -> list[Event]:
+    """Events of numbers in ±1 and a category, some of them missing, with labels that depend on them."""
+    rng = random.Random(seed)
+    made = []
+    for _ in range(events):
+        full: dict[str, Any] = {name: rng.uniform(-1.0, 1.0) for name in "abcd"}
+        full["kind"] = rng.choice("xyz")
+        score = 2.0 * full["a"] - full["b"] + (full["kind"] == "x") + rng.gauss(0.0, 0.1)
+        labels = {
+            "binary": score > 0.3,
+            "multiclass": str(int(score * 1.2) % 3),
+            "regression": 10.0 * score + 5.0,
+        }
+        made.append(({name: value for name, value in full.items() if rng.random() < 0.7}, labels[task]))
+    return made
+
+
+def learned(model: Model, events: Iterable[Event]) -> Model:
+    """The model, after it has learned the events."""
+    for x, y in events:
+        model.learn_one(x, y)
+    return model
+
+
+def new(learner: str, task: str, **options: Any) -> Model:
+    return create(learner, options, task == "regression")
+
+
+def assert_same(one: Model, other: Model, tolerance: float = 1e-12) -> None:
+    """All that two models have learned is the same, but for so much, in parts of the largest number."""
+    (header, arrays), (other_header, others) = one.state(), other.state()
+    assert header.keys() - {"merged_from"} == other_header.keys() - {"merged_from"}
+    for name in header.keys() - {"merged_from"}:
+        assert header[name] == other_header[name], name
+    assert arrays.keys() == others.keys()
+    for name, array in arrays.items():
+        assert array.shape == others[name].shape, name
+        largest = np.abs(array.astype(float)).max(initial=1.0)
+        if name.endswith("window_metric"):
+            tolerance = 1e-6  # kept in single precision
+        np.testing.assert_allclose(
+            array.astype(float), others[name].astype(float), rtol=0, atol=tolerance * largest, err_msg=name
+        )
+
+
+def answers(model: Any, events: Sequence[Event]) -> list[Any]:
+    """What a model predicts, as numbers in the order of the classes' names."""
+    if hasattr(model, "predict_proba_one"):
+        return [[p for _, p in sorted(model.predict_proba_one(x).items())] for x, _ in events]
+    return [[model.predict_one(x)] for x, _ in events]
+
+
+def cases() -> list[Any]:
+    return [pytest.param(learner, task, id=f"{learner}-{task}") for learner in LEARNERS for task in TASKS]
+
+
+@pytest.mark.parametrize(("learner", "task"), cases())
+def test_the_order_of_the_models_does_not_show(learner: str, task: str) -> None:
+    parts = [learned(new(learner, task), stream(task, 60, seed)) for seed in range(3)]
+    first = merge(parts)
+    for order in permutations(parts):
+        assert_same(merge(order), first)
+
+
+@pytest.mark.parametrize(("learner", "task"), cases())
+def test_models_can_be_merged_in_a_tree(learner: str, task: str) -> None:
+    base = learned(new(learner, task, scale=False), stream(task, 60, 9))
+    parts = [learned(deepcopy(base), stream(task, 50, seed)) for seed in range(4)]
+    tree = merge([merge(parts[:2], base), merge(parts[2:], base)], base)
+    assert_same(tree, merge(parts, base))
+
+
+@pytest.mark.parametrize(("learner", "task"), cases())
+def test_a_model_merged_with_one_that_learned_nothing_is_itself(learner: str, task: str) -> None:
+    events = stream(task, 80)
+    model = learned(new(learner, task), events)
+    merged = merge([model, new(learner, task)])
+    np.testing.assert_allclose(answers(merged, events), answers(model, events), atol=1e-9)
+    assert merged.steps == model.steps
+
+
+@pytest.mark.parametrize(("learner", "task"), cases())
+def test_what_all_began_with_counts_once(learner: str, task: str) -> None:
+    base = learned(new(learner, task), stream(task, 80))
+    events = stream(task, 30, 2)
+    merged = merge([deepcopy(base), deepcopy(base)], base)
+    np.testing.assert_allclose(answers(merged, events), answers(base, events), atol=1e-9)
+    assert merged.steps == base.steps
+    went_on = learned(deepcopy(base), stream(task, 40, 1))
+    merged = merge([base, went_on, base], base)
+    np.testing.assert_allclose(answers(merged, events), answers(went_on, events), atol=1e-9)
+    assert merged.steps == went_on.steps
+
+
+@pytest.mark.parametrize(("learner", "task"), cases())
+def test_names_and_classes_may_come_in_any_order(learner: str, task: str) -> None:
+    """A part that first met one event of each class, with its names the other way round."""
+    events = stream(task, 80, 1)
+    other = sorted(stream(task, 20, 2), key=lambda event: str(event[1]), reverse=True)
+    backwards = [(dict(reversed(x.items())), y) for x, y in [*other[:1], *other[-1:], *other]]
+    merged = merge([learned(new(learner, task), events), learned(new(learner, task), backwards)])
+    again = merge([learned(new(learner, task), backwards), learned(new(learner, task), events)])
+    assert_same(again, merged)
+    alone = learned(new(learner, task), events)
+    assert answers(merged, events[:1])[0] != answers(alone, events[:1])[0]
+    assert np.shape(answers(merged, events)) == np.shape(answers(alone, events))
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_merged_model_learns_on_and_is_saved(learner: str, task: str, tmp_path: Path) -> None:
+    parts = [learned(new(learner, task), stream(task, 50, seed)) for seed in range(3)]
+    merged = merge(parts)
+    save(merged, tmp_path / "merged.karma")
+    again = load(tmp_path / "merged.karma")
+    assert to_bytes(again) == to_bytes(merged)
+    assert again.merged_from == [("model 1", 50), ("model 2", 50), ("model 3", 50)]
+    events = stream(task, 40, 7)
+    assert answers(learned(again, events), events) == answers(learned(merged, events), events)
+    assert merged.steps == 190
+
+
+def test_moments_and_precisions_are_those_of_one_pass() -> None:
+    events = stream("binary", 300)
+    whole = learned(new("explicit", "binary"), events)
+    merged = merge([learned(new("explicit", "binary"), events[k::3]) for k in range(3)])
+    for name in whole.vocabulary.attributes:
+        assert name in merged.vocabulary.attributes
+    assert moments(merged) == pytest.approx(moments(whole), rel=1e-10)
+    # Without a running scale, features are the same in every part; with the squared loss, each event steps.
+    numbers = [({"a": 1.0, **x, "kind": None}, y) for x, y in stream("regression", 300)]
+    whole = learned(new("explicit", "regression", scale=False), numbers)
+    merged = merge([learned(new("explicit", "regression", scale=False), numbers[k::3]) for k in range(3)])
+    assert precisions(merged) == pytest.approx(precisions(whole), rel=1e-10)
+
+
+def moments(model: Model) -> dict[str, float]:
+    """Count, mean and sum of squares of each number, by name."""
+    encoder, rows = model.vocabulary, model.vocabulary.moments()
+    rows = rows.reshape(encoder.coordinate_count, -1)[:, :3]
+    named = ((encoder.describe(k), row) for k, row in enumerate(rows[1:], 1))
+    return {f"{n} {i}": v for (n, kind), row in named if kind is None for i, v in enumerate(row)}
+
+
+def precisions(model: Model) -> list[float]:
+    """The precisions of AROW, ascending: the places depend on the order of names."""
+    [spread] = [array for name, array in model.state()[1].items() if name.endswith("spread")]
+    return sorted((1.0 / spread).ravel().tolist())
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (
+            ExplicitKARMAClassifier(gamma=3),
+            "model 1 has gamma 2 and model 2 3: models with different options",
+        ),
+        (
+            KARMAMixtureClassifier(),
+            "model 1 is a ExplicitKARMAClassifier and model 2 a KARMAMixtureClassifier",
+        ),
+        (learned(ExplicitKARMAClassifier(), [({"a": 1.0}, 1)]), "the label .* where labels so far are"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(other: Model, why: str) -> None:
+    model = learned(ExplicitKARMAClassifier(), [({"a": 1.0}, "yes"), ({"a": 2.0}, "no")])
+    with pytest.raises(UsageError, match=why):
+        merge([model, other])
+
+
+def test_merging_needs_models() -> None:
+    with pytest.raises(UsageError, match="at least one model"):
+        merge([])
+
+
+def test_models_stay_as_they_are() -> None:
+    parts = [learned(new("auto", "binary"), stream("binary", 50, seed)) for seed in range(2)]
+    before = [to_bytes(part) for part in parts]
+    assert parts[0].merge(parts[1]).steps == 100
+    assert [to_bytes(part) for part in parts] == before
+
+
+def test_merged_parts_of_a_stream_predict_about_as_well_as_one_pass() -> None:
+    events = stream("binary", 4000)
+    held_out = stream("binary", 1000, 1)
+    whole = learned(new("auto", "binary"), events)
+    parts = [learned(new("auto", "binary"), events[k::4]) for k in range(4)]
+    merged = merge(parts)
+    alone = sum(errors(part, held_out) for part in parts) / 4
+    assert errors(merged, held_out) <= alone
+    assert errors(merged, held_out) <= errors(whole, held_out) + 0.01 * len(held_out)
+
+
+def errors(model: Any, events: Sequence[Event]) -> int:
+    return sum(model.predict_one(x) != y for x, y in events)
+
+
+def written(path: Path, events: Iterable[Event]) -> str:
+    path.write_text("".join(json.dumps({**x, "y": y}) + "\n" for x, y in events))
+    return str(path)
+
+
+def test_the_command_line(streamkarma: Program, tmp_path: Path) -> None:
+    files = []
+    for seed in range(3):
+        events = written(tmp_path / f"{seed}.jsonl", stream("multiclass", 60, seed))
+        files.append(str(tmp_path / f"{seed}.karma"))
+        assert streamkarma("learn", events, "--model", files[-1], "--no-predictions", "--quiet").code == 0
+    result = streamkarma("merge", *files, "--model", str(tmp_path / "all.karma"))
+    assert result.code == 0
+    assert "3 models with 180 events learned" in result.stderr
+    shown = json.loads(streamkarma("inspect", str(tmp_path / "all.karma"), "--json").stdout)
+    assert shown["merged_from"] == [{"name": path, "learned": 60} for path in files]
+    assert shown["events"] == 180
+    assert shown["task"] == "multiclass"
+    more = written(tmp_path / "more.jsonl", stream("multiclass", 40, 5))
+    result = streamkarma("learn", more, "--model", str(tmp_path / "all.karma"))
+    assert [row["n"] for row in result.rows][:2] == [181, 182]
+    # From there, two go on, and are one again.
+    for seed in (6, 7):
+        path = tmp_path / f"{seed}.karma"
+        path.write_bytes((tmp_path / "all.karma").read_bytes())
+        more = written(tmp_path / "more.jsonl", stream("multiclass", 30, seed))
+        streamkarma("learn", more, "--model", str(path), "--no-predictions", "--quiet")
+    paths = [str(tmp_path / f"{seed}.karma") for seed in (6, 7)]
+    result = streamkarma(
+        "merge", *paths, "--base", str(tmp_path / "all.karma"), "--model", str(tmp_path / "on.karma")
+    )
+    assert "2 models with 280 events learned" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--learner", "explicit"), "is a KARMAMixtureClassifier and .* a ExplicitKARMAClassifier"),
+        (("--target", "kind"), "have different names of the target"),
+        (("--forget", "100"), "has forget None and .* 100.0: models with different options"),
+    ],
+)
+def test_the_command_line_refuses_in_one_line(
+    streamkarma: Program, tmp_path: Path, options: tuple[str, ...], why: str
+) -> None:
+    import re
+
+    events = written(tmp_path / "events.jsonl", stream("binary", 20))
+    one, two = str(tmp_path / "one.karma"), str(tmp_path / "two.karma")
+    streamkarma("learn", events, "--model", one, "--no-predictions")
+    streamkarma("learn", events, "--model", two, "--no-predictions", *options)
+    result = streamkarma("merge", one, two, "--model", str(tmp_path / "all.karma"))
+    assert result.code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert re.search(why, result.stderr)
+    assert not (tmp_path / "all.karma").exists()

@@ -1,0 +1,42 @@
+"""Metrics of a topic, on a real broker."""
+
+from __future__ import annotations
+
+import signal
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+import pytest
+
+from tests.broker import free_port
+from tests.cluster import Cluster, events, spread, until
+from tests.watched import samples
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_lag_latency_and_transactions_are_told(cluster: Cluster, answers: bool) -> None:
+    source, output, port = cluster.topic("in", 2), cluster.topic("out"), free_port()
+    given = events(300)
+    cluster.put(source, spread(given, 2))
+    there = ["--output-topic", output] if answers else []
+    found: dict[tuple[str, ...], float] = {}
+
+    def committed() -> bool:
+        try:
+            with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+                found.update(samples(answer.read()))
+        except (HTTPError, URLError):
+            return False
+        return found.get(("streamkarma_commit_latency_seconds_count",)) == len(given) and len(lag()) == 2
+
+    def lag() -> dict[tuple[str, ...], float]:
+        return {key[1:]: value for key, value in found.items() if key[0] == "streamkarma_lag_records"}
+
+    with cluster.start(source, *there, "--model", "m", "--metrics", str(port)) as running:
+        until(committed, running)
+        running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=60)
+    assert found["streamkarma_ready",] == 1
+    assert lag() == {("0", source): 0.0, ("1", source): 0.0}
+    transactions = found["streamkarma_transaction_duration_seconds_count",]
+    assert (transactions > 0) == answers

@@ -1,0 +1,238 @@
+"""Metrics, health, readiness and the live page, as whoever watches a run sees them."""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from streamkarma.connectors.histogram import BOUNDS, Histogram
+from streamkarma.errors import UsageError
+from streamkarma.monitoring.history import MOST, History, Point
+from streamkarma.monitoring.page import page
+from streamkarma.monitoring.reasons import MOST as MOST_REASONS
+from streamkarma.monitoring.reasons import OTHERS, Reasons
+from streamkarma.monitoring.server import address_of
+from streamkarma.synthetic import StreamSpec
+from streamkarma.synthetic import records as synthetic
+from tests.browser import CHROMIUM, Page
+from tests.conftest import Program
+from tests.watched import Watched, samples
+
+in_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+
+
+def lowrank(events: int) -> list[dict[str, Any]]:
+    return list(synthetic(StreamSpec(observed=0.5, noise=0.05, seed=1), events))
+
+
+def test_metrics_are_those_of_the_summary(tmp_path: Path) -> None:
+    bad = [[1], {"x0": {"a": 1}, "x0.a": 2}, [2]]
+    with Watched(tmp_path, "--learner", "karma", "--model", "m.karma", "--summary", "-") as run:
+        run.feed([*lowrank(600), *bad])
+        figures = run.figures(600)
+        answer, text = run.ask("/metrics")
+        output, _ = run.end()
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    found, summary = samples(text), json.loads(output)
+    model = summary["model"]
+    for name in ("events", "learned", "unlabelled"):
+        assert found[f"streamkarma_{name}_total",] == summary[name]
+    assert found["streamkarma_loss_suffered_total",] == pytest.approx(summary["loss"]["total"])
+    assert found["streamkarma_loss", "all"] == pytest.approx(summary["loss"]["mean"])
+    assert found["streamkarma_loss", "recent"] == pytest.approx(summary["recent"]["loss"])
+    for name, value in summary["metrics"].items():
+        assert found["streamkarma_metric", name, "all"] == pytest.approx(value)
+    for name in ("attributes", "coordinates", "support_vectors", "bytes"):
+        assert found[f"streamkarma_{name}",] == model[name]
+    for name in ("evicted", "merged_exactly", "merged_closest", "removed"):
+        assert found[f"streamkarma_{name}_total",] == model[name]
+    rejected = {key[1]: value for key, value in found.items() if key[0] == "streamkarma_rejected_total"}
+    assert sum(rejected.values()) == summary["rejected"] == 3
+    assert len(rejected) == 2
+    assert 0.3 < found["streamkarma_missing_share", "x3"] < 0.7
+    assert len(figures["rows"]) == 12
+    assert figures["history"]["series"]["loss"][-1] == pytest.approx(summary["loss"]["mean"], rel=1e-4)
+
+
+def test_checkpoints_experts_and_regret_are_told(tmp_path: Path) -> None:
+    options = ["--model", "m.karma", "--checkpoint-every", "300", "--regret", "zero"]
+    with Watched(tmp_path, *options, "--summary", "-") as run:
+        run.feed(lowrank(400))
+        run.figures(400)
+        found = samples(run.ask("/metrics")[1])
+        size = (tmp_path / "m.karma").stat().st_size
+    assert found["streamkarma_checkpoint_duration_seconds_count",] == 1
+    assert found["streamkarma_checkpoint_bytes",] == size
+    assert 0 <= found["streamkarma_checkpoint_age_seconds",] < 60
+    weights = [value for key, value in found.items() if key[0] == "streamkarma_expert_weight"]
+    assert sum(weights) == pytest.approx(1.0)
+
+
+def test_health_and_readiness(tmp_path: Path) -> None:
+    with Watched(tmp_path, "--learner", "explicit") as run:
+        run.feed(lowrank(5))
+        run.figures(5)
+        assert run.ask("/healthz")[0].status == 200
+        assert run.ask("/readyz")[0].status == 200
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"GET /../../etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+        b"GET //evil.example/figures.json HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        b"\r\n\r\n",
+    ],
+)
+def test_hostile_requests_get_nothing_and_do_no_harm(hostile: Watched, request_: bytes) -> None:
+    place = urlsplit(hostile.address)
+    with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as asking:
+        asking.sendall(request_)
+        asking.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: _read(asking), b""))
+    assert b"root:" not in answer
+    assert b" 200 " not in answer.split(b"\r\n", 1)[0]
+    assert hostile.ask("/healthz")[0].status == 200
+
+
+def _read(asking: socket.socket) -> bytes:
+    try:
+        return asking.recv(1 << 16)
+    except ConnectionResetError:
+        return b""
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with Watched(tmp_path_factory.mktemp("hostile"), "--learner", "explicit") as run:
+        run.feed(lowrank(5))
+        run.figures(5)
+        yield run
+
+
+def test_connections_that_say_nothing_do_not_keep_others_from_being_answered(hostile: Watched) -> None:
+    place = urlsplit(hostile.address)
+    silent = [socket.create_connection((str(place.hostname), int(place.port or 0))) for _ in range(8)]
+    assert hostile.ask("/readyz")[0].status == 200
+    for each in silent:
+        each.close()
+
+
+def test_a_head_has_no_body_and_nobody_else_may_show_the_page(hostile: Watched) -> None:
+    answer, body = hostile.ask("/", "HEAD")
+    assert (answer.status, body) == (200, b"")
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+
+
+def test_the_page_asks_nobody_else() -> None:
+    text = page().decode()
+    assert "/* page.js */" not in text
+    assert [part for part in text.split('"') if part.startswith("http")] == ["http://www.w3.org/2000/svg"]
+
+
+@in_browser
+def test_the_page_loads_updates_and_survives_a_restart(tmp_path: Path) -> None:
+    events = lowrank(900)
+    with Page(tmp_path / "browser") as shown:
+        with Watched(tmp_path, "--model", "m.karma", "--learner", "explicit") as run:
+            run.feed(events[:300])
+            run.figures(300)
+            shown.open(run.address)
+            tile = "document.querySelector('#tiles b')?.textContent"
+            shown.until(tile, lambda text: text == "300")
+            run.feed(events[300:600])
+            shown.until(tile, lambda text: text == "600")
+            assert shown.value("document.querySelectorAll('#charts path.curve').length") >= 4
+            assert shown.value("document.querySelectorAll('#rows tr').length") == 13
+            port = urlsplit(run.address).port or 0
+            before = shown.complaints.copy()
+            run.end()
+        status = "document.getElementById('status').textContent"
+        shown.until(status, lambda text: "not reachable" in text)
+        with Watched(tmp_path, "--model", "m.karma", "--learner", "explicit", port=port) as run:
+            run.feed(events[600:])
+            shown.until(status, lambda text: text == "live; restarted once")
+            shown.until(tile, lambda text: text == "300")
+        assert before == []
+        # While the program is away, the browser itself says that it cannot be reached, and nothing else.
+        assert all("ERR_" in each for each in shown.complaints)
+        assert {urlsplit(each).port for each in shown.requests if each.startswith("http")} == {port}
+
+
+@in_browser
+def test_names_in_the_stream_are_text_and_no_html(tmp_path: Path) -> None:
+    name = "<img src=x onerror=alert(1)>"
+    with Page(tmp_path / "browser") as shown, Watched(tmp_path, "--learner", "explicit", "--id", "id") as run:
+        run.feed([{name: t % 5, "id": name, "y": t % 2} for t in range(100)])
+        run.figures(100)
+        shown.open(run.address)
+        shown.until("document.querySelectorAll('#rows tr').length", lambda rows: rows == 13)
+        assert name in shown.value("document.body.textContent")
+        assert shown.value("document.images.length") == 0
+
+
+def test_without_prometheus_client_one_line_says_what_to_install(tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.modules['prometheus_client'] = None; "
+        "sys.argv = ['streamkarma', 'learn', '--metrics', '0']; from streamkarma.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "streamkarma: --metrics needs prometheus_client: pip install 'streamkarma[metrics]'"
+    ]
+
+
+def test_a_port_that_is_taken_is_said_in_one_line(streamkarma: Program) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = streamkarma("learn", "--metrics", str(taken.getsockname()[1]))
+    assert result.code == 1
+    assert result.stderr.startswith("streamkarma: --metrics: cannot listen on")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("given", ["", "localhost", "localhost:", "localhost:x", "1:65536", "-1", ":²"])
+def test_what_is_no_address_is_refused(given: str) -> None:
+    with pytest.raises(UsageError):
+        address_of(given)
+
+
+def test_a_history_is_bounded_and_keeps_its_first_and_last_points() -> None:
+    history = History(1.0)
+    for second in range(10_000):
+        history.add(Point(float(second), second, {"loss": second / 7} if second % 2 else {}))
+    shown = history.columns(Point(10_000.0, 10_000, {"loss": math.pi}))
+    assert len(shown["time"]) <= MOST + 1
+    assert (shown["events"][0], shown["events"][-1]) == (0, 10_000)
+    assert shown["time"] == sorted(shown["time"])
+    assert shown["series"]["loss"][-1] == 3.1416
+
+
+def test_reasons_are_bounded() -> None:
+    reasons = Reasons()
+    for index in range(100):
+        reasons.add(f"attribute {index} is 'infinite'")
+        reasons.add("unlike " + chr(ord("a") + index % 26) * (index + 1))
+    assert len(reasons.counts) == MOST_REASONS + 1
+    assert reasons.counts["attribute … is …"] == 100
+    assert reasons.counts[OTHERS] == 200 - 100 - (MOST_REASONS - 1)
+
+
+def test_a_histogram_counts_each_duration_once() -> None:
+    durations, given = Histogram(), [0.0005, 0.001, 0.5, 1e9, -3.0]
+    for each in given:
+        durations.add(each)
+    counts = durations.counts()
+    assert counts.up_to == [sum(each <= bound for each in given) for bound in (*BOUNDS, math.inf)]
+    assert counts.sum == pytest.approx(1e9 + 0.5015)

@@ -1,0 +1,246 @@
+"""One model from many parts on Spark: the same, to the bit, as the parts merged in one process."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spark import check_spark, session, untidy
+
+check_spark()
+
+import pyarrow as pa  # noqa: E402  # only where it is there
+import pyarrow.parquet as pq  # noqa: E402
+import zstandard  # noqa: E402
+
+from streamkarma import load, spark  # noqa: E402
+from streamkarma.errors import RunError, UsageError  # noqa: E402
+from streamkarma.estimators.persistence import to_bytes  # noqa: E402
+from streamkarma.runtime.plan import Plan  # noqa: E402
+from streamkarma.runtime.session import Session  # noqa: E402
+from streamkarma.spark.files import files_of  # noqa: E402
+from streamkarma.spark.pieces import parts_of  # noqa: E402
+from streamkarma.spark.reading import PieceReader  # noqa: E402
+from streamkarma.spark.states import State  # noqa: E402
+from streamkarma.spark.tasks import Row  # noqa: E402
+from streamkarma.spark.tree import FAN, merge_rows  # noqa: E402
+from streamkarma.spark.work import Learn, Survey  # noqa: E402
+from streamkarma.synthetic import StreamSpec, records  # noqa: E402
+
+pytestmark = untidy
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("spark")
+
+
+@pytest.fixture(scope="module")
+def cluster_of_spark(folder: Path) -> Iterator[Any]:
+    with session(folder) as own:
+        yield own
+
+
+@pytest.fixture(scope="module")
+def events(folder: Path) -> Path:
+    """Events with numbers, a category and a boolean, as two files."""
+    rng = random.Random(0)
+    path = folder / "events"
+    path.mkdir()
+    rows = [
+        {**row, "colour": rng.choice(["red", "blue"]), "on": rng.random() < 0.5}
+        for row in records(StreamSpec(attributes=6, rank=3, noise=0.05), 6000)
+    ]
+    for name, part in (("a", rows[:3000]), ("b", rows[3000:])):
+        (path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
+    return path
+
+
+def bits(model: Any) -> bytes:
+    return to_bytes(model)
+
+
+def in_one_process(path: Path, parts: int, **options: Any) -> Any:
+    """What Spark should come to, without Spark."""
+    session = Session(
+        Plan(fields={"target": "y"}, task="binary", options=options, learner="explicit"), None, print
+    )
+    shared = tuple(parts_of(files_of([str(path)]), parts, 1))
+    reader = PieceReader(shared, 1 << 20)
+
+    def done(work: Any, base: bytes) -> State:
+        rows = []
+        for part, chunks in reader.read([pa.RecordBatch.from_pydict({"part": range(len(shared))})]):
+            [(kind, data)] = work(part, chunks)
+            rows.append(Row(part, kind, data))
+        names = [f"part {part}" for part in range(len(rows))]
+        while len(names) > FAN:
+            rows = [
+                merge_rows(base, names, list(own)) for _, own in groupby(rows, lambda row: row.part // FAN)
+            ]
+            names = names[::FAN]
+        return State.from_bytes(merge_rows(base, names, rows).data, "it")
+
+    first = State.of(session.task_model.model, session.described()).to_bytes()
+    surveyed = done(Survey(first), first)
+    surveyed.model.end_survey()
+    surveyed.model.merged_from = []
+    base = State.of(surveyed.model, surveyed.kept).to_bytes()
+    return done(Learn(base, {}, False), base).model
+
+
+def kill_at(folder: Path, place: str) -> Path:
+    flag = folder / "kills" / place
+    flag.touch()
+    return flag
+
+
+def test_spark_comes_to_what_one_process_comes_to(cluster_of_spark: Any, events: Path) -> None:
+    # More parts than are merged at a time.
+    model = spark.backfill(str(events), partitions=11, task="binary", learner="explicit")
+    assert bits(model) == bits(in_one_process(events, 11))
+    assert model.steps == 6000
+
+
+@pytest.mark.parametrize("place", ["Survey-1", "Learn-2"])
+def test_an_executor_that_is_killed_changes_nothing(
+    cluster_of_spark: Any, folder: Path, events: Path, place: str
+) -> None:
+    whole = spark.backfill(str(events), partitions=4, task="binary", learner="explicit")
+    flag = kill_at(folder, place)
+    again = spark.backfill(str(events), partitions=4, task="binary", learner="explicit")
+    assert not flag.exists()
+    assert bits(again) == bits(whole)
+
+
+def test_all_formats_teach_the_same(cluster_of_spark: Any, folder: Path, events: Path) -> None:
+    given: dict[str, Any] = {"partitions": 1, "learner": "explicit"}
+    paths = sorted(events.iterdir())
+    texts = [path.read_bytes() for path in paths]
+    rows = [[json.loads(line) for line in text.splitlines()] for text in texts]
+    names = sorted({name for part in rows for row in part for name in row})
+    found = {"plain": spark.backfill(str(events), **given)}
+    for ending, pack in (("gz", gzip.compress), ("zst", zstandard.ZstdCompressor().compress)):
+        (folder / ending).mkdir()
+        for name, text in zip("ab", texts, strict=True):
+            (folder / ending / f"{name}.jsonl.{ending}").write_bytes(pack(text))
+        found[ending] = spark.backfill(str(folder / ending), **given)
+    (folder / "parquet").mkdir()
+    for name, part in zip("ab", rows, strict=True):
+        columns = {each: [row.get(each) for row in part] for each in names}
+        pq.write_table(pa.table(columns), folder / "parquet" / f"{name}.parquet", row_group_size=1000)
+    found["parquet"] = spark.backfill(str(folder / "parquet"), **given)
+    read = cluster_of_spark.read
+    one, other = (read.parquet(str(folder / "parquet" / f"{name}.parquet")) for name in "ab")
+    found["frame"] = spark.backfill(one.union(other), **given)
+    one, other = (read.text(str(path)) for path in paths)
+    found["text"] = spark.backfill(one.union(other), **given)
+    assert {name for name, model in found.items() if bits(model) != bits(found["plain"])} == set()
+
+
+def test_the_first_and_the_last_records_are_learned_in_order(
+    cluster_of_spark: Any, folder: Path, events: Path
+) -> None:
+    summary = folder / "summary.json"
+    model = spark.backfill(
+        str(events), partitions=3, learner="explicit", warm=500, tail=700, summary=str(summary)
+    )
+    assert model.steps == 6000
+    found = json.loads(summary.read_text())
+    assert (found["events"], found["learned"], found["rejected"]) == (6000, 6000, 0)
+    # All of it in order is learning with the scale of all events.
+    one = spark.backfill(str(events), partitions=3, learner="explicit", tail=6000)
+    other = spark.backfill(str(events), partitions=3, learner="explicit", warm=6000)
+    assert bits(one) == bits(other)
+
+
+def test_records_that_cannot_be_used_are_counted_and_written_aside(
+    cluster_of_spark: Any, folder: Path, events: Path
+) -> None:
+    lines = (events / "a.jsonl").read_text().splitlines()
+    wrong = {5: "{", 1700: "[]", 2995: '{"y": 7, "x0": 1}'}
+    for n, line in wrong.items():
+        lines[n - 1] = line
+    bad = folder / "bad.jsonl"
+    bad.write_text("\n".join(lines))
+    letters, summary = folder / "letters", folder / "bad.json"
+    given: dict[str, Any] = {"partitions": 3, "warm": 10, "tail": 10, "learner": "explicit"}
+    spark.backfill(str(bad), **given, dead_letters=str(letters), summary=str(summary))
+    found = [json.loads(line) for line in letters.read_text().splitlines()]
+    assert {each["line"]: each["record"] for each in found} == wrong
+    assert {each["file"] for each in found} == {str(bad)}
+    assert json.loads(summary.read_text())["rejected"] == 3
+    with pytest.raises(RunError, match=f"^file {bad}, line 5: not JSON"):
+        spark.backfill(str(bad), **given, fail=True)
+
+
+def test_a_model_that_is_there_is_gone_on_from(cluster_of_spark: Any, folder: Path, events: Path) -> None:
+    path = str(folder / "model.karma")
+    for events_so_far in (6000, 12000):
+        model = spark.backfill(str(events), partitions=2, learner="explicit", model=path)
+        assert model.steps == load(path).steps == events_so_far
+    with pytest.raises(UsageError, match="was made with learner explicit, not karma"):
+        spark.backfill(str(events), learner="karma", model=path)
+
+
+@pytest.mark.parametrize("task", ["multiclass", "regression"])
+def test_other_tasks(cluster_of_spark: Any, folder: Path, task: Any) -> None:
+    path = folder / f"{task}.jsonl"
+    rows = records(StreamSpec(attributes=5, rank=3, task=task), 3000)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    summary = folder / f"{task}.json"
+    model = spark.backfill(str(path), partitions=4, learner="explicit", summary=str(summary))
+    assert model.steps == 3000
+    assert json.loads(summary.read_text())["task"] == task
+
+
+def test_what_is_scored_is_what_the_command_line_scores(
+    cluster_of_spark: Any, folder: Path, events: Path
+) -> None:
+    import contextlib
+    import io
+
+    from streamkarma.cli import cli
+    from streamkarma.runtime.plan import Plan
+    from streamkarma.spark.inputs import Inputs
+    from streamkarma.spark.scoring import Scoring
+
+    model = str(folder / "scorer.karma")
+    spark.backfill(str(events), partitions=2, learner="explicit", model=model, id="x0")
+    whole = folder / "whole.jsonl"
+    whole.write_bytes(b"".join(path.read_bytes() for path in sorted(events.iterdir())))
+    rows = folder / "rows.jsonl"
+    with contextlib.redirect_stderr(io.StringIO()), pytest.raises(SystemExit):
+        cli.main(["predict", model, str(whole), "--predictions", str(rows), "--quiet"], standalone_mode=False)
+    plan = Plan(model=model, learn=False, predictions=None, quiet=True)
+    inputs = Inputs.of_files(cluster_of_spark, files_of([str(events)]), 5, 1 << 20)
+    Scoring(plan, str(folder / "scored")).run(inputs)
+    parts = sorted((folder / "scored").glob("part-*"))
+    assert len(parts) == 5
+    assert b"".join(part.read_bytes() for part in parts) == rows.read_bytes()
+    with pytest.raises(UsageError, match="is there already"):
+        Scoring(plan, str(folder / "scored"))
+
+    frame = cluster_of_spark.read.text(str(whole))
+    scored = [row.asDict() for row in spark.predict(frame, model).collect()]
+    expected = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert [row["score"] for row in scored] == [row["score"] for row in expected]
+    assert [row["prediction"] for row in scored] == [row["prediction"] for row in expected]
+    table = spark.predict(cluster_of_spark.read.json(str(whole)), load(model), target="y", id="x0")
+    assert [row["score"] for row in table.collect()] == [row["score"] for row in expected]
+
+
+def test_options_that_there_are_not_are_refused(cluster_of_spark: Any, events: Path) -> None:
+    with pytest.raises(UsageError, match="there is no option 'learners'"):
+        spark.backfill(str(events), learners="explicit")
+    with pytest.raises(UsageError, match="the frame has 1 partitions, not 9"):
+        spark.backfill(cluster_of_spark.range(1).repartition(1), partitions=9)
+    with pytest.raises(RunError, match="no file matches"):
+        spark.backfill(str(events / "*.nothing"))

@@ -1,0 +1,100 @@
+"""What is wrong with a command for Spark is said in one line, and before Spark is started."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from streamkarma import KARMAClassifier, save
+from tests.conftest import Program
+from tests.spark import check_spark
+
+check_spark()
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> str:
+    (tmp_path / "events.jsonl").write_text(
+        "".join(json.dumps({"x": i, "y": i % 2}) + "\n" for i in range(20))
+    )
+    return "events.jsonl"
+
+
+def complaint(program: Program, *args: str, code: int = 2, env: dict[str, str] | None = None) -> str:
+    done = program(*args, env=env)
+    assert (done.code, done.stdout) == (code, b""), done.stderr
+    [line] = done.stderr.splitlines()
+    return line.removeprefix("streamkarma: ")
+
+
+def test_without_spark_it_is_said_what_to_install(streamkarma: Program, tmp_path: Path, events: str) -> None:
+    # One that is broken stands for one that is not there.
+    (tmp_path / "pyspark.py").write_text("raise ModuleNotFoundError('no', name='pyspark')")
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    for command in (
+        ["backfill", events, "--model", "m"],
+        ["stream", "t", "--brokers", "h:1", "--checkpoint", "c"],
+    ):
+        said = complaint(streamkarma, *command, env={"PYTHONPATH": path})
+        assert said == "pyspark is missing: pip install 'streamkarma[spark]'"
+
+
+def test_without_java_it_is_said_what_to_install(streamkarma: Program, tmp_path: Path, events: str) -> None:
+    env = {"PATH": str(tmp_path), "JAVA_HOME": str(tmp_path)}
+    said = complaint(streamkarma, "backfill", events, "--model", "m", env=env)
+    assert said == "Spark needs Java 17 or newer: install it, or set JAVA_HOME to where it is"
+    assert shutil.which("java")
+
+
+def test_paths_and_options_are_looked_at_before_spark_is_started(
+    streamkarma: Program, tmp_path: Path, events: str
+) -> None:
+    save(KARMAClassifier(), tmp_path / "karma.karma")
+    (tmp_path / "table.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "scored").mkdir()
+    (tmp_path / "scored" / "part-00000.jsonl").touch()
+    for args, code, expected in (
+        (["nothing/*.jsonl", "--model", "m"], 1, "no file matches nothing/*.jsonl; give a file"),
+        ([events], 2, "give --model, where the model is to be written, or --predict"),
+        ([events, "--model", "m", "--output", "o"], 2, "--output has no meaning without --predict"),
+        ([events, "--predict", "karma.karma"], 2, "--predict needs --output, a new folder"),
+        (
+            [events, "--predict", "karma.karma", "--output", "o", "--tail", "9"],
+            2,
+            "--tail has no meaning with",
+        ),
+        ([events, "--predict", "karma.karma", "--output", "o", "--rho", "1"], 2, "--rho has no meaning with"),
+        (
+            [events, "--predict", "karma.karma", "--output", "scored"],
+            2,
+            "scored is there already; name a new",
+        ),
+        (
+            [events, "--predict", "events.jsonl", "--output", "o"],
+            1,
+            "events.jsonl is not a streamkarma model",
+        ),
+        (
+            [events, "--model", "karma.karma", "--learner", "explicit"],
+            2,
+            "karma.karma was made with learner karma",
+        ),
+        ([events, "--model", "m", "--dead-letters", "m"], 2, "--model and --dead-letters are one file"),
+        ([events, "--model", "m", "--spark", "x"], 2, "Invalid value for '--spark': 'x' is not NAME=VALUE"),
+    ):
+        assert complaint(streamkarma, "backfill", *args, code=code).startswith(expected)
+
+
+def test_a_format_that_is_not_read_is_said(streamkarma: Program, tmp_path: Path) -> None:
+    from streamkarma.errors import UsageError
+    from streamkarma.spark.files import File
+    from streamkarma.spark.pieces import parts_of
+
+    with pytest.raises(
+        UsageError, match=r"^a\.csv is neither JSON lines nor Parquet; what spark\.read makes"
+    ):
+        parts_of([File("a.csv", 9)], None, 1)

@@ -1,0 +1,143 @@
+"""A topic on Spark: whatever is killed, and wherever, the same bytes are left in the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.broker import UnavailableError
+from tests.cluster import Cluster, Record
+from tests.spark import SETTINGS, check_spark, environment, kafka_jars
+
+check_spark()
+
+from streamkarma.connectors.records import Records  # noqa: E402  # only where Spark is
+from streamkarma.estimators.persistence import to_bytes  # noqa: E402
+from streamkarma.runtime.output import Output  # noqa: E402
+from streamkarma.spark.states import State  # noqa: E402
+from streamkarma.synthetic import StreamSpec, records  # noqa: E402
+
+PARTITIONS = 2
+EVENTS = list(records(StreamSpec(attributes=5, rank=3, noise=0.05), 1200))
+#: A record that is no event, in the first batch.
+BAD = 100
+
+
+def filled(cluster: Cluster) -> str:
+    topic = cluster.topic("spark", PARTITIONS)
+    values = [b"{" if i == BAD else json.dumps(event).encode() for i, event in enumerate(EVENTS)]
+    cluster.put(topic, [Record(value, i % PARTITIONS) for i, value in enumerate(values)])
+    return topic
+
+
+def start(cluster: Cluster, topic: str, folder: Path, *more: str) -> subprocess.Popen[str]:
+    """A stream in three batches, in a folder of its own."""
+    try:
+        settings = {**SETTINGS, "spark.jars": kafka_jars()}
+    except UnavailableError as error:
+        if os.environ.get("STREAMKARMA_TEST_SPARK_REQUIRED"):
+            raise
+        pytest.skip(str(error))
+    arguments = ["--brokers", cluster.address, "--checkpoint", "state", "--until-end", "--max-batch", "400"]
+    arguments += ["--model", "model.karma", "--predictions", "rows", "--dead-letters", "letters"]
+    arguments += ["--summary", "summary.json", "--learner", "explicit", "--master", "local[2]"]
+    arguments += [word for name, value in settings.items() for word in ("--spark", f"{name}={value}")]
+    folder.mkdir(exist_ok=True)
+    env = {**os.environ, **environment(folder)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "streamkarma", "stream", topic, *arguments, *more],
+        cwd=folder,
+        env=env,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    (folder / "kills" / "driver").write_text(str(process.pid))
+    return process
+
+
+def left(folder: Path) -> dict[str, bytes]:
+    """All files that a stream leaves, but for Spark's own and the summary, which has times."""
+    names = ["state/states", "state/together", "state/base", "rows", "letters"]
+    files = [path for name in names for path in sorted((folder / name).rglob("*")) if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in [*files, folder / "model.karma"]}
+
+
+def lines_in(folder: Path) -> list[dict[str, Any]]:
+    paths = sorted(folder.rglob("*.jsonl"))
+    return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+
+
+def test_each_partition_learns_alone_and_all_answer(cluster: Cluster, tmp_path: Path) -> None:
+    topic, folder = filled(cluster), tmp_path / "one"
+    process = start(cluster, topic, folder)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    base = (folder / "state" / "base" / "0").read_bytes()
+    for partition in range(PARTITIONS):
+        own = range(partition, len(EVENTS), PARTITIONS)
+        values = [json.dumps(EVENTS[i]).encode() for i in own if i != BAD]
+        state = State.from_bytes(base, "the base")
+        loop = state.loop(Output())
+        loop.feed(Records(values, len(values), lambda i: {"offset": i}))
+        states = (folder / "state" / "states" / topic / str(partition)).iterdir()
+        last = max(states, key=lambda path: int(path.name))
+        found = State.from_bytes(last.read_bytes(), "the last state")
+        assert to_bytes(found.model) == to_bytes(loop.task_model.model)
+        assert found.kept["offset"] == len(own)
+    summary = json.loads((folder / "summary.json").read_text())
+    assert (summary["events"], summary["learned"], summary["rejected"]) == (1199, 1199, 1)
+    # The first batch is answered by a model that knows nothing.
+    assert summary["metrics"]["error_rate"] < 0.45
+    assert len(lines_in(folder / "rows")) == 1199
+    letters = lines_in(folder / "letters")
+    place = {"topic": topic, "partition": BAD % PARTITIONS, "offset": BAD // PARTITIONS}
+    assert [{name: each[name] for name in place} for each in letters] == [place]
+    # Where it goes on there is nothing more to do, and other options are not those it was begun with.
+    process = start(cluster, topic, folder, "--r", "3")
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 2
+    assert "state was made with r " in said.splitlines()[-1]
+
+
+SIDES = ("before", "after")
+FIRST = ["state:base:0", "rows:0:{topic}-1.jsonl", "{topic}:0:0", "state:together:0"]
+LATER = ["model", "{topic}:1:1", "state:together:1", "{topic}:0:2"]
+
+
+@pytest.mark.parametrize(
+    ("side", "places"),
+    [
+        ("before", ["rows:0:{topic}-1.jsonl", "{topic}:1:1"]),
+        *(pytest.param(side, places, marks=pytest.mark.slow) for side in SIDES for places in (FIRST, LATER)),
+    ],
+)
+def test_a_killed_driver_loses_nothing(
+    cluster: Cluster, tmp_path: Path, side: str, places: Sequence[str]
+) -> None:
+    topic = filled(cluster)
+    process = start(cluster, topic, tmp_path / "whole")
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    folder = tmp_path / "killed"
+    for place in places:
+        flag = folder / "kills" / f"{side}-{place.format(topic=topic)}"
+        flag.parent.mkdir(parents=True, exist_ok=True)
+        flag.touch()
+        process = start(cluster, topic, folder)
+        _, said = process.communicate(timeout=300)
+        assert process.returncode == -9, said
+        assert not flag.exists()
+    process = start(cluster, topic, folder)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    found, expected = left(folder), left(tmp_path / "whole")
+    assert sorted(found) == sorted(expected)
+    assert [name for name in found if found[name] != expected[name]] == []
