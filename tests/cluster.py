@@ -55,10 +55,13 @@ class Cluster:
         return f"{what}-{self._name}"
 
     def topic(self, what: str, partitions: int = 1, **configs: str) -> str:
-        """Make a topic."""
+        """Make a topic; unless asked to, it loses nothing, however old its records say they are."""
         admin = KafkaAdminClient(bootstrap_servers=self.address)
         name = self.name(what)
-        admin.create_topics([NewTopic(name, partitions, 1, topic_configs=configs)])
+        admin.create_topics([NewTopic(name, partitions, 1, topic_configs={"retention.ms": "-1"} | configs)])
+        # It is made, but whoever asks for a list of topics may see it a little later.
+        while name not in admin.list_topics():
+            time.sleep(0.01)
         admin.close()
         return name
 

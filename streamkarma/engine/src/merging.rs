@@ -74,6 +74,16 @@ pub fn relabelled<T: Clone>(rows: &[T], cells: usize, places: &[usize]) -> Vec<T
     moved
 }
 
+/// Of a table, in each row of which every class has one number: the same, see [`relabelled`].
+pub fn relabelled_rows<T: Copy>(table: &[T], places: &[usize]) -> Vec<T> {
+    let mut moved = table.to_vec();
+    let width = places.len().max(1);
+    for (row, to) in table.chunks_exact(width).zip(moved.chunks_exact_mut(width)) {
+        row.iter().zip(places).for_each(|(&number, &place)| to[place] = number);
+    }
+    moved
+}
+
 /// A mean of changes, each weighted by what is additive, such as the information gained.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mean {

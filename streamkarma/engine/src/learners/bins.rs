@@ -11,8 +11,6 @@
 //! none of the others is; errors with it were the same. A category has the value 1 wherever it is, and so but
 //! one bin.
 
-use foldhash::HashMap;
-
 use crate::block::{Event, Gone};
 use crate::change::Change;
 use crate::learners::expanded::{Expanded, Expansion, Items, pair_at, pair_place, pair_places, pairs_of};
@@ -125,14 +123,14 @@ impl Expansion for BinFeatures {
     /// both values.
     fn carrier<'a>(&'a self, change: &'a Change) -> impl FnMut(u32, &mut Vec<Carried>) + 'a {
         // A bin stands in many pairs.
-        let mut known: HashMap<u32, Vec<(u32, f64)>> = HashMap::default();
+        let mut known: Vec<Vec<(u32, f64)>> = Vec::new();
         move |place, into| {
             let (low, high) = pair_at(place);
-            for bin in [low, high] {
-                known.entry(bin).or_insert_with(|| carried(bin, change));
+            while known.len() <= high as usize {
+                known.push(carried(known.len() as u32, change));
             }
-            for &(one, part) in &known[&low] {
-                for &(other, other_part) in &known[&high] {
+            for &(one, part) in &known[low as usize] {
+                for &(other, other_part) in &known[high as usize] {
                     let (factor, place) = (part * other_part, pair_place(one, other));
                     into.extend(
                         place.map(|place| Carried { information: factor, ..Carried::shifted(place, factor) }),

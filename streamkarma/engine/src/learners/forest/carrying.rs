@@ -97,7 +97,7 @@ impl Node {
 
 impl Leaf {
     fn carry(&mut self, codes: &MovedCodes, shape: &Shape, change: &Change) {
-        let (size, groups) = (shape.cells(), shape.groups());
+        let (size, groups, mut before) = (shape.cells(), shape.groups(), Vec::new());
         for (candidate, cells) in self.candidates.iter_mut().zip(self.cells.chunks_exact_mut(size)) {
             let old = *candidate;
             let coordinate = change.coordinate(old.coordinate).unwrap_or(old.coordinate);
@@ -108,9 +108,11 @@ impl Leaf {
             let last = old.cut(BINS - 2).saturating_add(1 << old.shift);
             let low = if old.low == 0 { 0 } else { moved(old.low - 1).saturating_add(1).min(CODES - 1) };
             *candidate = Candidate::new(coordinate, low, moved(last).max(low) + 1);
-            let before = cells.to_vec();
+            before.clear();
+            before.extend_from_slice(&cells[..BINS * groups]);
             cells[..BINS * groups].fill(0.0);
-            for (bin, sums) in before.chunks_exact(groups).take(BINS).enumerate() {
+            let sums = before.chunks_exact(groups).enumerate();
+            for (bin, sums) in sums.filter(|(_, sums)| sums.iter().any(|&sum| sum != 0.0)) {
                 let end = if bin == BINS - 1 { last } else { old.cut(bin) };
                 let to = candidate.bin(moved(end)) * groups;
                 cells[to..to + groups].iter_mut().zip(sums).for_each(|(to, sum)| *to += sum);

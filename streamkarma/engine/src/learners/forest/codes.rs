@@ -135,7 +135,7 @@ impl Codes {
 
     /// The highest code of values up to this one.
     pub fn highest_up_to(&self, end: f64) -> u16 {
-        let cells = ((end + REACH) / WIDTH).round() as usize;
+        let cells = ((end + REACH) / WIDTH + 0.5) as usize;
         self.table[cells.clamp(1, CELLS) - 1]
     }
 

@@ -16,7 +16,7 @@ use super::shape::{Shape, mix};
 use super::tree::Tree;
 use crate::learner::Learner;
 use crate::math::log;
-use crate::merging::{counted_together, learned_since, relabelled};
+use crate::merging::{counted_together, learned_since, relabelled_rows};
 use crate::state::{Refused, ensure};
 
 impl Forest {
@@ -86,15 +86,13 @@ impl Tree {
 
     /// Number the classes anew; histograms begin anew where groups of them would not be the same.
     fn relabel(&mut self, shape: &Shape, places: &[usize]) {
-        let moved = |sums: &[f64]| relabelled(sums, 1, places);
-        self.sums = self.sums.chunks_exact(shape.width()).flat_map(moved).collect();
+        self.sums = relabelled_rows(&self.sums, places);
         for leaf in self.nodes.iter_mut().filter_map(|node| node.leaf.as_mut()) {
             if shape.classes > MOST_GROUPS {
                 leaf.candidates.clear();
                 leaf.cells.clear();
             } else {
-                let moved = |cells: &[f32]| relabelled(cells, 1, places);
-                leaf.cells = leaf.cells.chunks_exact(shape.groups()).flat_map(moved).collect();
+                leaf.cells = relabelled_rows(&leaf.cells, places);
             }
         }
     }

@@ -65,15 +65,18 @@ impl LinearModel {
     pub fn transfer(&mut self, moves: &[Move], places: usize) {
         self.rescale();
         let update = self.step.update;
-        let mut moved = vec![untouched(update); self.classes * places];
+        // Where nothing is known AROW's information is 1, which counts once however much comes together.
+        let prior = information(update, untouched(update).moment);
+        let mut moved = vec![Cell { weight: 0.0, moment: 0.0 }; self.classes * places];
         for c in 0..self.classes {
             let (old, new) = (&self.cells[c * self.places..], &mut moved[c * places..]);
             for each in moves {
                 let (cell, to) = (old[each.from as usize], &mut new[each.to as usize]);
                 to.weight += each.factor * cell.weight;
-                to.moment = joined(update, to.moment, thinned(update, cell.moment, each.information));
+                to.moment += each.information.min(LARGEST) * (information(update, cell.moment) - prior);
             }
         }
+        moved.iter_mut().for_each(|cell| cell.moment = moment(update, prior + cell.moment));
         (self.cells, self.places) = (moved, places);
     }
 
@@ -193,23 +196,4 @@ fn information(update: Update, moment: f64) -> f64 {
 fn moment(update: Update, information: f64) -> f64 {
     let information = information.min(LARGEST);
     if update == Update::Arow { 1.0 / information } else { information }
-}
-
-/// The moment that a part of the information gives.
-fn thinned(update: Update, moment: f64, part: f64) -> f64 {
-    match update {
-        _ if part == 1.0 => moment,
-        Update::Arow => 1.0 / (1.0 + (part.min(LARGEST) * (information(update, moment) - 1.0)).min(LARGEST)),
-        Update::Adagrad | Update::Sgd => (part.min(LARGEST) * moment).min(LARGEST),
-    }
-}
-
-/// The moment of what two features say of one that stands for both.
-fn joined(update: Update, one: f64, other: f64) -> f64 {
-    match update {
-        Update::Arow if one == 1.0 => other,
-        Update::Arow if other == 1.0 => one,
-        Update::Arow => 1.0 / (information(update, one) + information(update, other) - 1.0),
-        Update::Adagrad | Update::Sgd => one + other,
-    }
 }
