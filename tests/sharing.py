@@ -7,6 +7,7 @@ from typing import Any
 
 from streamkarma.connectors.kafka.shared_models import Shelf, Snapshot
 from streamkarma.estimators.persistence import from_bytes
+from streamkarma.runtime.packing import Packing
 from tests.cluster import Cluster, lines
 
 
@@ -19,11 +20,15 @@ def shelf_of(cluster: Cluster, share: str, partitions: int = 1) -> Shelf:
 
 
 def snapshots(cluster: Cluster, share: str, partitions: int = 1) -> dict[str, Snapshot]:
-    """The newest model of each partition."""
+    """The newest model of each partition, unpacked."""
     shelf = shelf_of(cluster, share, partitions)
     base = shelf.base()
     assert base is not None
-    return {name: shelf.models(name, base.epoch)[0] for name in shelf.names(base.epoch)}
+    packing, found = Packing(base.content), {}
+    for name in shelf.names(base.epoch):
+        newest = shelf.models(name, base.epoch)[0]
+        found[name] = newest._replace(content=packing.unpack(newest.content, name))
+    return found
 
 
 def state_of(content: bytes) -> Any:

@@ -12,6 +12,7 @@ from kafka.admin import ConfigResource
 
 import streamkarma
 from streamkarma.connectors.kafka.shared_models import BASE, encode
+from streamkarma.runtime.packing import Packing
 from tests.cluster import Cluster, Record, events, last, lines, spread, until
 from tests.sharing import by_partition, check_partitions, shelf_of, snapshots, state_of
 
@@ -198,7 +199,12 @@ def _altered(records: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     [
         (None, _altered, "the newest model of {} cannot be used, its bytes have another digest"),
         (None, lambda records: records[1:], "the newest model of {} cannot be used, 0 of its"),
-        (b"no model", lambda records: records, "{} is not a streamkarma model; the last good one serves"),
+        (b"no model", lambda records: records, "{} cannot be unpacked: "),
+        (
+            Packing(b"").pack(b"no model"),
+            lambda records: records,
+            "{} is not a streamkarma model; the last good one serves",
+        ),
     ],
 )
 def test_the_last_good_model_serves_where_the_newest_is_broken(

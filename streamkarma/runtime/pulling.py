@@ -13,6 +13,7 @@ from streamkarma.estimators.merging import merge
 from streamkarma.estimators.persistence import from_bytes, save
 from streamkarma.lock import ModelLock
 from streamkarma.runtime.merging import merged_runs
+from streamkarma.runtime.packing import Packing
 from streamkarma.runtime.session import resumed
 from streamkarma.runtime.shared_session import newest_usable
 
@@ -58,12 +59,13 @@ def write_pulled(read: Callable[[], Pulled], target: str, say: Callable[[str], N
     try:
         pulled = read()
         base, base_kept, _ = from_bytes(pulled.base, pulled.name)
+        packing = Packing(pulled.base)
         models, runs, chosen = {}, [], {}
         for part, contents in pulled.contents().items():
-            found = newest_usable(part, contents, base, lambda why: say(f"{pulled.name}: {why}"))
+            found = newest_usable(part, contents, base, packing, lambda why: say(f"{pulled.name}: {why}"))
             if found is not None:
-                chosen[part], models[part], kept = found
-                runs.append(kept)
+                chosen[part], models[part] = found.index, found.model
+                runs.append(found.kept)
         if not models:
             raise RunError(f"{pulled.name} has no model that can be used")
         names = list(models)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from streamkarma.connectors.base import Block, ModelStore
 from streamkarma.errors import ModelFileError, RunError, UsageError
@@ -13,6 +13,7 @@ from streamkarma.estimators.learners import Model
 from streamkarma.estimators.merging import check_mergeable, merge
 from streamkarma.estimators.persistence import from_bytes, to_bytes
 from streamkarma.runtime.fields import Fields
+from streamkarma.runtime.packing import Packing
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.session import Session, resumed
 from streamkarma.runtime.task import TaskModel, text_of
@@ -53,6 +54,7 @@ class SharedSession(Session):
         self._tell = say
         self._base_content = store.agree(base_of(plan, say))
         self._base, kept, _ = from_bytes(self._base_content, store.name)
+        self._packing = Packing(self._base_content)
         check_alike(plan, self._base, kept, store.name)
         super().__init__(plan, store.name, self._say_once, self._base_content)
         self._base_task = dict(self.kept["task"])
@@ -65,9 +67,8 @@ class SharedSession(Session):
 
     def load(self, part: str, models: Sequence[bytes]) -> int:
         """Have a part's model go on from the first of these that can be used, or else from the base."""
-        found = newest_usable(part, models, self._base, self._complain)
-        chosen = len(models) if found is None else found[0]
-        content = [*models, self._base_content][chosen]
+        found = newest_usable(part, models, self._base, self._packing, self._complain)
+        chosen, content = (len(models), self._base_content) if found is None else (found.index, found.content)
         self._parts[part] = Session(self._plan, f"{self._store.name}, {part}", _ignore, content)
         self._changed.discard(part)
         # What was here of the part may be less, or more.
@@ -93,7 +94,8 @@ class SharedSession(Session):
         for part in sorted(self._changed):
             own = self._parts[part]
             run = {**own.kept, **own.settings(), "events": own.loop.last}
-            self._store.keep(part, to_bytes(own.task_model.model, run), own.loop.last)
+            content = self._packing.pack(to_bytes(own.task_model.model, run))
+            self._store.keep(part, content, own.loop.last)
         self._changed = set()
 
     def _take_in_others(self) -> None:
@@ -120,8 +122,8 @@ class SharedSession(Session):
         """The newest model of another process that can be used; None if there is none."""
         newest, model = self._others.get(part, (b"", None))
         if newest != contents[0]:
-            if (found := newest_usable(part, contents, self._base, self._complain)) is not None:
-                model = found[1]
+            found = newest_usable(part, contents, self._base, self._packing, self._complain)
+            model = model if found is None else found.model
             self._others[part] = contents[0], model
         return model
 
@@ -134,23 +136,32 @@ class SharedSession(Session):
             self._tell(line)
 
 
+class Usable(NamedTuple):
+    """A part's model: which of those that were kept it is, its bytes, and what they hold."""
+
+    index: int
+    content: bytes
+    model: Model
+    kept: dict[str, Any]
+
+
 def newest_usable(
-    part: str, contents: Sequence[bytes], base: Model, complain: Callable[[str], None]
-) -> tuple[int, Model, dict[str, Any]] | None:
+    part: str, packed: Sequence[bytes], base: Model, packing: Packing, complain: Callable[[str], None]
+) -> Usable | None:
     """Of a part's models, the newest first, the first that is one and goes on from the base.
 
-    Returns its index, and the model with what is kept beside it; None if there is none. ``complain`` is told
-    what is wrong with the others before it.
+    None if there is none. ``complain`` is told what is wrong with the others before it.
     """
-    for index, content in enumerate(contents):
+    for index, each in enumerate(packed):
         try:
+            content = packing.unpack(each, part)
             model, kept, _ = from_bytes(content, part)
             check_mergeable("the base", base, part, model)
             resumed(part, model, kept, _ignore)
         except (ModelFileError, UsageError) as error:
             complain(f"{error}; the last good one serves")
         else:
-            return index, model, kept
+            return Usable(index, content, model, kept)
     return None
 
 
