@@ -1,0 +1,106 @@
+"""What merging costs: experience, and time.
+
+    python examples/merging.py
+    python examples/merging.py --learner explicit --tree 1000
+
+Learns a stream in one pass, and in parts of equal length that are merged; both answer events that neither has
+learned. Then it times the merge of two parts, and of a tree of many.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from itertools import cycle, islice
+from pathlib import Path
+from statistics import median
+
+import streamkarma
+from streamkarma.estimators.learners import Model
+
+#: The last events, which no model has learned when it answers them.
+HELD_OUT = 20_000
+#: How many models of a tree meet in one merge.
+TOGETHER = 8
+#: Merges that are timed.
+ROUNDS = 15
+
+
+def run(*arguments: str, lines: list[bytes] | None = None) -> bytes:
+    """Run the command line."""
+    content = None if lines is None else b"".join(lines)
+    command = [sys.executable, "-m", "streamkarma", *arguments]
+    return subprocess.run(command, check=True, input=content, stdout=subprocess.PIPE).stdout
+
+
+def learn(lines: list[bytes], learner: str, path: Path) -> Path:
+    """Learn lines into a model file."""
+    run("learn", "--learner", learner, "--no-predictions", "--quiet", "--model", str(path), lines=lines)
+    return path
+
+
+def score(model: Path, lines: list[bytes]) -> tuple[float, float]:
+    """The error rate and the log loss of a model on lines that it does not learn."""
+    summary = model.with_suffix(".json")
+    options = ["--no-predictions", "--quiet", "--summary", str(summary)]
+    run("predict", str(model), *options, lines=lines)
+    metrics = json.loads(summary.read_text())["metrics"]
+    return metrics["error_rate"], metrics["log_loss"]
+
+
+def merge_tree(models: list[Model]) -> Model:
+    """Merge some at a time until one is left."""
+    while len(models) > 1:
+        starts = range(0, len(models), TOGETHER)
+        models = [streamkarma.merge(models[start : start + TOGETHER]) for start in starts]
+    return models[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--events", type=int, default=200_000, help="events learned")
+    parser.add_argument("--parts", type=int, default=8)
+    parser.add_argument("--learner", default="auto")
+    parser.add_argument("--seed", type=int, default=100)
+    parser.add_argument("--tree", type=int, default=0, metavar="N", help="time a tree of so many models")
+    chosen = parser.parse_args()
+    events = str(chosen.events + HELD_OUT)
+    lines = run("generate", "lowrank", "--events", events, "--seed", str(chosen.seed)).splitlines(
+        keepends=True
+    )
+    lines, held_out = lines[:-HELD_OUT], lines[-HELD_OUT:]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        whole = learn(lines, chosen.learner, folder / "whole.karma")
+        length = len(lines) // chosen.parts
+        parts = [
+            learn(lines[at * length : (at + 1) * length], chosen.learner, folder / f"part{at}.karma")
+            for at in range(chosen.parts)
+        ]
+        merged = folder / "merged.karma"
+        run("merge", *map(str, parts), "--model", str(merged), "--quiet")
+        print(f"{chosen.events:,} events, seed {chosen.seed}, {chosen.learner}; {HELD_OUT:,} held out")
+        print(f"{'':<14}{'error':>8}{'log loss':>10}")
+        for title, model in {"one pass": whole, f"{chosen.parts} merged": merged, "a part": parts[0]}.items():
+            error, loss = score(model, held_out)
+            print(f"{title:<14}{error:>8.4f}{loss:>10.4f}")
+
+        models = [streamkarma.load(part) for part in parts]
+        times = []
+        for _ in range(ROUNDS):
+            begin = time.process_time()
+            streamkarma.merge(models[:2])
+            times.append(time.process_time() - begin)
+        print(f"two models of {parts[0].stat().st_size:,} bytes merge in {1e3 * median(times):.1f} ms")
+        if chosen.tree:
+            begin = time.process_time()
+            merge_tree(list(islice(cycle(models), chosen.tree)))
+            print(f"{chosen.tree:,} models merge in {time.process_time() - begin:.1f} s")
+
+
+if __name__ == "__main__":
+    main()
