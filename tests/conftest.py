@@ -39,25 +39,33 @@ settings.register_profile("same", settings.get_profile("search"), derandomize=Tr
 settings.load_profile("same")
 
 
+#: Tests that have to be in one process, since they share what takes long to start and what some of them stop;
+#: the longest first. There are two brokers, for their tests wait more than they do.
+_TOGETHER = ["broker", "another broker", "spark"]
+#: How the names of the files begin whose tests have the other broker.
+_ANOTHER = ("tests/test_share", "tests/test_spark_", "tests/test_group", "tests/test_metrics")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Run the whole in two processes; a part named on the command line is done sooner in one."""
+    """Run the whole in some processes; a part named on the command line is done sooner in one."""
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     worker = hasattr(config, "workerinput")
     if whole and not worker and not config.option.usepdb and config.option.numprocesses is None:
-        config.option.numprocesses = 2
+        config.option.numprocesses = len(_TOGETHER)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests on the broker: they take longest."""
-    items.sort(key=lambda item: not _on_broker(item.nodeid))
+    """Begin with what takes longest."""
+    places = {scope: place for place, scope in enumerate(_TOGETHER)}
+    items.sort(key=lambda item: places.get(_scope(item.nodeid), len(places)))
 
 
 class Scheduling(LoadScopeScheduling):
-    """One process for all tests on the broker, which some of them stop; the others go one by one."""
+    """One process for all tests on a broker; the others go one by one."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "broker" if _on_broker(nodeid) else nodeid
+        return _scope(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
@@ -65,9 +73,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
     return Scheduling(config, log)
 
 
-def _on_broker(nodeid: str) -> bool:
+def _scope(nodeid: str) -> str:
+    """What a test has to be in one process with."""
     path, *_, name = nodeid.partition("[")[0].split("::")
-    return name in _tests_on_broker(path)
+    if name in _tests_on_broker(path):
+        return "another broker" if path.startswith(_ANOTHER) else "broker"
+    return "spark" if path.startswith("tests/test_spark_") else nodeid
 
 
 @cache
