@@ -21,7 +21,7 @@ MASTER = "local-cluster[2,1,1024]"
 untidy = pytest.mark.filterwarnings(
     "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
-#: A virtual machine that lives for a minute is not worth compiling well, nor collecting its garbage in parallel.
+#: What lives for a minute is not worth compiling well, nor collecting its garbage in parallel.
 _BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 #: What makes a start faster, and keeps to itself.
 SETTINGS = {
