@@ -51,6 +51,19 @@ def test_predictions_on_stdout(cluster: Cluster) -> None:
     assert [json.loads(line) for line in printed.splitlines()] == cluster.learn(lines(given))
 
 
+@pytest.mark.parametrize("sent", ["topic", "stdout"])
+def test_rows_have_the_contributions_that_those_of_a_pipe_have(cluster: Cluster, sent: str) -> None:
+    given = events(300)
+    source, output = cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, given)
+    where = ["--output-topic", output] if sent == "topic" else ["--predictions", "-"]
+    printed = cluster.attach(source, "--until-end", "--explain", "2", *where, stdout=sent == "stdout")
+    rows = cluster.rows(output) if sent == "topic" else [json.loads(line) for line in printed.splitlines()]
+    assert rows == cluster.learn(lines(given), "--explain", "2")
+    assert all(len(row["contributions"]) <= 2 for row in rows)
+    assert any(len(row["contributions"]) == 2 for row in rows)
+
+
 @pytest.mark.parametrize(
     ("given", "printed"),
     [

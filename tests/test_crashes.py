@@ -73,6 +73,27 @@ def test_killed_at_the_worst_moments(cluster: Cluster, where: str, call: int, be
     check(cluster, output, given)
 
 
+def test_killed_while_rows_are_explained(cluster: Cluster) -> None:
+    """What the second run sends is, to the byte, what the first one would have sent."""
+    given = events(500)
+    source, output, undisturbed = cluster.topic("in"), cluster.topic("out"), cluster.topic("undisturbed")
+    cluster.put(source, spread(given, 1))
+    arguments = [source, "--until-end", "--id", "id", "--explain", "3", "-X", "max_poll_records=40"]
+    own = ["--output-topic", output, "--model", "m", "--checkpoint-every", "150"]
+    for where, call in (
+        ("connectors.kafka.sink.TopicSink.commit", 5),
+        ("connectors.kafka.sink.TopicSink.write_predictions", 3),
+    ):
+        with cluster.start(*arguments, *own, script=deadly(where, call, False)) as process:
+            assert process.wait(60) == -signal.SIGKILL, process.communicate()[1]
+    cluster.attach(*arguments, *own)
+    cluster.attach(*arguments, "--output-topic", undisturbed, "--model", "other", group="other")
+    sent = [record.value for record in cluster.get(output)]
+    assert sent == [record.value for record in cluster.get(undisturbed)]
+    assert cluster.learn(lines(given), "--id", "id", "--explain", "3") == cluster.rows(output)
+    assert cluster.state("m") == cluster.state("reference.karma")
+
+
 def test_killed_while_learning_again(cluster: Cluster) -> None:
     given = events(1500)
     source, output = cluster.topic("in", 2), cluster.topic("out")
@@ -92,12 +113,13 @@ def test_killed_while_learning_again(cluster: Cluster) -> None:
     check(cluster, output, given)
 
 
-def test_killed_while_events_wait_for_labels(cluster: Cluster) -> None:
+@pytest.mark.parametrize("explain", [[], ["--explain", "2"]])
+def test_killed_while_events_wait_for_labels(cluster: Cluster, explain: list[str]) -> None:
     given = events(600)
     source, labels, output = cluster.topic("in", 2), cluster.topic("labels"), cluster.topic("out")
     arguments = [source, "--label-topic", labels, "--output-topic", output, "--model", "m", "--id", "id"]
     # Fewer places than events, so that who must go depends on the order of all that came before.
-    arguments += ["--pending", "400", "--until-end", "-X", "max_poll_records=40"]
+    arguments += ["--pending", "400", "--until-end", "-X", "max_poll_records=40", *explain]
     unlabelled = [{name: value for name, value in event.items() if name != "y"} for event in given]
     told = [{"id": event["id"], "y": event["y"]} for event in given]
     random.Random(3).shuffle(told)
@@ -113,7 +135,8 @@ def test_killed_while_events_wait_for_labels(cluster: Cluster) -> None:
     again = [
         {"id": row["id"], "y": row["target"]} if "target" in row else unlabelled[row["id"]] for row in rows
     ]
-    assert cluster.learn(lines(again), "--id", "id", "--pending", "400") == rows
+    assert cluster.learn(lines(again), "--id", "id", "--pending", "400", *explain) == rows
+    assert all(("contributions" in row) == bool(explain) for row in rows)
     assert cluster.state("m") == cluster.state("reference.karma")
 
 

@@ -11,13 +11,14 @@ import click
 from streamkarma import __version__, log
 from streamkarma.cli import streams
 from streamkarma.cli.attach import attach
+from streamkarma.cli.explain import explain
 from streamkarma.cli.generate import generate
 from streamkarma.cli.merge import merge
 from streamkarma.cli.profile import profile
 from streamkarma.cli.pull import pull
 from streamkarma.cli.regret import regret
 from streamkarma.cli.spark import backfill, stream_topics
-from streamkarma.cli.stream import explain, inspect, learn, predict
+from streamkarma.cli.stream import inspect, learn, predict
 from streamkarma.errors import StreamkarmaError, UsageError
 from streamkarma.files import discard_stdout, reason
 

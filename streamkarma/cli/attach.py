@@ -70,6 +70,7 @@ PENDING = 10_000
 @shared.keeping
 @shared.predictions("-, or none with --output-topic")
 @shared.output
+@shared.explain
 def attach(**said: Any) -> None:
     """Predict and learn the events of Kafka topics, each once.
 
@@ -114,6 +115,7 @@ def attach(**said: Any) -> None:
         max_events=said["max_events"],
         base=said["base"],
         share_every=said["share_every"],
+        explaining=shared.strongest(said),
     )
     shared.execute(plan, TopicSource(at, plan.model), said["metrics"])
 

@@ -23,6 +23,7 @@ from streamkarma.parameters import AUTO, BALANCED, LEARNING, NOW, RUNNING, Param
 
 if TYPE_CHECKING:
     from streamkarma.connectors.base import Source
+    from streamkarma.runtime.explaining import Explaining
     from streamkarma.runtime.plan import Plan
 
 Decorator = Callable[[Any], Any]
@@ -339,6 +340,13 @@ def outputs(said: dict[str, Any], predictions: str | None = "-") -> dict[str, An
         **{name: said[name] for name in ("report_every", "recent", "drift")},
         "quiet": said["quiet"],
     }
+
+
+def strongest(said: dict[str, Any]) -> Explaining | None:
+    """What rows say of attributes, if anything."""
+    from streamkarma.runtime.explaining import Explaining
+
+    return Explaining(said["explain"]) if said["explain"] else None
 
 
 def learning(said: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,10 @@ from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
 from streamkarma.parameters import LEARNING
+
+if TYPE_CHECKING:
+    from streamkarma.connectors.base import Source
+    from streamkarma.runtime.plan import Plan
 
 #: What needs more words than its name in JSON, for reading, by section and name.
 _NAMES = {
@@ -51,7 +55,7 @@ def learn(**said: Any) -> None:
     """
     if said["resume_input"] and said["model"] is None:
         raise UsageError("--resume-input needs --model, which knows how much of INPUT was taken")
-    _execute(said, fresh=said["fresh"], explaining=_strongest(said), **shared.learning(said))
+    _execute(said, fresh=said["fresh"], explaining=shared.strongest(said), **shared.learning(said))
 
 
 @click.command(cls=Command)
@@ -72,50 +76,7 @@ def predict(**said: Any) -> None:
     unless given; so is the threshold. Where events carry the target, loss and metrics are reported.
     """
     options = {} if said["threshold"] is None else {"threshold": said["threshold"]}
-    _execute(said, model=said["model"], learn=False, options=options, explaining=_strongest(said))
-
-
-@click.command(cls=Command)
-@click.argument("model")
-@click.argument("input", required=False)
-@config_option
-@shared.format
-@shared.fields
-@shared.predictions("-")
-@shared.output
-@shared.workers
-def explain(**said: Any) -> None:
-    """Say what each attribute contributes to the scores of a model.
-
-    For each event of INPUT (- for standard input) a row as of predict, with the contributions of its
-    attributes, which add up to the score with the constant, and with the missing attributes that would
-    change the score most: by how much, as a standard deviation.
-
-    Without INPUT, a line for each attribute: the standard deviation that the score has by what it says
-    if nothing else is known, and by how much the score moves for its being there alone.
-    """
-    if said["input"] is None:
-        from orjson import dumps
-
-        from streamkarma.runtime.ranking import rank_attributes
-
-        for row in rank_attributes(said["model"]):
-            click.echo(dumps(row))
-        return
-    from streamkarma.runtime.explaining import Explaining
-
-    _execute(said, model=said["model"], learn=False, explaining=Explaining(missing=_ASKED))
-
-
-#: Missing attributes in a row of ``explain``.
-_ASKED = 5
-
-
-def _strongest(said: dict[str, Any]) -> Any:
-    """What rows say of attributes, if anything."""
-    from streamkarma.runtime.explaining import Explaining
-
-    return Explaining(said["explain"]) if said["explain"] else None
+    _execute(said, model=said["model"], learn=False, options=options, explaining=shared.strongest(said))
 
 
 #: Attributes that ``inspect`` lists.
@@ -153,10 +114,14 @@ def inspect(model: str, json: bool) -> None:
 
 def _execute(said: dict[str, Any], **plan: Any) -> None:
     """Run what was said over a file or a pipe."""
+    shared.execute(*run_of(said, **plan), said.get("metrics"))
+
+
+def run_of(said: dict[str, Any], **plan: Any) -> tuple[Plan, Source]:
+    """A plan, and the file or the pipe to run it over."""
     from streamkarma.connectors.tables.source import source_of
     from streamkarma.runtime.plan import Plan
 
-    metrics = said.get("metrics")
     workers = said["workers"] or min(2, available_cores())
     source = source_of(
         said["input"],
@@ -164,9 +129,9 @@ def _execute(said: dict[str, Any], **plan: Any) -> None:
         resume=said.get("resume_input", False),
         max_record_bytes=said["max_record_bytes"],
         # Where another thread waits for input, this one has time to tell how it goes.
-        prefetch=workers > 1 or metrics is not None,
+        prefetch=workers > 1 or said.get("metrics") is not None,
     )
-    shared.execute(Plan(workers=workers, **shared.outputs(said), **plan), source, metrics)
+    return Plan(workers=workers, **{**shared.outputs(said), **plan}), source
 
 
 def available_cores() -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -11,19 +9,13 @@ from numpy.typing import NDArray
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded
+from streamkarma.estimators.outcomes import deviations, whole
 from streamkarma.events.values import Record
 
 if TYPE_CHECKING:
     from streamkarma.estimators.common import KARMABase
 
 Floats = NDArray[np.float64]
-
-#: Missing attributes, and categories of each, of which is found what they might say: the commonest ones.
-MOST_MISSING = 64
-MOST_CATEGORIES = 16
-#: Where a normal distribution is looked at, and how much that counts: exact for polynomials up to degree 9.
-_NODES, _CHANCES = np.polynomial.hermite_e.hermegauss(5)
-_CHANCES = _CHANCES / _CHANCES.sum()
 
 
 class Explanation(NamedTuple):
@@ -97,7 +89,7 @@ class Explains:
         """
         model = cast("KARMABase", self)
         events = model.read([x], [False])
-        found = deviations(model, x, events) if missing else {}
+        found = deviations(model, whole(model, x), events) if missing else {}
         columns = self.in_units(columns_of(model, events))
         shown = self._shown_scores
         parts = {name: shown(part) for name, part in columns.strongest()}
@@ -145,88 +137,6 @@ def columns_of(model: KARMABase, events: Encoded, t: int = 0) -> Columns:
         else:
             constants = constants + part  # a name never learned: it is in the norm alone
     return Columns(scores, constants, calibrations, contributions)
-
-
-class _Outcomes(NamedTuple):
-    """What an attribute may say: records that say it, and the chance of each."""
-
-    name: str
-    records: list[dict[Any, Any]]
-    chances: Floats
-
-
-def deviations(model: KARMABase, record: Record, events: Encoded) -> dict[str, Floats]:
-    """The standard deviation, shape (C,), of the scores of a record by each attribute that it lacks.
-
-    What an attribute may say has the conditional distribution of the subspace: a normal one of numbers, and
-    shares of categories. A model without a subspace takes the distribution that the attribute has anyway.
-    Words, tags, and points in time are left out.
-    """
-    return {
-        each.name: np.sqrt(each.chances @ (scores - each.chances @ scores) ** 2)
-        for each, scores in outcome_scores(model, record, events)
-    }
-
-
-def outcome_scores(model: KARMABase, record: Record, events: Encoded) -> list[tuple[_Outcomes, Floats]]:
-    """The scores, shape (n, C), by what each missing attribute may say."""
-    outcomes = list(islice(_outcomes(model, record, events), MOST_MISSING))
-    records = [each for outcome in outcomes for each in outcome.records]
-    if not records:
-        return []
-    encoded = model.read(records, [False] * len(records))
-    scores = model._pipeline.learner.scores(encoded, model._external_of(encoded))
-    ends = np.cumsum([len(outcome.records) for outcome in outcomes])[:-1]
-    return list(zip(outcomes, np.split(scores, ends), strict=True))
-
-
-def _outcomes(model: KARMABase, record: Record, events: Encoded) -> Iterator[_Outcomes]:
-    """Of attributes that an event lacks, those observed most often first."""
-    vocabulary = model.vocabulary
-    names = vocabulary.attribute_names
-    observed = set(events.arrays()[1][: events.arrays()[0][1]].tolist())
-    kinds = dict(zip(names, vocabulary.kinds(), strict=True))
-    counts = vocabulary.tallies()[:, 0]
-    # By coordinate, the constant's apart; None where numbers sit.
-    categories = {k: entry[1] for k, entry in enumerate(vocabulary.entries(), 1) if entry is not None}
-    owners = vocabulary.owners
-    moments = _engine.conditional(model._pipeline.learner.engine, events, 0)
-    for attribute in sorted(names, key=lambda each: -int(counts[each])):
-        if attribute in observed:
-            continue
-        name, places = names[attribute], np.flatnonzero(owners == attribute).tolist()
-        if kinds[attribute] == "number":
-            place = next((k for k in places if k in categories and categories[k] is None), None)
-            if place is not None:
-                values = _numbers(model, place, moments)
-                yield _Outcomes(str(name), [{**record, name: value} for value in values], _CHANCES)
-        elif kinds[attribute] in ("category", "boolean"):
-            said = [(k, category) for k in places if (category := categories.get(k))]
-            if said:
-                likely, chances = _categories(model, said, moments)
-                yield _Outcomes(str(name), [{**record, name: each} for each in likely], chances)
-
-
-def _numbers(model: KARMABase, place: int, moments: Floats | None) -> list[float]:
-    """Values of a normal distribution, where ``_NODES`` has them."""
-    mean, deviation = model.vocabulary.mean_and_deviation(place)
-    if moments is None or place >= len(moments) or np.isnan(moments[place]).any():
-        return [float(each) for each in mean + deviation * _NODES]
-    standard = moments[place, 0] + np.sqrt(moments[place, 1]) * _NODES
-    return [float(each) for each in (mean + deviation * standard if model.scale else standard)]
-
-
-def _categories(
-    model: KARMABase, said: Sequence[tuple[int, str]], moments: Floats | None
-) -> tuple[list[str], Floats]:
-    """The likeliest categories, and their chances, whose sum is 1."""
-    counts = model.vocabulary.uses()[:, 2]
-    means = np.array([counts[k] if moments is None or k >= len(moments) else moments[k, 0] for k, _ in said])
-    chances = np.maximum(means, 0.0)
-    likely = np.argsort(-chances, kind="stable")[:MOST_CATEGORIES]
-    total = float(chances[likely].sum())
-    shares = chances[likely] / total if total > 0.0 else np.full(len(likely), 1.0 / len(likely))
-    return [said[at][1] for at in likely], shares
 
 
 def ranked(parts: dict[str, Floats]) -> dict[str, Floats]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.connectors.rows import Column
-from streamkarma.estimators.explaining import Columns, columns_of, deviations, ranked
+from streamkarma.estimators.explaining import Columns, columns_of, ranked
+from streamkarma.estimators.outcomes import deviations
 from streamkarma.runtime.evaluator import Evaluation
 from streamkarma.runtime.event_buffer import EventBatch
+from streamkarma.runtime.prediction_rows import restored
 from streamkarma.runtime.task import TaskModel
 
 Floats = NDArray[np.float64]
@@ -40,14 +43,19 @@ class Explained(NamedTuple):
 
 
 def explain_batch(
-    task_model: TaskModel, batch: EventBatch, records: Iterable[dict[str, Any]], explaining: Explaining
+    task_model: TaskModel,
+    batch: EventBatch,
+    records: Iterable[dict[str, Any]] | None,
+    explaining: Explaining,
 ) -> list[Explained]:
-    """Explain the events of a batch before they are learned; ``records`` are their attributes."""
+    """Explain the events of a batch before they are learned.
+
+    ``records`` are the events, whole; None if nothing is said of what they lack.
+    """
     model = task_model.model
     explained = []
-    for t, record in enumerate(records):
-        event = batch.events.one(t)
-        missing = deviations(model, record, event) if explaining.missing else {}
+    for t, record in enumerate(repeat(None, len(batch.events)) if records is None else records):
+        missing = {} if record is None else deviations(model, record, batch.events.one(t))
         columns = model.in_units(columns_of(model, batch.events, t))
         explained.append(Explained(columns, model.spread_by(missing)))
     return explained
@@ -56,7 +64,10 @@ def explain_batch(
 def explained_columns(
     explained: Sequence[Explained], evaluation: Evaluation, task: str, explaining: Explaining
 ) -> dict[str, Column]:
-    """The columns of rows; of several classes they are about the score of the predicted one."""
+    """The columns of rows; of several classes they are about the score of the predicted one.
+
+    Prior predictions have the contributions that they had then.
+    """
     contributions, constants, missing = [], [], []
     for t, (columns, by_missing) in enumerate(explained):
         column, sign = _shown(evaluation, t, task, len(columns.score))
@@ -68,7 +79,7 @@ def explained_columns(
     shown: dict[str, Column] = {"contributions": contributions}
     if explaining.missing:
         shown |= {"constant": constants, "missing": missing}
-    return shown
+    return {name: restored(name, column, evaluation) for name, column in shown.items()}
 
 
 def _shown(evaluation: Evaluation, t: int, task: str, width: int) -> tuple[int, float]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from streamkarma._engine import parse
 from streamkarma.connectors.records import Records
 from streamkarma.errors import RecordError
 from streamkarma.estimators.learners import Model
+from streamkarma.estimators.outcomes import whole
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import Label
 from streamkarma.events.values import is_missing
@@ -94,13 +96,14 @@ class Gatherer:
             raise RecordError(f"a label needs the id of its event, {self._fields.id!r}")
         self._add(record, given, self._label(record, given), taken, at)
 
-    def attributes(self, record: dict[str, Any]) -> dict[str, Any]:
-        """What of a record is an attribute."""
+    def whole(self, at: int) -> dict[str, Any]:
+        """The attributes of the event that was read last, with what its entity had said before."""
+        record = parse(self.records.values[at])
         if self._nested and not is_flat(record):
             record = self._fields.flattened(record)
         record.pop(self._fields.target, None)
         self._fields.extract(record, self.followed)
-        return record
+        return whole(self._task_model.model, record)
 
     def _entity(self, record: dict[str, Any]) -> str | None:
         """Whose event it is, if that can tell which events a label is for."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import sys
+from collections import deque
 from contextlib import closing
+from typing import Any
 
 import numpy as np
 import orjson
@@ -13,7 +15,6 @@ from numpy.typing import NDArray
 from streamkarma._engine import parse
 from streamkarma.connectors.base import DeadLetter
 from streamkarma.connectors.records import Records, format_position
-from streamkarma.connectors.rows import Column, Rows
 from streamkarma.errors import RecordError
 from streamkarma.events.labels import labelled
 from streamkarma.runtime.evaluator import Evaluator
@@ -24,7 +25,7 @@ from streamkarma.runtime.gatherer import Gatherer
 from streamkarma.runtime.monitor import Monitor
 from streamkarma.runtime.output import Counters, Output, Totals
 from streamkarma.runtime.pending import Pending
-from streamkarma.runtime.prediction_rows import prediction_columns
+from streamkarma.runtime.prediction_rows import prediction_columns, rows_of
 from streamkarma.runtime.reading import Reading
 from streamkarma.runtime.regret_adapter import RegretAdapter
 from streamkarma.runtime.task import TaskModel
@@ -66,6 +67,8 @@ class Loop:
     explaining
         What rows say of attributes, None for nothing; events are then taken one by one, since each is
         explained by the model that predicts it.
+    window
+        How many of the latest events are kept.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class Loop:
         recent: int = 0,
         drift: bool = False,
         explaining: Explaining | None = None,
+        window: int = 0,
     ) -> None:
         self.evaluator = Evaluator(task_model, regret_adapter)
         self.monitor = Monitor(recent, drift)
@@ -104,6 +108,9 @@ class Loop:
         self._next = first
         self._read_ahead = read_ahead
         self._explaining = explaining
+        #: The latest events, with what their entities had said before.
+        self.latest = deque[dict[str, Any]](maxlen=window)
+        self._one_by_one = explaining is not None or window > 0
         self._records: Records
         self._use(task_model)
 
@@ -168,10 +175,10 @@ class Loop:
         at, goal = begin, self.counters.events + most
         while at < len(records) and (room := goal - self.counters.events - self._gatherer.events) > 0:
             if self._reading is not None and by_engine and at not in records.refused:
-                behind = self._read(self._reading, at, room if self._explaining is None else 1)
+                behind = self._read(self._reading, at, 1 if self._one_by_one else room)
             else:
                 behind = self._take_one(at)
-                if self._explaining is not None:
+                if self._one_by_one:
                     self._flush()
             if self.failure is not None:
                 return behind
@@ -234,18 +241,20 @@ class Loop:
         weights = self._weights(batch, there)
         printed = self._output.predictions is not None and self._output.wants_rows()
         late = batch.late(self._next, self._shares)
-        explained = self._explain(batch, self._explaining) if printed and self._explaining else None
+        shown = printed or bool(batch.waiting)
+        explained = self._explain(batch, self._explaining) if shown and self._explaining else None
+        if self.latest.maxlen:
+            self.latest.extend(map(self._gatherer.whole, batch.at))
         evaluation = self.evaluator.run(
             batch.events, batch.labels, weights, batch.prior, batch.full, late, batch.groups
         )
         self.monitor.add(batch.events, evaluation, self._next)
-        shown = printed or batch.waiting
         columns = prediction_columns(self.task_model, evaluation) if shown else {}
         if explained is not None and self._explaining is not None:
             columns |= explained_columns(explained, evaluation, self.task_model.name, self._explaining)
         if self.pending is not None:
             keep_waiting(self.pending, batch, evaluation, columns, self._next)
-        rows = self._rows(columns, batch) if printed else None
+        rows = rows_of(columns, batch, self._next, self._fields.id is not None) if printed else None
         events = len(batch.labels)
         self._next += events
         c = self.counters
@@ -263,8 +272,8 @@ class Loop:
 
     def _explain(self, batch: EventBatch, explaining: Explaining) -> list[Explained]:
         """Explain events before they are learned."""
-        attributes = (self._gatherer.attributes(parse(self._records.values[at])) for at in batch.at)
-        return explain_batch(self.task_model, batch, attributes, explaining)
+        records = map(self._gatherer.whole, batch.at) if explaining.missing else None
+        return explain_batch(self.task_model, batch, records, explaining)
 
     def _weights(self, batch: EventBatch, there: NDArray[np.bool_]) -> NDArray[np.float64]:
         """How much each event teaches; ``there`` says which have a label."""
@@ -273,14 +282,6 @@ class Loop:
         if not self._observes:
             return np.where(there, batch.weights, 0.0)
         return batch.weights
-
-    def _rows(self, columns: dict[str, Column], batch: EventBatch) -> Rows:
-        """What was said, with what is not the model's to say, in the order of the contract."""
-        every = {**columns, "target": batch.targets, "observed": batch.events.sizes}
-        if self._fields.id is not None:
-            every["id"] = batch.ids
-        every["n"] = np.arange(self._next, self._next + len(batch.labels))
-        return Rows({name: every[name] for name in _ORDER if name in every})
 
     def _set_aside(self, at: int, value: bytes, error: str) -> None:
         self.counters = self.counters._replace(rejected=self.counters.rejected + 1)
@@ -291,10 +292,3 @@ class Loop:
             self.failure = reason
         if self._output.dead_letters is not None:
             self._output.dead_letters(DeadLetter(at, position, error, value))
-
-
-#: What a row may have.
-_ORDER = (
-    *("n", "id", "prediction", "score", "probability", "interval", "set", "target", "loss", "observed"),
-    *("constant", "contributions", "missing"),
-)

@@ -48,7 +48,7 @@ class Plan(NamedTuple):
         Events between two lines of progress, 0 for none.
     recent, drift
         As of ``Monitor``.
-    explaining
+    explaining, window
         As of ``Loop``.
     quiet
         Nothing on stderr but errors.
@@ -94,6 +94,7 @@ class Plan(NamedTuple):
     recent: int = RUNNING["recent"].default
     drift: bool = RUNNING["drift"].default
     explaining: Explaining | None = None
+    window: int = 0
     quiet: bool = False
     max_events: int | None = None
     workers: int = 1

@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.connectors.rows import ABSENT, Column, Named, plain
+from streamkarma.connectors.rows import ABSENT, Column, Named, Rows, plain
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.events.labels import Label
 from streamkarma.runtime.evaluator import Evaluation, Floats, Ints
+from streamkarma.runtime.event_buffer import EventBatch
 from streamkarma.runtime.task import TaskModel, text_of
+
+#: What a row may have.
+_ORDER = (
+    *("n", "id", "prediction", "score", "probability", "interval", "set", "target", "loss", "observed"),
+    *("constant", "contributions", "missing"),
+)
 
 
 def prediction_columns(task_model: TaskModel, evaluation: Evaluation) -> dict[str, Column]:
@@ -46,8 +53,20 @@ def prediction_columns(task_model: TaskModel, evaluation: Evaluation) -> dict[st
         if evaluation.members is not None:
             columns["set"] = _sets(evaluation.members, evaluation.known, task_model.model.classes)
     if evaluation.prior:
-        columns = {name: _restored(name, column, evaluation) for name, column in columns.items()}
+        columns = {name: restored(name, column, evaluation) for name, column in columns.items()}
     return {**columns, "loss": evaluation.losses}
+
+
+def rows_of(columns: dict[str, Column], batch: EventBatch, first: int, with_ids: bool) -> Rows:
+    """What was said, with what is not the model's to say, in the order of the contract.
+
+    The first event has the number ``first``.
+    """
+    every = {**columns, "target": batch.targets, "observed": batch.events.sizes}
+    if with_ids:
+        every["id"] = batch.ids
+    every["n"] = np.arange(first, first + len(batch.labels))
+    return Rows({name: every[name] for name in _ORDER if name in every})
 
 
 def rows_at(columns: Mapping[str, Column], events: Sequence[int]) -> list[dict[str, Any]]:
@@ -86,7 +105,7 @@ def _sets(members: NDArray[np.bool_], known: Ints, classes: Sequence[Label]) -> 
     ]
 
 
-def _restored(name: str, column: Column, evaluation: Evaluation) -> Column:
+def restored(name: str, column: Column, evaluation: Evaluation) -> Column:
     """A column with the values that were printed for prior predictions."""
     values = plain(column)
     for t, before in evaluation.prior.items():

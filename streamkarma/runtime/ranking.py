@@ -1,38 +1,172 @@
-"""Which attributes tell a model most."""
+"""Which attributes tell a model most, over a window of events."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import defaultdict
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamkarma.estimators.explaining import outcome_scores
+from streamkarma.errors import RunError
+from streamkarma.estimators.explaining import columns_of
+from streamkarma.estimators.outcomes import deviation_of, outcome_scores, read_whole
 from streamkarma.estimators.persistence import load_with_run
+from streamkarma.estimators.windows import Window, window_of
+from streamkarma.runtime.run import Run
+from streamkarma.runtime.session import resumed
+from streamkarma.runtime.task import TaskModel
 
 
-def rank_attributes(path: str) -> list[dict[str, Any]]:
-    """What each attribute of a model tells alone, those that tell most first.
+class Ranking(NamedTuple):
+    """Attributes, those that contribute most first.
 
-    A model keeps no events. So each attribute is held against an event of which nothing is known: by how much
-    the score varies with what it says (``tells``), and how far the score is, on average over that, from where
-    nothing is known (``absence``), which is what its mere presence or absence tells.
+    Attributes
+    ----------
+    source, left_out
+        As of ``Window``.
+    events
+        How many were looked at.
+    attributes
+        For each a row; see ``rank``.
+    """
+
+    source: str
+    events: int
+    left_out: list[str]
+    attributes: list[dict[str, Any]]
+
+
+def rank_model(path: str, most: int) -> Ranking:
+    """Rank the attributes of a model over a window of so many events: those it keeps, or drawn ones.
 
     Raises
     ------
     ModelFileError
         If the file is no model.
+    RunError
+        If it has learned nothing.
     """
-    model, _, _ = load_with_run(path)
-    nothing = model.read([{}], [False])
-    base = model._pipeline.learner.scores(nothing, model._external_of(nothing))[0]
-    tells, absence = {}, {}
-    for outcome, scores in outcome_scores(model, {}, nothing):
-        mean = outcome.chances @ scores
-        tells[outcome.name] = np.sqrt(outcome.chances @ (scores - mean) ** 2)
-        absence[outcome.name] = np.abs(mean - base)
-    spread, moved = model.spread_by(tells), model.spread_by(absence)
-    rows = [
-        {"attribute": name, "tells": float(each.max()), "absence": float(moved[name].max())}
-        for name, each in spread.items()
-    ]
-    return sorted(rows, key=lambda row: -max(row["tells"], row["absence"]))
+    model, kept, _ = load_with_run(path)
+    window = window_of(model, most)
+    if not window.records:
+        raise RunError(f"{path} has learned no event, so there is nothing to rank")
+    return rank(resumed(path, model, kept, lambda _: None), window)
+
+
+def rank_run(run: Run, name: str) -> Ranking:
+    """Rank attributes over the latest events of a run that is over; ``name`` is that of its input."""
+    loop = run.session.loop
+    if not loop.latest:
+        raise RunError(f"{name} has no event, so there is nothing to rank")
+    return rank(loop.task_model, Window("input", list(loop.latest), []))
+
+
+class _Sums:
+    """Of one attribute, over the events so far."""
+
+    def __init__(self) -> None:
+        #: Events that have it, and the sum of its absolute contributions.
+        self.observed, self.contribution = 0, 0.0
+        #: Events that lack it, and sums over these: how far its absence moves the score, and deviations.
+        self.asked, self.absence, self.deviation = 0, 0.0, 0.0
+
+    def row(self, name: str, events: int) -> dict[str, Any]:
+        """Means; None over no event."""
+        contribution, observed = self.contribution / events, self.observed / events
+        row: dict[str, Any] = {
+            "attribute": name,
+            "contribution": contribution,
+            "when_observed": contribution / observed if observed else None,
+            "observed": observed,
+            **dict.fromkeys(("absence", "absence_share", "deviation")),
+        }
+        if self.asked:
+            row["absence"], row["deviation"] = self.absence / self.asked, self.deviation / self.asked
+            # It may have been looked at in some of the events that lack it only.
+            by_absence = (1.0 - observed) * row["absence"]
+            row["absence_share"] = by_absence / ((contribution + by_absence) or 1.0)
+        return row
+
+
+def rank(task_model: TaskModel, window: Window) -> Ranking:
+    """Rank attributes over a window of at least one event; none of them is learned.
+
+    Of each attribute a row has these means over the window:
+
+    - ``contribution``: of the absolute contribution to the score, 0 where it is missing;
+    - ``when_observed``: the same of the events that have it, and ``observed``, the share of these;
+    - ``absence``: over the events that lack it, by how much that moves the score: how far this is from the
+      mean of what it would be if the attribute were known;
+    - ``absence_share``: of all by which the attribute moved scores in the window, the part that its absence
+      did;
+    - ``deviation``: over the events that lack it, the standard deviation of the score by what it may say.
+
+    With more than two classes the score is that of the class which has the highest.
+    """
+    model, sums = task_model.model, defaultdict[str, _Sums](_Sums)
+    for record in window.records:
+        events = read_whole(model, [record])
+        scores = columns_of(model, events)
+        at = int(np.argmax(scores.score))
+        for name, part in model.in_units(scores).contributions.items():
+            sums[name].observed += 1
+            sums[name].contribution += abs(float(part[at]))
+        outcomes = outcome_scores(model, record, events)
+        moved = {each.name: np.abs(scores.score - each.chances @ other) for each, other in outcomes}
+        spread = {each.name: deviation_of(each.chances, other) for each, other in outcomes}
+        for name, deviation in model.spread_by(spread).items():
+            sums[name].asked += 1
+            sums[name].deviation += float(deviation[at])
+        for name, distance in model.spread_by(moved).items():
+            sums[name].absence += float(distance[at])
+    # Where the task has more classes than were met, a score is shown as two halves.
+    classes = model._pipeline.learner.classes
+    factor = 0.5 if task_model.name == "multiclass" and classes == 1 else 1.0
+    for each in sums.values():
+        each.contribution, each.absence = factor * each.contribution, factor * each.absence
+        each.deviation *= factor
+    count = len(window.records)
+    rows = [each.row(name, count) for name, each in sums.items()]
+    rows.sort(key=lambda row: (-row["contribution"], -(row["absence"] or 0.0)))
+    return Ranking(window.source, count, window.left_out, rows)
+
+
+#: Where the events are from, in words.
+_SOURCES = {
+    "kept": "the latest {events:,} events with a label, which the model keeps",
+    "drawn": "{events:,} events drawn from what the model knows of its attributes, since it keeps none",
+    "input": "the latest {events:,} events of the input",
+}
+#: Attributes that are shown, and characters of a name.
+_SHOWN, _LONGEST = 20, 40
+_COLUMNS = ("contribution", "if observed", "observed", "absence", "its share", "deviation")
+
+
+def table(ranking: Ranking) -> str:
+    """A ranking in readable form."""
+    rows = ranking.attributes[:_SHOWN]
+    names = [row["attribute"][:_LONGEST] for row in rows]
+    width = max(map(len, ["attribute", *names]))
+    lines = [f"mean absolute contributions over {_SOURCES[ranking.source].format(events=ranking.events)}", ""]
+    lines.append(f"{'attribute':<{width}}" + "".join(f"{column:>14}" for column in _COLUMNS))
+    for name, row in zip(names, rows, strict=True):
+        shown = (
+            f"{row['contribution']:>14.4f}",
+            _or_dash(row["when_observed"], ".4f"),
+            f"{row['observed']:>14.1%}",
+            _or_dash(row["absence"], ".4f"),
+            _or_dash(row["absence_share"], ".1%"),
+            _or_dash(row["deviation"], ".4f"),
+        )
+        lines.append(f"{name:<{width}}" + "".join(shown))
+    if len(ranking.attributes) > _SHOWN:
+        lines.append(f"… ({len(ranking.attributes):,} in all: --json)")
+    if ranking.left_out:
+        names = ranking.left_out[:_SHOWN]
+        more = ", …" if len(ranking.left_out) > _SHOWN else ""
+        lines += ["", f"not in these events: {', '.join(names)}{more}; give INPUT to rank them, too"]
+    return "\n".join(lines)
+
+
+def _or_dash(value: float | None, form: str) -> str:
+    return f"{'-':>14}" if value is None else f"{format(value, form):>14}"

@@ -109,6 +109,7 @@ class Session:
             recent=self._plan.recent,
             drift=self._plan.drift,
             explaining=self._plan.explaining,
+            window=self._plan.window,
         )
 
     def save(self, **more: Any) -> None:

@@ -69,7 +69,9 @@ class SharedSession(Session):
         """Have a part's model go on from the first of these that can be used, or else from the base."""
         found = newest_usable(part, models, self._base, self._packing, self._complain)
         chosen, content = (len(models), self._base_content) if found is None else (found.index, found.content)
-        self._parts[part] = Session(self._plan, f"{self._store.name}, {part}", _ignore, content)
+        # What is said of attributes is said by the merged model, whose rows are the ones that go out.
+        plan = self._plan._replace(explaining=None)
+        self._parts[part] = Session(plan, f"{self._store.name}, {part}", _ignore, content)
         self._changed.discard(part)
         # What was here of the part may be less, or more.
         self._due = float("-inf")

@@ -1,0 +1,88 @@
+"""explain: what attributes contribute to scores, event by event or over many."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from streamkarma.cli import options as shared
+from streamkarma.cli.config import config_option
+from streamkarma.cli.stream import run_of
+from streamkarma.cli.typos import Command
+from streamkarma.errors import UsageError
+
+#: Missing attributes in a row.
+_ASKED = 5
+#: Events over which attributes are ranked.
+_WINDOW = 1000
+
+
+@click.command(cls=Command)
+@click.argument("model")
+@click.argument("input", required=False)
+@config_option
+@shared.format
+@shared.fields
+@click.option(
+    "--rank", is_flag=True, help="No rows, but a ranking of attributes over the latest events of INPUT."
+)
+@click.option(
+    "--window",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help=f"Events over which attributes are ranked.  [default: {_WINDOW:,}]",
+)
+@click.option("--json", is_flag=True, help="The ranking as one JSON object.")
+@shared.predictions("-")
+@shared.output
+@shared.workers
+def explain(**said: Any) -> None:
+    """Say what each attribute contributes to the scores of a model.
+
+    For each event of INPUT (- for standard input) a row as of predict, with the contributions of its
+    attributes, which add up to the score with the constant, and with the missing attributes that would
+    change the score most: by how much, as a standard deviation.
+
+    With --rank, or without INPUT, a table of the attributes by their mean absolute contribution over a
+    window of events, with what their absence tells: the latest events of INPUT, or those that the model
+    keeps. A model that keeps none has events drawn from what it knows of its attributes.
+    """
+    if said["input"] is not None and not said["rank"]:
+        _explain_rows(said)
+    window = said["window"] or _WINDOW
+    if said["input"] is None:
+        from streamkarma.runtime.ranking import rank_model
+
+        _show(rank_model(said["model"], window), said["json"])
+        return
+    if said["predictions"] is not None:
+        raise UsageError("--predictions cannot be combined with --rank, which writes no rows")
+    from streamkarma.runtime.ranking import rank_run
+    from streamkarma.runtime.run import Run
+
+    run = Run(*run_of(said, model=said["model"], learn=False, predictions=None, window=window))
+    code = run.execute()
+    _show(rank_run(run, said["input"]), said["json"])
+    sys.exit(code)
+
+
+def _explain_rows(said: dict[str, Any]) -> None:
+    """Write a row for each event of the input."""
+    from streamkarma.runtime.explaining import Explaining
+
+    for name in ("window", "json"):
+        if said[name]:
+            raise UsageError(f"--{name} has no meaning with INPUT without --rank")
+    plan, source = run_of(said, model=said["model"], learn=False, explaining=Explaining(missing=_ASKED))
+    shared.execute(plan, source, None)
+
+
+def _show(ranking: Any, json: bool) -> None:
+    """Write a ranking to standard output."""
+    from orjson import dumps
+
+    from streamkarma.runtime.ranking import table
+
+    click.echo(dumps(ranking._asdict()) if json else table(ranking))

@@ -1,0 +1,173 @@
+"""What missing attributes may say, and how the scores of an event would change by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma import _engine
+from streamkarma._engine import Encoded
+from streamkarma.events.values import Record
+
+if TYPE_CHECKING:
+    from streamkarma.estimators.common import KARMABase
+
+Floats = NDArray[np.float64]
+
+#: Missing attributes, and categories of each, of which is found what they might say: the commonest ones.
+MOST_MISSING = 64
+MOST_CATEGORIES = 16
+#: Where a normal distribution is looked at, and how much that counts: exact for polynomials up to degree 9.
+_NODES, _CHANCES = np.polynomial.hermite_e.hermegauss(5)
+_CHANCES = _CHANCES / _CHANCES.sum()
+
+
+class Outcomes(NamedTuple):
+    """What an attribute may say: records that say it, and the chance of each."""
+
+    name: str
+    records: list[dict[Any, Any]]
+    chances: Floats
+
+
+def whole(model: KARMABase, record: Record) -> dict[Any, Any]:
+    """The record that was read last, with what its entity had said before."""
+    return {**record, **model.vocabulary.carried()}
+
+
+def read_whole(model: KARMABase, records: Sequence[Record]) -> Encoded:
+    """Encode records that are whole as they are: what they say is not remembered of their entities."""
+    events = Encoded()
+    model.vocabulary.read_dicts(list(records), [False] * len(records), events, whole=True)
+    return events
+
+
+def deviations(model: KARMABase, record: Record, events: Encoded) -> dict[str, Floats]:
+    """The standard deviation, shape (C,), of the scores of a whole record by each attribute that it lacks.
+
+    What an attribute may say has the conditional distribution of the subspace: a normal one of numbers, and
+    shares of categories. A model without a subspace takes the distribution that the attribute has anyway.
+    Words, tags, and points in time are left out.
+    """
+    return {
+        each.name: deviation_of(each.chances, scores)
+        for each, scores in outcome_scores(model, record, events)
+    }
+
+
+def deviation_of(chances: Floats, scores: Floats) -> Floats:
+    """The standard deviation, shape (C,), of scores of shape (n, C) that have these chances."""
+    deviation: Floats = np.sqrt(chances @ (scores - chances @ scores) ** 2)
+    return deviation
+
+
+def outcome_scores(model: KARMABase, record: Record, events: Encoded) -> list[tuple[Outcomes, Floats]]:
+    """The scores, shape (n, C), of a whole record by what each missing attribute may say."""
+    outcomes = list(islice(_outcomes(model, record, events), MOST_MISSING))
+    records = [each for outcome in outcomes for each in outcome.records]
+    if not records:
+        return []
+    encoded = read_whole(model, records)
+    scores = model._pipeline.learner.scores(encoded, model._external_of(encoded))
+    ends = np.cumsum([len(outcome.records) for outcome in outcomes])[:-1]
+    return list(zip(outcomes, np.split(scores, ends), strict=True))
+
+
+def _outcomes(model: KARMABase, record: Record, events: Encoded) -> Iterator[Outcomes]:
+    """Of attributes that an event lacks, those observed most often first."""
+    observed = set(events.arrays()[1][: events.arrays()[0][1]].tolist())
+    moments = moments_of(model, events)
+    left_out = _derived(model)
+    for each in drawable(model):
+        if each.attribute in observed or each.name in left_out:
+            continue
+        if each.place is not None:
+            mean, deviation = normal(model, each.place, moments)
+            values: list[Any] = (mean + deviation * _NODES).tolist()
+            chances = _CHANCES
+        else:
+            values, chances = likeliest(model, each.categories, moments)
+        yield Outcomes(str(each.name), [{**record, each.name: value} for value in values], chances)
+
+
+class Drawable(NamedTuple):
+    """An attribute of which it is known what it may say.
+
+    Attributes
+    ----------
+    attribute, name
+        Its index and its name.
+    place
+        The coordinate of its numbers; None if it has categories.
+    categories
+        Coordinates and the categories there.
+    """
+
+    attribute: int
+    name: Any
+    place: int | None
+    categories: list[tuple[int, str]]
+
+
+def drawable(model: KARMABase) -> list[Drawable]:
+    """The attributes that are numbers, categories or booleans, those observed most often first."""
+    vocabulary = model.vocabulary
+    names = vocabulary.attribute_names
+    kinds = dict(zip(names, vocabulary.kinds(), strict=True))
+    counts = vocabulary.tallies()[:, 0]
+    # By coordinate, the constant's apart; None where numbers sit.
+    categories = {k: entry[1] for k, entry in enumerate(vocabulary.entries(), 1) if entry is not None}
+    owners = vocabulary.owners
+    found = []
+    for attribute in sorted(names, key=lambda each: -int(counts[each])):
+        places = np.flatnonzero(owners == attribute).tolist()
+        if kinds[attribute] == "number":
+            place = next((k for k in places if k in categories and categories[k] is None), None)
+            if place is not None:
+                found.append(Drawable(attribute, names[attribute], place, []))
+        elif kinds[attribute] in ("category", "boolean"):
+            said = [(k, category) for k in places if (category := categories.get(k))]
+            if said:
+                found.append(Drawable(attribute, names[attribute], None, said))
+    return found
+
+
+def _derived(model: KARMABase) -> set[str]:
+    """Names of what is carried beside attributes, which nobody can be asked for."""
+    if model.entity is None or model.carry != "last":
+        return set()
+    return {f"{name}.{what}" for name in model.vocabulary.attributes for what in ("last", "age")}
+
+
+def moments_of(model: KARMABase, events: Encoded) -> Floats | None:
+    """Mean and variance, shape (K, 2), of each coordinate given the first of some events.
+
+    None without a subspace; NaN where one is not known.
+    """
+    return _engine.conditional(model._pipeline.learner.engine, events, 0)
+
+
+def normal(model: KARMABase, place: int, moments: Floats | None) -> tuple[float, float]:
+    """Mean and deviation of the numbers at a coordinate, by these moments as far as they are known."""
+    mean, deviation = model.vocabulary.mean_and_deviation(place)
+    if moments is None or place >= len(moments) or np.isnan(moments[place]).any():
+        return mean, deviation
+    centre, spread = float(moments[place, 0]), float(np.sqrt(moments[place, 1]))
+    return (mean + deviation * centre, deviation * spread) if model.scale else (centre, spread)
+
+
+def likeliest(
+    model: KARMABase, said: Sequence[tuple[int, str]], moments: Floats | None
+) -> tuple[list[str], Floats]:
+    """The likeliest categories, and their chances, whose sum is 1."""
+    counts = model.vocabulary.uses()[:, 2]
+    means = np.array([counts[k] if moments is None or k >= len(moments) else moments[k, 0] for k, _ in said])
+    chances = np.maximum(means, 0.0)
+    likely = np.argsort(-chances, kind="stable")[:MOST_CATEGORIES]
+    total = float(chances[likely].sum())
+    shares = chances[likely] / total if total > 0.0 else np.full(len(likely), 1.0 / len(likely))
+    return [said[at][1] for at in likely], shares
