@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from math import isclose, log, nan
+from math import exp, isclose, log, nan
 from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from streamkarma import (
     ExplicitKARMAClassifier,
@@ -50,6 +52,11 @@ def trained(learner: str, classes: int, events: int = 150, **parameters: Any) ->
 
 
 def check_sums(model: Any, x: dict[str, Any]) -> None:
+    assert set(check_total(model, x)) == set(x)
+
+
+def check_total(model: Any, x: dict[str, Any]) -> dict[str, Any]:
+    """Check that contributions and the constant are the score, and return them."""
     explained = model.explain_one(x, missing=False)
     score = model.predict_one(x) if hasattr(model, "predict_interval_one") else model.decision_one(x)
     classes = list(score) if isinstance(score, dict) else [None]
@@ -58,10 +65,10 @@ def check_sums(model: Any, x: dict[str, Any]) -> None:
         def of(value: Any, each: Any = each) -> float:
             return float(value if each is None else value[each])
 
-        parts = sum(of(part) for part in explained.contributions.values())
-        assert isclose(of(explained.constant) + parts, of(score), rel_tol=1e-9, abs_tol=1e-9)
+        parts = [of(explained.constant), *map(of, explained.contributions.values())]
+        assert abs(sum(parts) - of(score)) <= 1e-9 * max(1.0, *map(abs, parts))
         assert isclose(of(explained.score), of(score), rel_tol=1e-12, abs_tol=1e-12)
-    assert set(explained.contributions) == set(x)
+    return dict(explained.contributions)
 
 
 @pytest.mark.parametrize("classes", [0, 2, 3])
@@ -133,24 +140,132 @@ def test_explaining_leaves_no_trace() -> None:
         assert one.decision_one(x) == other.decision_one(x), learner
 
 
-def test_what_a_missing_attribute_would_change_is_what_simulation_says() -> None:
-    """Of a linear score of a Gaussian vector the deviation is known, and drawing from it agrees."""
+@pytest.mark.parametrize("carry", ["fill", "last"])
+def test_what_might_be_said_is_not_remembered_of_an_entity(carry: str) -> None:
+    one, other = (KARMAMixtureClassifier(entity="device", carry=carry) for _ in range(2))
+    for t, (x, y) in enumerate(stream(120, 2)):
+        for model in (one, other):
+            model.learn_one({"device": "pqr"[t % 3], **x}, y)
+    event = {"device": "new", "a": 1.0}
+    asked = one.explain_one(event).missing
+    assert set(asked) == {"b", "c", "d", "kind"}  # neither what they were before, nor when
+    assert other.explain_one(event, missing=False).score == one.explain_one(event, missing=False).score
+    later = {"device": "new", "c": 1.0}
+    assert one.decision_one(later) == other.decision_one(later)
+
+
+def test_what_an_entity_said_before_need_not_be_asked_for() -> None:
+    model = KARMAMixtureClassifier(entity="device")
+    for t, (x, y) in enumerate(stream(120, 2)):
+        model.learn_one({"device": "pqr"[t % 3], **x}, y)
+    model.learn_one({"device": "p", "b": -1.0, "d": 2.0}, True)
+    explained = model.explain_one({"device": "p", "b": None})
+    assert {"b", "d"} <= set(explained.contributions)
+    assert not explained.missing.keys() & explained.contributions.keys()
+
+
+COVARIANCE = np.array([[1.0, 0.8, 0.0], [0.8, 1.0, 0.3], [0.0, 0.3, 1.0]])
+SHARES = {"x": 0.5, "y": 0.3, "z": 0.2}
+
+
+def of_known_distribution(learner: str, classes: int) -> Any:
+    """A model of Gaussian numbers with a known covariance, and of a category with known shares."""
     random = np.random.default_rng(3)
-    model = SubspaceClassifier(scale=True)
-    cov = np.array([[1.0, 0.8, 0.0], [0.8, 1.0, 0.3], [0.0, 0.3, 1.0]])
-    rows = random.multivariate_normal(np.zeros(3), cov, size=4000)
-    for t, row in enumerate(rows):
-        x = {name: float(v) for name, v in zip("abc", row, strict=True)}
-        if t % 2:
-            x.pop("abc"[t % 3])
-        model.learn_one(x, bool(row[0] + row[2] > 0.0))
+    model = LEARNERS[learner][classes == 0]()
+    for row in random.multivariate_normal(np.zeros(3), COVARIANCE, size=3000):
+        kind = str(random.choice(list(SHARES), p=list(SHARES.values())))
+        number = float(row[0] + row[2] + (kind == "x"))
+        x = {**dict(zip("abc", map(float, row), strict=True)), "kind": kind}
+        seen = {name: value for name, value in x.items() if random.random() < 0.75}
+        model.learn_one(seen, number if classes == 0 else int(np.digitize(number, [0.0, 1.0][: classes - 1])))
+    return model
+
+
+def scores_of(model: Any, x: dict[str, Any]) -> Any:
+    """What is explained, one number or one for each class."""
+    if hasattr(model, "predict_interval_one"):
+        return [model.predict_one(x)]
+    score = model.decision_one(x)
+    return list(score.values()) if isinstance(score, dict) else [score]
+
+
+@pytest.mark.parametrize("classes", [0, 2, 3])
+@pytest.mark.parametrize("learner", ["auto", "subspace", "explicit", "karma"])
+def test_what_a_missing_attribute_would_change_is_what_simulation_says(learner: str, classes: int) -> None:
+    """Scores of values drawn from the known distribution vary as much."""
+    model, random = of_known_distribution(learner, classes), np.random.default_rng(4)
     explained = model.explain_one({"a": 0.5})
-    for name, (mean, variance) in {"b": (0.4, 0.36), "c": (0.0, 1.0)}.items():
-        drawn = mean + np.sqrt(variance) * random.normal(size=2000)
-        scores = [model.decision_one({"a": 0.5, name: float(value)}) for value in drawn]
-        assert isclose(explained.missing[name], float(np.std(scores)), rel_tol=0.1)
-    assert list(explained.missing) == ["c", "b"]
-    assert "a" not in explained.missing
+    knows_more = learner in ("auto", "subspace")  # what goes together with a
+    numbers = {"b": (0.4, 0.36) if knows_more else (0.0, 1.0), "c": (0.0, 1.0)}
+    said = {
+        name: mean + np.sqrt(variance) * random.normal(size=1000)
+        for name, (mean, variance) in numbers.items()
+    }
+    kinds = random.choice(list(SHARES), p=list(SHARES.values()), size=1000)
+    for name, values in {**said, "kind": kinds}.items():
+        scores = [scores_of(model, {"a": 0.5, name: value}) for value in values.tolist()]
+        found = explained.missing[name]
+        found = list(found.values()) if isinstance(found, dict) else [found]
+        np.testing.assert_allclose(found, np.std(scores, axis=0), rtol=0.15)
+    assert set(explained.missing) == {"b", "c", "kind"}
+    largest = [np.max(list(each.values()) if classes == 3 else each) for each in explained.missing.values()]
+    assert largest == sorted(largest, reverse=True)
+
+
+#: Events with all that an attribute can be: numbers far out, categories that are rare, words, tags, times.
+EVENTS = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "a": st.floats(-1e6, 1e6) | st.none(),
+            "b": st.integers(-3, 3),
+            "flag": st.booleans(),
+            "zip": st.integers(0, 60).map("z{}".format),
+            "note": st.lists(st.sampled_from(["wet", "dry", "cold", "warm", "late"]), min_size=5).map(
+                " ".join
+            ),
+            "tags": st.lists(st.sampled_from("pqrs"), max_size=3),
+            "at": st.integers(1, 28).map("2024-02-{:02d}T10:00:00".format),
+        },
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+@pytest.mark.parametrize("classes", [0, 2, 3])
+@pytest.mark.parametrize("learner", LEARNERS)
+@settings(max_examples=8)
+@given(events=EVENTS, asked=EVENTS, seed=st.integers(0, 99))
+def test_the_sum_is_the_score_whatever_events_are_like(
+    learner: str, classes: int, events: list[dict[str, Any]], asked: list[dict[str, Any]], seed: int
+) -> None:
+    model, random = LEARNERS[learner][classes == 0](), np.random.default_rng(seed)
+    for x in events:
+        model.learn_one(x, float(random.normal()) if classes == 0 else int(random.integers(classes)))
+    for x in [*events[:3], *asked[:3]]:
+        check_total(model, x)
+
+
+def test_what_labels_say_of_categories_is_a_contribution_of_its_own() -> None:
+    model, random = trained("auto", 2, 1), np.random.default_rng(1)
+    for x, y in stream(400, 2):
+        model.learn_one({**x, "zip": f"z{random.integers(100)}"}, y)
+    assert {"zip", "zip.rate"} <= set(check_total(model, {"a": 1.0, "zip": "z7"}))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_sum_is_the_log_odds_of_calibrated_probabilities(classes: int) -> None:
+    model = trained("auto", classes, class_weight="balanced")
+    for x, _ in stream(8, classes, seed=8):
+        explained, chances = model.explain_one(x, missing=False), model.predict_proba_one(x)
+        if classes == 2:
+            total = explained.constant + sum(explained.contributions.values())
+            assert isclose(1.0 / (1.0 + exp(-total)), chances[1], rel_tol=1e-9)
+            continue
+        for each, chance in chances.items():
+            total = explained.constant[each] + sum(part[each] for part in explained.contributions.values())
+            assert isclose(exp(total), chance, rel_tol=1e-6)
 
 
 def test_every_model_says_what_to_ask_for() -> None:
@@ -196,6 +311,25 @@ def test_rows_have_the_strongest_contributions(tmp_path: Any, classes: int) -> N
         total = row["constant"] + sum(part for _, part in row["contributions"])
         assert isclose(total, score, rel_tol=1e-9, abs_tol=1e-9)
         assert len(row["missing"]) <= 5
+
+
+def test_a_label_that_comes_later_repeats_the_contributions(tmp_path: Any) -> None:
+    """They are those of the prediction that was made when the event came, also in another run."""
+    events = [{"id": t, **x} for t, (x, _) in enumerate(stream(40, 2))]
+    told = [{"id": t, "y": bool(y)} for t, (_, y) in enumerate(stream(40, 2))]
+    path = str(tmp_path / "m.karma")
+    learn = ["--model", path, "--id", "id", "--pending", "40", "--explain", "2", "--quiet"]
+    found: dict[int, list[Any]] = {}
+    for records in (events[:30], [*told[:20], *events[30:]], told[20:]):
+        given = tmp_path / "given.jsonl"
+        given.write_text("".join(json.dumps(each) + "\n" for each in records))
+        run = CliRunner().invoke(cli, ["learn", str(given), *learn])
+        assert run.exit_code == 0, run.output
+        for row in map(json.loads, run.stdout.splitlines()):
+            found.setdefault(row["id"], []).append([row.get("score"), row["contributions"]])
+    assert len(found) == 40
+    assert all(first == second for first, second in found.values())
+    assert any(contributions for (_, contributions), _ in found.values())
 
 
 def test_the_constant_target_has_contributions_of_nothing() -> None:

@@ -53,6 +53,19 @@ def test_a_model_of_each_partition_which_another_process_goes_on_with(cluster: C
     assert sorted(row["n"] for row in rows) == sorted(n for count in counts for n in range(1, count + 1))
 
 
+def test_shared_models_explain_what_they_predict_and_learn_no_differently(cluster: Cluster) -> None:
+    source, output, share = cluster.topic("in", 2), cluster.topic("out"), cluster.name("share")
+    cluster.put(source, spread(events(300), 2))
+    arguments = [source, "--share", share, "--output-topic", output, *LEARNING, "--until-end"]
+    cluster.attach(*arguments, "--explain", "5")
+    check_partitions(cluster, share, source, by_partition(cluster, source, 2), *LEARNING)
+    given = {each["id"]: each for records in by_partition(cluster, source, 2).values() for each in records}
+    rows = cluster.rows(output)
+    assert len(rows) == 300
+    assert all({name for name, _ in row["contributions"]} <= set(given[row["id"]]) for row in rows)
+    assert sum(bool(row["contributions"]) for row in rows) > 250
+
+
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
 def test_models_move_with_their_partitions(cluster: Cluster, strategy: str) -> None:
     source, output, share = cluster.topic("in", 4), cluster.topic("out"), cluster.name("share")
