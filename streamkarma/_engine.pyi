@@ -31,6 +31,23 @@ class Adwin:
     def window(self) -> tuple[int, float]:
         """How many values the window holds, and their mean."""
 
+class ObservedDrift:
+    """Watches in what share of events each attribute is there, with a window of ADWIN for each.
+
+    ``batch`` events are taken in together, changes of an attribute within ``apart`` events count as one, and
+    the ``most`` attributes known first are watched.
+    """
+
+    def __init__(self, delta: float, batch: int, apart: int, most: int) -> None: ...
+    def add(self, events: Encoded, first: int) -> list[tuple[int, int, float, float]]:
+        """Event, attribute and the shares before and after of each change that is found.
+
+        ``first`` is the number of the first event.
+        """
+
+    def shares(self) -> list[tuple[int, float]]:
+        """In what share of the events since its last change each attribute is there, by attribute."""
+
 class Encoded:
     """Events that were encoded, one after another; readers put more behind them."""
 

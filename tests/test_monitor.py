@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamkarma._engine import Adwin
+from streamkarma._engine import Adwin, Encoded
 from streamkarma.runtime.drift import BATCH, ErrorDrift, ObservedDrift
 from streamkarma.runtime.recent import Recent
 from streamkarma.synthetic import StreamSpec
@@ -64,20 +64,22 @@ def test_errors_that_fall_are_no_drift() -> None:
     assert ErrorDrift().add(wrong, np.arange(20_000)) == []
 
 
-def presence(shares: Any, events: int, seed: int) -> tuple[Any, Any]:
-    """Where events begin and which attributes they have, each with its share."""
+def presence(shares: Any, events: int, seed: int) -> Encoded:
+    """Events which have attributes, each with its share."""
     there = np.random.default_rng(seed).random((events, len(shares))) < shares
     there[:, 0] = True
-    return np.concatenate([[0], there.sum(1).cumsum()]), np.nonzero(there)[1].astype(np.int32)
+    starts, attributes = np.concatenate([[0], there.sum(1).cumsum()]), np.nonzero(there)[1].astype(np.int32)
+    bounds = (len(shares), len(shares))
+    return Encoded.of_arrays(starts, attributes, attributes, np.ones(len(attributes)), bounds)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_an_attribute_that_goes_missing_is_seen_within_500_events(seed: int) -> None:
     watch = ObservedDrift()
     shares = np.array([1.0, 0.5, 0.9, 0.02])
-    assert watch.add(*presence(shares, 30_000, seed), 1) == []
+    assert watch.add(presence(shares, 30_000, seed), 1) == []
     shares[2] = 0.6
-    [drift] = watch.add(*presence(shares, 500, seed + 50), 30_001)
+    [drift] = watch.add(presence(shares, 500, seed + 50), 30_001)
     assert drift.attribute == 2
     assert drift.before == pytest.approx(0.9, abs=0.02)
     assert drift.after == pytest.approx(0.6, abs=0.2)
@@ -87,7 +89,7 @@ def test_an_attribute_that_goes_missing_is_seen_within_500_events(seed: int) -> 
 def test_there_is_no_alarm_in_100_000_events_that_stay_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)
     assert ErrorDrift().add((rng.random(100_000) < 0.2).astype(float), np.arange(100_000)) == []
-    assert ObservedDrift().add(*presence(np.full(20, 0.5), 100_000, seed), 1) == []
+    assert ObservedDrift().add(presence(np.full(20, 0.5), 100_000, seed), 1) == []
 
 
 @pytest.mark.parametrize("cut", [1, BATCH - 1, 1000])

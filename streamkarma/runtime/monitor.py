@@ -46,9 +46,8 @@ class Monitor:
         if evaluation.classes is None:
             # In parts of what a target usually deviates: numbers between 0 and 1.
             errors = errors / (errors + evaluation.scores[labelled, 1])
-        starts, attributes, _, _ = events.arrays()
         found = self._errors.add(errors, first + np.flatnonzero(labelled))
-        found += self._observed.add(starts, attributes, first)
+        found += self._observed.add(events, first)
         self.drifts += sorted(found, key=lambda drift: drift.event)
 
     def announce(self, task_model: TaskModel) -> None:

@@ -33,6 +33,7 @@ pub mod loss;
 pub mod math;
 pub mod merging;
 pub mod names;
+pub mod observed_drift;
 pub mod one_pass;
 pub mod rate_key;
 pub mod rows;

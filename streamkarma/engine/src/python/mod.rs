@@ -23,6 +23,7 @@ mod loss;
 mod mixture;
 mod names;
 mod neighbors;
+mod observed_drift;
 mod predicted;
 mod rated;
 mod rows;
@@ -51,6 +52,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<line_reader::LineReader>()?;
     module.add_class::<line_reader::Lines>()?;
     module.add_class::<mixture::Aggregator>()?;
+    module.add_class::<observed_drift::ObservedDrift>()?;
     module.add_class::<subspace::Subspace>()?;
     module.add_class::<target::Target>()?;
     module.add_function(wrap_pyfunction!(change::relabel, module)?)?;

@@ -1,0 +1,39 @@
+//! Changes of which attributes events have, as Python sees them.
+
+use pyo3::prelude::*;
+
+use super::encoded::Encoded;
+use crate::observed_drift::{self, Change, Watching};
+
+/// Watches in what share of events each attribute is there.
+#[pyclass(module = "streamkarma._engine")]
+pub struct ObservedDrift {
+    inner: observed_drift::ObservedDrift,
+}
+
+#[pymethods]
+impl ObservedDrift {
+    #[new]
+    fn new(delta: f64, batch: usize, apart: u64, most: usize) -> Self {
+        Self { inner: observed_drift::ObservedDrift::new(Watching { delta, batch, apart, most }) }
+    }
+
+    /// Add events in turn; event, attribute and the shares before and after of each change found.
+    fn add(&mut self, events: &Encoded, first: u64) -> Vec<(u64, usize, f64, f64)> {
+        let found = self.inner.add(&events.inner.block(), first);
+        found
+            .into_iter()
+            .map(|Change { event, attribute, before, after }| (event, attribute, before, after))
+            .collect()
+    }
+
+    /// In what share of the events since its last change each attribute is there, by attribute.
+    fn shares(&self) -> Vec<(usize, f64)> {
+        self.inner.shares().collect()
+    }
+
+    /// A copy that goes its own way.
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> Self {
+        Self { inner: self.inner.clone() }
+    }
+}
