@@ -1,0 +1,96 @@
+"""What an event costs on Spark, beside the command line, and what a second executor brings.
+
+    pip install 'streamkarma[spark]'
+    python examples/backfill_speed.py
+    python examples/backfill_speed.py --events 2000000 --learner explicit
+
+For each way, all events are learned and a tenth of them; what the others take is free of the start. Processor
+time is that of all processes: driver, executors, their virtual machines, and Python in them. It needs Linux,
+and a core for each executor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+#: Has the kernel give us the processes that those we started leave behind, see prctl(2).
+PR_SET_CHILD_SUBREAPER = 36
+#: The stream is so many events over and over: reading and learning cost the same.
+DISTINCT = 500_000
+#: What Spark needs to stay on this machine.
+SETTINGS = ["--spark", "spark.ui.enabled=false", "--spark", "spark.driver.host=127.0.0.1"]
+
+
+class Cost(NamedTuple):
+    """Seconds: of all processors, and by the clock."""
+
+    processor: float
+    clock: float
+
+
+def measure(command: list[str], folder: Path) -> Cost:
+    """What a command takes, with all that it starts."""
+    before, begin = os.times(), time.perf_counter()
+    subprocess.run([sys.executable, "-m", "streamkarma", *command, "--quiet"], check=True, cwd=folder)
+    clock = time.perf_counter() - begin
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            break
+    after = os.times()
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    return Cost(spent, clock)
+
+
+def ways(learner: str) -> dict[str, list[str]]:
+    """The commands to compare, without their input."""
+    learn = ["learn", "--learner", learner, "--no-predictions", "--model", "one.karma", "--fresh"]
+    spark = ["backfill", "--learner", learner, "--task", "binary", "--model", "many.karma", *SETTINGS]
+    masters = {f"Spark, {n} executor{'s'[: n > 1]}": f"local-cluster[{n},1,1024]" for n in (1, 2)}
+    return {"command line": learn} | {name: [*spark, "--master", url] for name, url in masters.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--events", type=int, default=10_000_000)
+    parser.add_argument("--learner", default="auto")
+    parser.add_argument("--partitions", type=int, default=8)
+    chosen = parser.parse_args()
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        generate = ["generate", "lowrank", "--noise", "0.05", "--events", str(min(DISTINCT, chosen.events))]
+        made = subprocess.run(
+            [sys.executable, "-m", "streamkarma", *generate], check=True, capture_output=True
+        )
+        inputs = {}
+        for events in (chosen.events // 10, chosen.events):
+            inputs[events] = folder / f"{events}.jsonl"
+            lines = made.stdout.splitlines(keepends=True)
+            with inputs[events].open("wb") as file:
+                for start in range(0, events, len(lines)):
+                    file.writelines(lines[: events - start])
+        few, many = inputs
+        print(f"{chosen.events:,} events of lowrank, {chosen.learner}")
+        print(f"{'microseconds an event':<24}{'processor':>12}{'clock':>12}")
+        for way, command in ways(chosen.learner).items():
+            costs = []
+            for path in inputs.values():
+                parts = ["--partitions", str(chosen.partitions)] if command[0] == "backfill" else []
+                costs.append(measure([command[0], str(path), *command[1:], *parts], folder))
+                (folder / "many.karma").unlink(missing_ok=True)
+            each = [1e6 * (after - before) / (many - few) for before, after in zip(*costs, strict=True)]
+            print(f"{way:<24}{each[0]:>12.2f}{each[1]:>12.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
