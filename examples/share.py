@@ -1,6 +1,6 @@
-"""Three processes learn one model from a topic of six partitions, and one of them is killed on the way.
+"""Three processes learn one model from a topic of eight partitions, and one of them is killed on the way.
 
-    python examples/share.py HOST:PORT --events 60000
+    python examples/share.py HOST:PORT --events 100000
 
 Puts the stream ``lowrank`` (20 attributes, rank 5, half of them observed, 5 % noise) into a topic, and has
 three processes of `streamkarma attach --share` learn from it. One of them is killed after a third of the
@@ -26,7 +26,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from streamkarma.synthetic import StreamSpec, records
 
-PARTITIONS, PROCESSES = 6, 3
+PARTITIONS, PROCESSES = 8, 3
 SPEC = StreamSpec(attributes=20, rank=5, observed=0.5, noise=0.05, seed=1)
 PROGRAM = [sys.executable, "-m", "streamkarma"]
 
@@ -59,7 +59,7 @@ def alone(events: list[dict[str, Any]]) -> float:
 
 @click.command()
 @click.argument("brokers", metavar="HOST:PORT")
-@click.option("--events", default=60_000, show_default=True)
+@click.option("--events", default=100_000, show_default=True)
 def main(brokers: str, events: int) -> None:
     """Run it, and print what came of it."""
     name = f"share-{uuid.uuid4().hex[:6]}"
