@@ -58,6 +58,16 @@ def test_metrics_go_on_with_classes_in_another_order(
     assert moved.result() == plain.result()
 
 
+def test_metrics_take_no_more_room_however_often_a_model_is_replaced() -> None:
+    metrics = ClassificationMetrics()
+    metrics.update(np.array([0, 1]), np.array([2, 1]))
+    metrics.relabel([0, 1, 2])
+    before = {name: array.shape for name, array in metrics.arrays().items()}
+    for _ in range(3):
+        metrics.relabel([1, 2, 0])
+    assert {name: array.shape for name, array in metrics.arrays().items()} == before
+
+
 @given(st.text("abc", min_size=1, max_size=9), st.data())
 def test_some_of_many_records(labels: str, data: st.DataObject) -> None:
     every = records(labels)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from streamkarma.cli import brokers as connection
 from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
-from streamkarma.parameters import RUNNING
+from streamkarma.parameters import LEARNING, RUNNING
 
 #: Events that wait for their labels, where a topic of labels is given and nothing else is said.
 PENDING = 10_000
@@ -53,6 +54,11 @@ PENDING = 10_000
     help="With --share: the model that all partitions go on from.  [default: an empty one]",
 )
 @shared.option(RUNNING["share_every"])
+@click.option(
+    "--no-learn",
+    is_flag=True,
+    help="Only predict, with the --model that another process writes; a new one is loaded when it is there.",
+)
 @click.option("--until-end", is_flag=True, help="Stop at the offsets that stand at the start.")
 @click.option("--max-events", metavar="N", type=click.IntRange(min=1), help="Stop after so many events.")
 @click.option("--with-key", metavar="NAME", help="Take a record's key as this attribute.")
@@ -79,14 +85,20 @@ def attach(**said: Any) -> None:
     offsets, are committed in transactions, so that a reader of committed records sees each
     prediction once, whatever happens to this process. Records without a value (tombstones)
     are skipped.
+
+    With --no-learn the model is only read, and the offsets are the group's.
     """
     from streamkarma.connectors.kafka.records import Metadata
     from streamkarma.connectors.kafka.source import Attachment, TopicSource
     from streamkarma.runtime.plan import Plan
 
-    _check_share(said)
-    if said["label_topic"] is not None and said["pending"] == 0:
-        raise UsageError("--label-topic has no meaning with --pending 0")
+    learns = not said["no_learn"]
+    if learns:
+        _check_share(said)
+        if said["label_topic"] is not None and said["pending"] == 0:
+            raise UsageError("--label-topic has no meaning with --pending 0")
+    else:
+        _check_scoring(said)
     headers = [header.partition("=") for header in said["with_header"]]
     at = Attachment(
         topics=said["topics"],
@@ -105,19 +117,22 @@ def attach(**said: Any) -> None:
         max_record_bytes=said["max_record_bytes"],
         entity=said["entity"],
         share=said["share"],
+        learn=learns,
     )
-    pending = 0 if said["label_topic"] is None else PENDING
     printed = "-" if said["output_topic"] is None else None
-    plan = Plan(
-        **shared.outputs(said, printed),
-        **shared.learning(said),
-        pending_default=pending,
-        max_events=said["max_events"],
-        base=said["base"],
-        share_every=said["share_every"],
-        explaining=shared.strongest(said),
-    )
-    shared.execute(plan, TopicSource(at, plan.model), said["metrics"])
+    plan = Plan(**shared.outputs(said, printed), **(_learning if learns else _scoring)(said))
+    plan = plan._replace(max_events=said["max_events"], explaining=shared.strongest(said))
+    shared.execute(plan, TopicSource(at, plan.model if learns else None), said["metrics"])
+
+
+def _learning(said: dict[str, Any]) -> dict[str, Any]:
+    pending = 0 if said["label_topic"] is None else PENDING
+    shares = {name: said[name] for name in ("base", "share_every")}
+    return {**shared.learning(said), **shares, "pending_default": pending}
+
+
+def _scoring(said: dict[str, Any]) -> dict[str, Any]:
+    return {"model": said["model"], "learn": False, "follow": True, "options": shared.threshold(said)}
 
 
 #: What has no meaning with models that are shared, and why.
@@ -140,3 +155,26 @@ def _check_share(said: dict[str, Any]) -> None:
             raise UsageError(f"--{name.replace('_', '-')} cannot be combined with --share: {why}")
     if said["regret"] != RUNNING["regret"].default:
         raise UsageError("--regret cannot be combined with --share: baselines would see a part of the stream")
+
+
+#: What decides how a model learns, or is compared, and nothing of how it is scored with.
+_ONLY_LEARNING = {
+    *("share", "base", "share_every", "label_topic", "checkpoint_every", "pending", "pending_seconds"),
+    *("regret", "regret_memory", "regret_seconds"),
+    *("learner", "task", "positive", "unlabelled", "share_label"),
+    *(declared.flag or name for name, declared in LEARNING.items()),
+} - {"threshold"}
+
+
+def _check_scoring(said: dict[str, Any]) -> None:
+    """UsageError if options contradict --no-learn."""
+    if said["model"] is None:
+        raise UsageError("--no-learn needs --model, the file of a model that has learned")
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        given = context.get_parameter_source(name) is not ParameterSource.DEFAULT
+        if name in _ONLY_LEARNING and given and said[name] not in (None, ()):
+            raise UsageError(
+                f"{parameter.opts[0]} has no meaning with --no-learn: the model is as it was learned"
+            )

@@ -349,6 +349,11 @@ def strongest(said: dict[str, Any]) -> Explaining | None:
     return Explaining(said["explain"]) if said["explain"] else None
 
 
+def threshold(said: dict[str, Any]) -> dict[str, Any]:
+    """The one parameter of a learner that scoring takes, if it was given."""
+    return {} if said["threshold"] is None else {"threshold": said["threshold"]}
+
+
 def learning(said: dict[str, Any]) -> dict[str, Any]:
     """What is learned and kept, by the names of a plan."""
     kept = ("model", "checkpoint_every", "pending", "pending_seconds", "regret")

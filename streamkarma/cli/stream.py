@@ -75,7 +75,7 @@ def predict(**said: Any) -> None:
     Names of target, id, weight and ignored attributes are those the model was learned with,
     unless given; so is the threshold. Where events carry the target, loss and metrics are reported.
     """
-    options = {} if said["threshold"] is None else {"threshold": said["threshold"]}
+    options = shared.threshold(said)
     _execute(said, model=said["model"], learn=False, options=options, explaining=shared.strongest(said))
 
 

@@ -141,6 +141,9 @@ class Context(Protocol):
     def checkpoint(self) -> None:
         """Write the model, with the reader's `Position`."""
 
+    def sync_rows(self) -> None:
+        """Have the rows that were written to files outlive a failure of the machine."""
+
     def load_part(self, part: str, models: Sequence[bytes]) -> int:
         """Have a part's model go on from the first of these that can be used, or else from the base.
 

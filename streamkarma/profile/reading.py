@@ -111,6 +111,9 @@ class Look:
     def checkpoint(self) -> None:
         """There is no model to write."""
 
+    def sync_rows(self) -> None:
+        """There are none."""
+
     def committed(self) -> None:
         """Nothing is."""
 

@@ -7,6 +7,7 @@ import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from streamkarma.files import discard_stdout
 from streamkarma.runtime import report
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
+
+#: The mark of a file that nothing was written to.
+_NOTHING = Mark(0, sha256(b"").hexdigest())
 
 
 class Destinations:
@@ -59,6 +63,12 @@ class Destinations:
         """Begin with empty files."""
         for sink in self._sinks.values():
             sink.restart()
+
+    def extend(self) -> None:
+        """Go on behind the whole lines that are there."""
+        for sink in self._sinks.values():
+            if sink.is_file:
+                sink.resume(_NOTHING, False)
 
     def resume(self, model: str, kept: Any, again: bool, say: Callable[[str], None]) -> bool:
         """Go on with the files of a model.
@@ -122,6 +132,10 @@ class Destinations:
         """Write lines that are JSON already, if they are wanted."""
         if name in self._sinks:
             self._write(self._sinks[name], text)
+
+    def sync(self) -> None:
+        """Have all that was written outlive a failure of the machine; OutputError if it cannot."""
+        self.marks()
 
     def marks(self) -> dict[str, dict[str, Any]]:
         """How far each file is written, for the model; all of that is safe by now.

@@ -53,7 +53,8 @@ class ClassificationMetrics:
 
     def relabel(self, places: Sequence[int]) -> None:
         """Go on with classes that have other indices: ``places`` has the new one of each."""
-        size = max(len(self._events), *places, 1) + 1
+        counted = (self._events, self._right, self._predicted)
+        size = max(*map(len, counted), *(place + 1 for place in places))
         order = [*places, *(place for place in range(size) if place not in set(places))]
         for name in ("_events", "_right", "_predicted"):
             counts: Ints = getattr(self, name)

@@ -50,6 +50,11 @@ class Monitor:
         found += self._observed.add(events, first)
         self.drifts += sorted(found, key=lambda drift: drift.event)
 
+    def forget_attributes(self) -> None:
+        """Watch attributes afresh: from now on their numbers mean others."""
+        if self._observed is not None:
+            self._observed = ObservedDrift()
+
     def announce(self, task_model: TaskModel) -> None:
         """Announce the changes that were found since the last call.
 

@@ -24,6 +24,8 @@ class Plan(NamedTuple):
         Path of the model, or None to save none.
     learn
         False to score only.
+    follow
+        Whether a model that is only scored with is loaded again whenever its file has changed.
     fields
         Names that are not attributes, keyed as in ``Fields``.
     task, positive, learner
@@ -76,6 +78,7 @@ class Plan(NamedTuple):
 
     model: str | None = None
     learn: bool = True
+    follow: bool = False
     fields: Mapping[str, Any] = NOTHING
     task: str | None = None
     positive: str | None = None

@@ -17,6 +17,7 @@ from streamkarma.errors import OutputError, RunError, UsageError
 from streamkarma.lock import ModelLock
 from streamkarma.parameters import MISSING_WORDS
 from streamkarma.runtime.destinations import Destinations, check_distinct
+from streamkarma.runtime.following_session import FollowingSession
 from streamkarma.runtime.observer import Observer
 from streamkarma.runtime.output import Totals, both
 from streamkarma.runtime.plan import Plan
@@ -73,7 +74,7 @@ class Run:
         keep_freed_memory()
         self._path = plan.model
         #: The model and what goes with it.
-        self.session = Session(plan, plan.base or self._path, self.say)
+        self.session = self._load(plan.base or self._path)
         if not source.timestamped:
             _check_time(self.session)
         self._progress.begin(self.session)
@@ -148,12 +149,17 @@ class Run:
                 # Until now an older process may have written the model; from here on it cannot.
                 self.session.close()
                 self.session = self._new_session(reader)
-                self.session.ignored_before = self._ignored_before
+                if self._plan.learn:
+                    self.session.ignored_before = self._ignored_before
             session = self.session
             session.wait_until(self.stopped)
             reader.resume(session.kept if session.resumed and self._plan.learn else None)
             self._destinations = self._destinations or Destinations(self._plan, stack)
-            session.resume_outputs(self._destinations, self._source.rewinds, self.say)
+            if self._source.shared and not self._plan.learn:
+                # What the group has taken before is answered there.
+                self._destinations.extend()
+            else:
+                session.resume_outputs(self._destinations, self._source.rewinds, self.say)
             # Files may lack rows that are committed, so they are written again; bad records do not stop this.
             session.new_loop(self._destinations.output(), fail=False)
             for block in reader.replay():
@@ -162,13 +168,20 @@ class Run:
             loop = session.new_loop(self._observer.watch(output))
             if self._totals is not None:
                 loop.resume_totals(self._totals)
+                if not self._plan.learn:
+                    loop.number_from(self.events + 1)
             self._next_checkpoint = self.events + self._plan.checkpoint_every
             self._consume(reader)
 
     def _new_session(self, reader: Reader) -> Session:
         if reader.store is None:
-            return Session(self._plan, self._path, self.say)
+            return self._load(self._path)
         return SharedSession(self._plan, reader.store, self.say)
+
+    def _load(self, path: str | None) -> Session:
+        if self._plan.follow and path is not None:
+            return FollowingSession(self._plan, path, self.say)
+        return Session(self._plan, path, self.say)
 
     def _replay(self, block: Block) -> None:
         block.learned(self.session.loop.feed(block.records))
@@ -177,6 +190,7 @@ class Run:
         """The stream itself."""
         with suppress(InterruptedError):
             for block in reader.blocks():
+                self.session.refresh()
                 if block is None:
                     reader.maybe_commit()
                     self._report(reader)
@@ -191,6 +205,8 @@ class Run:
         loop, at = self.session.loop, 0
         while at < len(block.records) and not self._is_over():
             at = self.session.feed(block, at, self._room() if block.divisible else sys.maxsize)
+            if self._has_lost_rows():
+                return
             block.learned(at)
             if loop.failure is None:
                 reader.maybe_commit()
@@ -205,6 +221,12 @@ class Run:
         limit = self._plan.max_events
         unread = self._destinations is not None and self._destinations.unread
         return self.stopped() or unread or self._has_failed() or (limit is not None and self.events >= limit)
+
+    def _has_lost_rows(self) -> bool:
+        """Whether rows had no reader and are nowhere else: who only scores has not answered their records."""
+        sink, destinations = self._reader.sink, self._destinations
+        unread = destinations is not None and destinations.unread
+        return unread and not self._plan.learn and not (sink is not None and sink.takes_predictions)
 
     def _has_failed(self) -> bool:
         return self.session.loop.failure is not None
@@ -280,6 +302,11 @@ class Run:
         self.session.save(**self._reader.snapshot())
         self._observer.saved(self.model_path, time.monotonic() - began)
         self._next_checkpoint = self.events + self._plan.checkpoint_every
+
+    def sync_rows(self) -> None:
+        """Have the rows that were written to files outlive a failure of the machine."""
+        if self._destinations is not None:
+            self._destinations.sync()
 
     def load_part(self, part: str, models: Sequence[bytes]) -> int:
         """Have a part's model go on from the first of these that can be used, or else from the base."""

@@ -131,6 +131,9 @@ class Session:
         """What the run's state says of the task and the names of fields."""
         return {"task": self.task_model.state(), "fields": self.fields._asdict()}
 
+    def refresh(self) -> None:
+        """Go on with what others have changed, where a run follows that; called between two blocks."""
+
     def feed(self, block: Block, at: int, most: int) -> int:
         """Predict and learn records of a block; see ``Loop.feed``."""
         return self.loop.feed(block.records, at, most)

@@ -174,10 +174,8 @@ class Offsets:
         if due or now - self._checkpointed >= (QUIET_CHECKPOINT_SECONDS if quiet else CHECKPOINT_SECONDS):
             with suppress(errors.RebalanceInProgressError):
                 self.commit(checkpoint=True)
-        elif self.sink is not None and self._uncommitted_since is not None:
-            limit = QUIET_SECONDS if quiet else COMMIT_SECONDS
-            if now - self._uncommitted_since >= limit:
-                self.commit(checkpoint=False)
+        elif self.sink is not None and self._has_waited(now, quiet):
+            self.commit(checkpoint=False)
 
     def commit(self, checkpoint: bool) -> None:
         """Make what was learned count, with ``checkpoint`` in the model file too.
@@ -227,7 +225,7 @@ class Offsets:
             try:
                 await self.consumer.commit_async(self._tagged(ends))
             except errors.KafkaError as error:
-                _raise_if_fenced(error)
+                raise_if_fenced(error)
         if self._journal or self._moved:
             self.save()
 
@@ -241,6 +239,11 @@ class Offsets:
         self._uncommitted_since = None
         self._confirmed = time.monotonic()
         self._source.committed()
+
+    def _has_waited(self, now: float, quiet: bool) -> bool:
+        """Whether what was done is to be committed by now."""
+        since, limit = self._uncommitted_since, QUIET_SECONDS if quiet else COMMIT_SECONDS
+        return since is not None and now - since >= limit
 
     def _note_time(self) -> None:
         if self._uncommitted_since is None:
@@ -262,14 +265,14 @@ class Offsets:
             self.consumer.commit(self._tagged(ends), timeout_ms=_COMMIT_MS)
             self._for_group = {}
         except errors.KafkaError as error:
-            _raise_if_fenced(error)
+            raise_if_fenced(error)
 
     def _tagged(self, ends: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetAndMetadata]:
         tags = {tp.topic: Tag(self._source.instance, self.topic_ids.get(tp.topic)).text() for tp in ends}
         return {tp: OffsetAndMetadata(end, tags[tp.topic], -1) for tp, end in ends.items()}
 
 
-def _raise_if_fenced(error: errors.KafkaError) -> None:
+def raise_if_fenced(error: errors.KafkaError) -> None:
     """Raise an error that says that others go on with the work; brokers may be away, though."""
     if isinstance(error, (errors.CommitFailedError, errors.FencedInstanceIdError)):
         raise error

@@ -91,7 +91,7 @@ class TopicReader(Reader):
 
     def replay(self) -> Iterator[Block]:
         """Yield what was answered, and is not in the model file."""
-        if not self._source.writes:
+        if not (self._source.writes and self._source.at.learn):
             return
         for partition, records in replay(self._source, self._context, self._offsets):
             filled = [record for record in records if record.value is not None]

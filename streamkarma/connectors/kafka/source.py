@@ -22,6 +22,7 @@ from streamkarma.connectors.kafka.journal import positions_state, sibling
 from streamkarma.connectors.kafka.latency import CommitLatency
 from streamkarma.connectors.kafka.reader import TopicReader
 from streamkarma.connectors.kafka.records import Metadata
+from streamkarma.connectors.kafka.scoring_offsets import ScoringOffsets
 from streamkarma.connectors.kafka.settings import KafkaSettings
 from streamkarma.connectors.kafka.share_member import SharingReader
 from streamkarma.connectors.kafka.share_topic import ShareTopic, open_share_topic
@@ -74,6 +75,8 @@ class Attachment(NamedTuple):
         The attribute that says whose an event is, if entities are followed.
     share
         The topic by which processes share their models; None if each has its own in a file.
+    learn
+        False to score only: then the group alone says how far the topics were read.
     """
 
     topics: Sequence[str]
@@ -90,6 +93,7 @@ class Attachment(NamedTuple):
     max_record_bytes: int = MAX_RECORD_BYTES
     entity: str | None = None
     share: str | None = None
+    learn: bool = True
 
 
 class TopicSource(Source):
@@ -100,7 +104,7 @@ class TopicSource(Source):
     at
         Which topics.
     model
-        Path of the model, or None if none is kept.
+        Path of the model, or None if none is kept. One that is only scored with is not this process's.
 
     Raises
     ------
@@ -162,20 +166,21 @@ class TopicSource(Source):
         # What was counted since the last commit is counted again.
         self.tombstones = self._tombstones_committed
         self.latency.discard()
+        at = self.at
         if not self._checked:
             self._log.install()
-            if self.at.share is not None:
-                self._share = open_share_topic(self.at.share, self.settings, self.connect, create=True)
-            elif not self.keeps_model:
+            if at.share is not None:
+                self._share = open_share_topic(at.share, self.settings, self.connect, create=True)
+            elif at.learn and not self.keeps_model:
                 self.say(_NO_MODEL)
-            if self.at.entity not in (None, self.at.metadata.key):
-                self.say(_NOT_THE_KEY.format(self.at.entity))
+            if at.entity not in (None, at.metadata.key):
+                self.say(_NOT_THE_KEY.format(at.entity))
             self.ends = check_topics(self)
             self._checked, self._patience = True, _FOREVER
-        if self._share is None:
-            reader = TopicReader(self, context)
+        if self._share is not None:
+            reader: TopicReader = SharingReader(self, context, self._share)
         else:
-            reader = SharingReader(self, context, self._share)
+            reader = TopicReader(self, context, None if at.learn else ScoringOffsets(self, context))
         # A broker may have refused a dead letter for its size; the first failure has other causes.
         with reader.working(cut_dead_letters=failures > 1):
             yield reader

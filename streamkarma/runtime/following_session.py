@@ -1,0 +1,110 @@
+"""A model that is only scored with, and that another process may replace at any time."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+from streamkarma.errors import ModelFileError, UsageError
+from streamkarma.runtime.plan import Plan
+from streamkarma.runtime.session import Session
+from streamkarma.runtime.task import TaskModel
+
+#: The file is looked at so often, and loading has at most this share of the time.
+_PAUSE, _SHARE = 0.5, 0.1
+
+
+class FollowingSession(Session):
+    """The state of a run that scores with a model file, and goes on with a new one when it is replaced.
+
+    A file counts once it could be read as a whole, its digest included; until then the model before it
+    serves. With the new model comes its memory of entities.
+
+    Parameters
+    ----------
+    plan, path, say
+        As for `Session`; the file must be there.
+
+    Raises
+    ------
+    UsageError
+        If the plan does not match the model.
+    ModelFileError
+        If the file is not a model.
+    """
+
+    def __init__(self, plan: Plan, path: str, say: Callable[[str], None]) -> None:
+        # Taken before the file is read: what changes in between is seen at the next look.
+        self._seen = _identity(path)
+        super().__init__(plan, path, say)
+        self._file = path
+        self._task = _settled_task(self.task_model)
+        self._complaint: str | None = None
+        self._due = time.monotonic() + _PAUSE
+        self.resuming = f"scoring with {path}, {self._learned()}"
+
+    def refresh(self) -> None:
+        """Go on with the model in the file if it has changed; it is looked at now and then only."""
+        began = time.monotonic()
+        if began < self._due:
+            return
+        identity = _identity(self._file)
+        if identity is None or identity != self._seen:
+            # A file that cannot be used is read again each time: it may have been half written.
+            self._seen = identity if self.reload() else None
+        now = time.monotonic()
+        self._due = now + max(_PAUSE, (now - began) / _SHARE)
+
+    def reload(self) -> bool:
+        """Go on with the model in the file, if it can be used; returns whether it can."""
+        try:
+            fresh = Session(self._plan, self._file, self._say)
+            self._check_successor(fresh)
+        except (ModelFileError, UsageError) as error:
+            if self._complaint != (complaint := str(error)):
+                self._complaint = complaint
+                self._say(f"{complaint}; until it can be used, the model before it serves, {self._learned()}")
+            return False
+        self._complaint = None
+        self._go_on_with(fresh)
+        self._say(f"{self._file} was loaded again, {self._learned()}")
+        return True
+
+    def _check_successor(self, fresh: Session) -> None:
+        """UsageError if another model cannot take the place of this one."""
+        old, new = self._task, fresh.task_model
+        if old is not None and not new.settled:
+            raise UsageError(f"{self._file} was begun anew, and its task is not known yet")
+        if old is not None and old != new.task:
+            raise UsageError(f"{self._file} is now for the task {new.name}, not {self.task_model.name}")
+        if fresh.fields != self.fields:
+            raise UsageError(f"{self._file} is now for other names of the target, the id or other fields")
+
+    def _go_on_with(self, fresh: Session) -> None:
+        before, after = self.task_model.model, fresh.task_model.model
+        self.kept, self.task_model = fresh.kept, fresh.task_model
+        self._task = _settled_task(fresh.task_model)
+        # What was ignored so far was ignored by this run, whatever the new model has ignored in its life.
+        self.ignored_before += after.ignored - before.ignored
+        self.loop.go_on_with(self.task_model)
+        names = after.vocabulary.attribute_names
+        if any(names.get(number, name) != name for number, name in before.vocabulary.attribute_names.items()):
+            self.loop.monitor.forget_attributes()
+
+    def _learned(self) -> str:
+        return f"{self.task_model.model.steps:,} events learned"
+
+
+def _settled_task(task_model: TaskModel) -> str | None:
+    """The task that a file says; asked before labels of what is scored settle it for this run alone."""
+    return task_model.task if task_model.settled else None
+
+
+def _identity(path: str) -> tuple[int, int, int] | None:
+    """What tells one version of a file from another, without reading it; None if it is not there."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -1,0 +1,176 @@
+"""On a real broker: scoring alone, with a model that another process writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from tests.cluster import Cluster, Running, events, lines, spread, until
+from tests.test_crashes import deadly
+from tests.test_share_crashes import SOON
+
+#: A process that is killed is known again by its name, and need not be waited for.
+NAMED = ("-X", "group_instance_id=scorer")
+
+
+def learned(cluster: Cluster, count: int, *given: str, seed: int = 0) -> str:
+    """A model that has learned so many events."""
+    cluster.learn(lines(events(count, seed)), "--id", "id", "--checkpoint-every", "100000", *given, model="m")
+    return "m"
+
+
+def predicted(cluster: Cluster, given: list[dict[str, Any]], *more: str) -> list[dict[str, Any]]:
+    """The same by the pipe."""
+    (cluster.folder / "given.jsonl").write_bytes(b"\n".join(lines(given)))
+    printed = cluster.run("predict", "m", "given.jsonl", *more, stdout=True)
+    return [json.loads(line) for line in printed.splitlines()]
+
+
+def said_by(process: Running) -> str:
+    """What a process has said, which is to end now."""
+    process.terminate()
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 143, said
+    return said
+
+
+def test_scoring_is_predicting_and_the_model_stays_as_it_is(cluster: Cluster) -> None:
+    given, model = events(1200, seed=5), learned(cluster, 800)
+    source, output = cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, given)
+    before = {path.name: path.read_bytes() for path in cluster.folder.iterdir()}
+    arguments = [source, "--no-learn", "--model", model, "--output-topic", output]
+    said = cluster.attach(*arguments, "--max-events", "500")
+    assert said.startswith("scoring with m, 800 events learned\n")
+    said = cluster.attach(*arguments, "--until-end", "--summary", "s.json")
+    assert "no --model" not in said
+    rows = cluster.rows(output)
+    # Each process counts the events of its own.
+    assert [row.pop("n") for row in rows] == [*range(1, 501), *range(1, 701)]
+    expected = predicted(cluster, given)
+    assert [row.pop("n") for row in expected] == list(range(1, 1201))
+    assert rows == expected
+    summary = json.loads((cluster.folder / "s.json").read_text())
+    assert (summary["events"], summary["learned"], summary["unlabelled"]) == (700, 0, 0)
+    assert summary["kafka"]["positions"] == {source: {"0": 1200}}
+    assert summary["metrics"]["error_rate"] < 0.35
+    after = {path.name: path.read_bytes() for path in cluster.folder.iterdir()}
+    assert {name: after[name] for name in before} == before
+    assert after.keys() - before.keys() == {"s.json", "given.jsonl"}
+
+
+@pytest.mark.parametrize(("method", "call"), [("commit", 4), ("write_predictions", 5)])
+@pytest.mark.parametrize("before", [True, False])
+def test_killed_at_any_moment_each_event_is_answered_once(
+    cluster: Cluster, method: str, call: int, before: bool
+) -> None:
+    given, model = events(1000, seed=3), learned(cluster, 300)
+    source, output, dead = cluster.topic("in", 3), cluster.topic("out"), cluster.topic("dead")
+    cluster.put(source, spread(given, 3))
+    arguments = [source, "--no-learn", "--model", model, "--until-end", "--output-topic", output]
+    arguments += ["--dead-letter-topic", dead, "-X", "max_poll_records=70", *NAMED]
+    script = deadly(f"connectors.kafka.sink.TopicSink.{method}", call, before)
+    with cluster.start(*arguments, script=script) as process:
+        assert process.wait(60) == -signal.SIGKILL
+    cluster.attach(*arguments)
+    assert sorted(row["id"] for row in cluster.rows(output)) == list(range(1000))
+
+
+def test_killed_without_a_topic_to_answer_to_no_event_is_left_out(cluster: Cluster) -> None:
+    given, model = events(600, seed=3), learned(cluster, 300)
+    source, path = cluster.topic("in", 2), cluster.folder / "rows.jsonl"
+    cluster.put(source, spread(given, 2))
+    arguments = [source, "--no-learn", "--model", model, "--until-end", "--predictions", "rows.jsonl"]
+    arguments += ["-X", "max_poll_records=50", *NAMED]
+    method = "connectors.kafka.scoring_offsets.ScoringOffsets.commit"
+    with cluster.start(*arguments, script=deadly(method, 4, True)) as process:
+        assert process.wait(60) == -signal.SIGKILL
+    written = path.read_bytes()
+    path.write_bytes(written + b'{"n": 2')
+    cluster.attach(*arguments)
+    assert path.read_bytes().startswith(written)
+    ids = [json.loads(row)["id"] for row in path.read_text().splitlines()]
+    assert set(ids) == set(range(600))
+    # What was written and not yet told to the group: one block.
+    assert 0 < len(ids) - 600 <= 50
+
+
+def test_whoever_reads_no_further_has_the_rest_left_to_the_next(cluster: Cluster) -> None:
+    given, model = events(6000, seed=3), learned(cluster, 300)
+    source = cluster.topic("in")
+    cluster.put(source, given)
+    arguments = [source, "--no-learn", "--model", model, "--predictions", "-", *NAMED]
+    with cluster.start(*arguments, "-X", "max_poll_records=100") as process:
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        process.stdout.close()
+        assert process.wait(60) == 0
+    rest = cluster.attach(*arguments, "--until-end", stdout=True).splitlines()
+    assert first["id"] == 0
+    assert 0 < len(rest) < 6000
+    assert json.loads(rest[-1])["id"] == 5999
+
+
+def test_a_new_model_is_used_from_then_on_and_a_broken_one_is_not(cluster: Cluster) -> None:
+    given, model = events(900, seed=9), learned(cluster, 200)
+    source, output = cluster.topic("in"), cluster.topic("out")
+    path = cluster.folder / model
+    expected = []
+
+    def put(begin: int, process: Running) -> None:
+        expected.extend(predicted(cluster, given[begin : begin + 100]))
+        cluster.put(source, given[begin : begin + 100])
+        until(lambda: len(cluster.rows(output)) >= begin + 100, process)
+
+    def wait_for(what: str) -> None:
+        assert process.stderr is not None
+        while what not in (line := process.stderr.readline()):
+            assert line, what
+
+    with cluster.start(source, "--no-learn", "--model", model, "--output-topic", output) as process:
+        put(0, process)
+        # It goes on where it is, which is what another process does that learns and saves.
+        learned(cluster, 400, seed=1)
+        wait_for("m was loaded again, 600 events learned")
+        put(100, process)
+        good = path.read_bytes()
+        path.with_name("broken").write_bytes(good[:-100])
+        os.replace(path.with_name("broken"), path)
+        wait_for("m is truncated or altered; restore it from a copy")
+        path.write_bytes(good)
+        wait_for("m was loaded again, 600 events learned")
+        put(200, process)
+        path.unlink()
+        wait_for("cannot read the model m: No such file or directory")
+        path.write_bytes(good)
+        cluster.learn(lines([{"x": 1.5, "y": 2.5}]), model="other")
+        os.replace(cluster.folder / "other", path)
+        wait_for("m is now for the task regression, not binary")
+        path.write_bytes(good)
+        wait_for("m was loaded again")
+        put(300, process)
+        assert "loaded again" not in said_by(process)
+    rows = cluster.rows(output)
+    assert [row.pop("n") for row in rows] == list(range(1, 401))
+    for row in expected:
+        del row["n"]
+    assert rows == expected
+
+
+def test_of_processes_that_share_the_partitions_one_is_killed(cluster: Cluster) -> None:
+    given, model = events(1200, seed=3), learned(cluster, 200)
+    source, output = cluster.topic("in", 2), cluster.topic("out")
+    arguments = [source, "--no-learn", "--model", model, "--output-topic", output, *SOON]
+    with cluster.start(*arguments) as one, cluster.start(*arguments) as other:
+        until(lambda: len(cluster.members("group")) == 2, one)
+        cluster.put(source, spread(given[:600], 2))
+        until(lambda: len(cluster.rows(output)) == 600, one)
+        cluster.put(source, spread(given[600:], 2))
+        other.kill()
+        until(lambda: len(cluster.rows(output)) >= 1200, one)
+        said_by(one)
+    assert sorted(row["id"] for row in cluster.rows(output)) == list(range(1200))
