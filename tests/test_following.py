@@ -162,3 +162,32 @@ def test_an_unreadable_model_at_the_start_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "m").write_bytes(b"nothing")
     with pytest.raises(ModelFileError, match="is not a streamkarma model"):
         session_of(tmp_path / "m", [])
+
+
+def test_a_pipe_is_scored_with_the_newest_model(streamkarma: Program, tmp_path: Path) -> None:
+    given = lines(events(40, seed=7))
+    streamkarma("learn", "--model", "m", records=events(50))
+    with subprocess.Popen(
+        [sys.executable, "-m", "streamkarma", "predict", "m", "--follow", "--id", "id"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        rows = []
+        for part in (given[:20], given[20:]):
+            process.stdin.write(b"\n".join([*part, b""]))
+            process.stdin.flush()
+            rows += [orjson.loads(process.stdout.readline()) for _ in part]
+            if len(rows) == 20:
+                expected = streamkarma("predict", "m", "--id", "id", text=b"\n".join(given)).rows[:20]
+                streamkarma("learn", "--model", "m", records=events(50, seed=1))
+                while b"m was loaded again, 100 events learned" not in (line := process.stderr.readline()):
+                    assert line
+        process.stdin.close()
+        assert process.wait(30) == 0
+    expected += streamkarma("predict", "m", "--id", "id", text=b"\n".join(given)).rows[20:]
+    assert rows == expected

@@ -61,16 +61,7 @@ PENDING = 10_000
 )
 @click.option("--until-end", is_flag=True, help="Stop at the offsets that stand at the start.")
 @click.option("--max-events", metavar="N", type=click.IntRange(min=1), help="Stop after so many events.")
-@click.option("--with-key", metavar="NAME", help="Take a record's key as this attribute.")
-@click.option(
-    "--with-timestamp", metavar="NAME", help="Take a record's time, in seconds since 1970, as this attribute."
-)
-@click.option(
-    "--with-header",
-    metavar="HEADER[=NAME]",
-    multiple=True,
-    help="Take a header as an attribute; repeatable.",
-)
+@connection.metadata
 @connection.settings
 @shared.fields
 @shared.keeping
@@ -88,7 +79,6 @@ def attach(**said: Any) -> None:
 
     With --no-learn the model is only read, and the offsets are the group's.
     """
-    from streamkarma.connectors.kafka.records import Metadata
     from streamkarma.connectors.kafka.source import Attachment, TopicSource
     from streamkarma.runtime.plan import Plan
 
@@ -99,7 +89,6 @@ def attach(**said: Any) -> None:
             raise UsageError("--label-topic has no meaning with --pending 0")
     else:
         _check_scoring(said)
-    headers = [header.partition("=") for header in said["with_header"]]
     at = Attachment(
         topics=said["topics"],
         brokers=said["brokers"],
@@ -111,13 +100,12 @@ def attach(**said: Any) -> None:
         until_end=said["until_end"],
         settings=said["kafka"],
         connect_timeout=said["connect_timeout"],
-        metadata=Metadata(
-            said["with_key"], said["with_timestamp"], {header: name or header for header, _, name in headers}
-        ),
+        metadata=connection.metadata_of(said),
         max_record_bytes=said["max_record_bytes"],
         entity=said["entity"],
         share=said["share"],
         learn=learns,
+        row_fields=connection.row_fields_of(said, learns),
     )
     printed = "-" if said["output_topic"] is None else None
     plan = Plan(**shared.outputs(said, printed), **(_learning if learns else _scoring)(said))
@@ -126,12 +114,14 @@ def attach(**said: Any) -> None:
 
 
 def _learning(said: dict[str, Any]) -> dict[str, Any]:
+    """What a plan says only of learning."""
     pending = 0 if said["label_topic"] is None else PENDING
     shares = {name: said[name] for name in ("base", "share_every")}
     return {**shared.learning(said), **shares, "pending_default": pending}
 
 
 def _scoring(said: dict[str, Any]) -> dict[str, Any]:
+    """What it says of scoring alone."""
     return {"model": said["model"], "learn": False, "follow": True, "options": shared.threshold(said)}
 
 

@@ -11,7 +11,6 @@ from streamkarma.cli import brokers
 from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
-from streamkarma.errors import UsageError
 from streamkarma.parameters import LEARNING, MISSING_WORDS, RUNNING
 
 
@@ -32,11 +31,7 @@ from streamkarma.parameters import LEARNING, MISSING_WORDS, RUNNING
     help="Most attributes that are looked at: those that come first.",
 )
 @shared.option(RUNNING["max_record_bytes"])
-@click.option(
-    "--brokers",
-    metavar="HOST:PORT,...",
-    help="INPUT is a topic there, or a regular expression for whole names, read to the end it has now.",
-)
+@brokers.standing
 @brokers.settings
 @click.option(
     "--json",
@@ -85,12 +80,5 @@ def _file(said: dict[str, Any]) -> tuple[Any, list[str]]:
 
 
 def _topic(said: dict[str, Any]) -> tuple[Any, list[str]]:
-    from streamkarma.connectors.kafka.standing import StandingTopics
-
-    if said["input"] == "-" or said["format"] not in (None, "json"):
-        raise UsageError("with --brokers INPUT is a topic of JSON")
-    source = StandingTopics(
-        said["input"], said["brokers"], said["kafka"], said["connect_timeout"], said["max_record_bytes"]
-    )
     begin = ["streamkarma", "attach", said["input"], "--brokers", said["brokers"], "--group", "my-group"]
-    return source, [*begin, "--model", "my.karma"]
+    return brokers.standing_topics(said), [*begin, "--model", "my.karma"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from streamkarma.cli import brokers as connection
 from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
@@ -24,6 +25,10 @@ _NAMES = {
     ("model", "refits"): "refits (events of the last one)",
     ("model", "refit_problems"): "refits that failed",
 }
+
+
+#: What files have none of.
+_OF_TOPICS = ("with_key", "with_timestamp", "with_header", "row_position", "row_header")
 
 
 @click.command(cls=Command)
@@ -69,14 +74,21 @@ def learn(**said: Any) -> None:
 @shared.output
 @shared.explain
 @shared.workers
+@click.option("--follow", is_flag=True, help="Load MODEL again whenever its file has changed.")
+@connection.standing
+@connection.metadata
+@connection.settings
 def predict(**said: Any) -> None:
     """Score events with a model, without learning.
+
+    INPUT is a file, or - for standard input, as learn takes it; with --brokers it is a topic, of which
+    nothing is committed.
 
     Names of target, id, weight and ignored attributes are those the model was learned with,
     unless given; so is the threshold. Where events carry the target, loss and metrics are reported.
     """
-    options = shared.threshold(said)
-    _execute(said, model=said["model"], learn=False, options=options, explaining=shared.strongest(said))
+    plan = {"learn": False, "follow": said["follow"], "options": shared.threshold(said)}
+    _execute(said, model=said["model"], explaining=shared.strongest(said), **plan)
 
 
 #: Attributes that ``inspect`` lists.
@@ -113,25 +125,39 @@ def inspect(model: str, json: bool) -> None:
 
 
 def _execute(said: dict[str, Any], **plan: Any) -> None:
-    """Run what was said over a file or a pipe."""
+    """Run what was said over a file, a pipe or a topic."""
     shared.execute(*run_of(said, **plan), said.get("metrics"))
 
 
 def run_of(said: dict[str, Any], **plan: Any) -> tuple[Plan, Source]:
-    """A plan, and the file or the pipe to run it over."""
-    from streamkarma.connectors.tables.source import source_of
+    """A plan, and the file, the pipe or the topic to run it over."""
     from streamkarma.runtime.plan import Plan
 
     workers = said["workers"] or min(2, available_cores())
-    source = source_of(
+    # Where another thread waits for input, this one has time to tell how it goes.
+    prefetch = workers > 1 or said.get("metrics") is not None
+    source = _file(said, prefetch) if said.get("brokers") is None else _topic(said)
+    return Plan(workers=workers, **{**shared.outputs(said), **plan}), source
+
+
+def _file(said: dict[str, Any], prefetch: bool) -> Source:
+    from streamkarma.connectors.tables.source import source_of
+
+    for name in _OF_TOPICS:
+        if said.get(name) not in (None, ()):
+            raise UsageError(f"--{name.replace('_', '-')} is for records of a topic, and needs --brokers")
+    return source_of(
         said["input"],
         said["format"],
         resume=said.get("resume_input", False),
         max_record_bytes=said["max_record_bytes"],
-        # Where another thread waits for input, this one has time to tell how it goes.
-        prefetch=workers > 1 or said.get("metrics") is not None,
+        prefetch=prefetch,
     )
-    return Plan(workers=workers, **{**shared.outputs(said), **plan}), source
+
+
+def _topic(said: dict[str, Any]) -> Source:
+    fields = connection.row_fields_of(said, learns=False)
+    return connection.standing_topics(said, metadata=connection.metadata_of(said), row_fields=fields)
 
 
 def available_cores() -> int:

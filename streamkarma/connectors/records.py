@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from streamkarma.connectors.rows import Column
+
 #: The position of a record, by the names that a dead letter shows: ``{"line": 17}``.
 RecordPosition = dict[str, Any]
 
@@ -31,6 +33,8 @@ class Records:
         Whether these are labels of events that came before, and no events.
     time
         When the record with this index happened, in seconds since 1970.
+    row_columns
+        What rows say of the records with these indices, besides what is predicted, by name.
 
     Attributes
     ----------
@@ -53,6 +57,7 @@ class Records:
         metadata: Sequence[Mapping[str, Any]] | None = None,
         labels_only: bool = False,
         time: Callable[[int], float] | None = None,
+        row_columns: Callable[[Sequence[int]], Mapping[str, Column]] = lambda at: {},
     ) -> None:
         self._count = count
         self.position = position
@@ -60,6 +65,7 @@ class Records:
         self.metadata = metadata
         self.labels_only = labels_only
         self.time = time
+        self.row_columns = row_columns
         #: A record, and where in the text it begins: the one asked about next is not far behind.
         self._known = 0, 0
         self.text: bytes | None
@@ -87,7 +93,7 @@ class Records:
         """Those from one on, up to another."""
         if (begin, end) == (0, len(self)):
             return self
-        position, time = self.position, self.time
+        position, time, row_columns = self.position, self.time, self.row_columns
         return Records(
             self.values[begin:end],
             end - begin,
@@ -96,6 +102,7 @@ class Records:
             None if self.metadata is None else self.metadata[begin:end],
             self.labels_only,
             time and (lambda i: time(begin + i)),
+            lambda at: row_columns([begin + i for i in at]),
         )
 
     def begin(self, at: int) -> int:

@@ -254,7 +254,10 @@ class Loop:
             columns |= explained_columns(explained, evaluation, self.task_model.name, self._explaining)
         if self.pending is not None:
             keep_waiting(self.pending, batch, evaluation, columns, self._next)
-        rows = rows_of(columns, batch, self._next, self._fields.id is not None) if printed else None
+        rows = None
+        if printed:
+            columns |= self._records.row_columns(batch.at)
+            rows = rows_of(columns, batch, self._next, self._fields.id is not None)
         events = len(batch.labels)
         self._next += events
         c = self.counters

@@ -19,7 +19,7 @@ from streamkarma.runtime.task import TaskModel, text_of
 #: What a row may have.
 _ORDER = (
     *("n", "id", "prediction", "score", "probability", "interval", "set", "target", "loss", "observed"),
-    *("constant", "contributions", "missing"),
+    *("constant", "contributions", "missing", "topic", "partition", "offset", "headers"),
 )
 
 

@@ -271,7 +271,8 @@ class TopicReader(Reader):
         if self._topic_sink is not None:
             self._topic_sink.records = filled
         at = self._source.at
-        return records_of(filled, at.metadata, partition.topic == at.label_topic, at.max_record_bytes)
+        labels_only = partition.topic == at.label_topic
+        return records_of(filled, at.metadata, labels_only, at.max_record_bytes, at.row_fields)
 
     def _learned(
         self, partition: TopicPartition, part: list[ConsumerRecord], filled: list[ConsumerRecord], count: int

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
 from kafka.consumer.fetcher import ConsumerRecord
 
+from streamkarma.connectors.kafka.row_fields import NO_ROW_FIELDS, RowFields
 from streamkarma.connectors.records import RecordPosition, Records
 from streamkarma.errors import RecordError
 
@@ -49,6 +51,10 @@ class Metadata(NamedTuple):
         return self.key is not None or self.timestamp is not None or bool(self.headers)
 
 
+#: Values alone.
+NO_METADATA = Metadata()
+
+
 def _read(what: str, value: bytes) -> Any:
     """A number where the bytes are one as JSON has it, else text."""
     try:
@@ -62,7 +68,11 @@ def _read(what: str, value: bytes) -> Any:
 
 
 def records_of(
-    polled: Sequence[ConsumerRecord], metadata: Metadata, labels_only: bool, limit: int
+    polled: Sequence[ConsumerRecord],
+    metadata: Metadata,
+    labels_only: bool,
+    limit: int,
+    row_fields: RowFields = NO_ROW_FIELDS,
 ) -> Records:
     """Consumed records, all with a value, as the loop takes them."""
     values = [record.value for record in polled]
@@ -94,4 +104,5 @@ def records_of(
         attributes,
         labels_only,
         lambda i: float(polled[i].timestamp / 1000.0),
+        partial(row_fields.columns, polled),
     )

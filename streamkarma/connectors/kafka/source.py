@@ -21,7 +21,8 @@ from streamkarma.connectors.kafka.connection import Client, LogCapture, connect
 from streamkarma.connectors.kafka.journal import positions_state, sibling
 from streamkarma.connectors.kafka.latency import CommitLatency
 from streamkarma.connectors.kafka.reader import TopicReader
-from streamkarma.connectors.kafka.records import Metadata
+from streamkarma.connectors.kafka.records import NO_METADATA, Metadata
+from streamkarma.connectors.kafka.row_fields import NO_ROW_FIELDS, RowFields
 from streamkarma.connectors.kafka.scoring_offsets import ScoringOffsets
 from streamkarma.connectors.kafka.settings import KafkaSettings
 from streamkarma.connectors.kafka.share_member import SharingReader
@@ -77,6 +78,8 @@ class Attachment(NamedTuple):
         The topic by which processes share their models; None if each has its own in a file.
     learn
         False to score only: then the group alone says how far the topics were read.
+    row_fields
+        What rows say of the records that they answer.
     """
 
     topics: Sequence[str]
@@ -89,11 +92,12 @@ class Attachment(NamedTuple):
     until_end: bool = False
     settings: Sequence[str] = ()
     connect_timeout: float = 30.0
-    metadata: Metadata = Metadata()
+    metadata: Metadata = NO_METADATA
     max_record_bytes: int = MAX_RECORD_BYTES
     entity: str | None = None
     share: str | None = None
     learn: bool = True
+    row_fields: RowFields = NO_ROW_FIELDS
 
 
 class TopicSource(Source):

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.consumer.fetcher import ConsumerRecord
 
-from streamkarma.connectors.base import Block, Context, Position, Reader
+from streamkarma.connectors.base import Block, Context, Position, Reader, Source
 from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING
 from streamkarma.connectors.kafka.errors import translate_error
-from streamkarma.connectors.kafka.records import records_of
+from streamkarma.connectors.kafka.records import NO_METADATA, Metadata, records_of
+from streamkarma.connectors.kafka.row_fields import NO_ROW_FIELDS, RowFields
 from streamkarma.connectors.kafka.source import Attachment, TopicSource
 from streamkarma.connectors.kafka.topic_check import check_topics
 from streamkarma.errors import RunError
@@ -29,7 +31,7 @@ class StandingTopics(TopicSource):
     ----------
     topics
         A name, or a pattern for names.
-    brokers, settings, connect_timeout, max_record_bytes
+    brokers, settings, connect_timeout, max_record_bytes, metadata, row_fields
         As for an `Attachment`.
     """
 
@@ -42,6 +44,8 @@ class StandingTopics(TopicSource):
         settings: Sequence[str],
         connect_timeout: float,
         max_record_bytes: int,
+        metadata: Metadata = NO_METADATA,
+        row_fields: RowFields = NO_ROW_FIELDS,
     ) -> None:
         at = Attachment(
             [topics],
@@ -50,9 +54,17 @@ class StandingTopics(TopicSource):
             until_end=True,
             settings=settings,
             connect_timeout=connect_timeout,
+            metadata=metadata,
             max_record_bytes=max_record_bytes,
+            learn=False,
+            row_fields=row_fields,
         )
         super().__init__(at, None)
+        self.dead_letter_hint = Source.dead_letter_hint
+
+    def summary(self) -> dict[str, Any]:
+        """What was passed over."""
+        return {"kafka": {"tombstones": self.tombstones}}
 
     @contextmanager
     def open(self, context: Context, failures: int) -> Iterator[Reader]:
@@ -99,7 +111,7 @@ class _StandingReader(Reader):
                     self._ask(partition)
             ready = self._ready()
             if ready:
-                records = records_of(ready, at.metadata, False, at.max_record_bytes)
+                records = records_of(ready, at.metadata, False, at.max_record_bytes, at.row_fields)
                 yield Block(records, lambda count: None)
             else:
                 yield None
@@ -128,7 +140,9 @@ class _StandingReader(Reader):
                 break
             first = min(self._waiting.values(), key=lambda waiting: int(waiting[0].timestamp))
             ready.append(first.popleft())
-        return [record for record in ready if record.value is not None]
+        filled = [record for record in ready if record.value is not None]
+        self._source.tombstones += len(ready) - len(filled)
+        return filled
 
     def maybe_commit(self) -> None:
         """Nothing is."""
