@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
-from tests.cluster import Cluster, Running, events, lines, spread, until
+from tests.cluster import Cluster, Record, Running, events, lines, spread, until
 from tests.test_crashes import deadly
 from tests.test_share_crashes import SOON
 
@@ -43,7 +45,7 @@ def test_scoring_is_predicting_and_the_model_stays_as_it_is(cluster: Cluster) ->
     source, output = cluster.topic("in"), cluster.topic("out")
     cluster.put(source, given)
     before = {path.name: path.read_bytes() for path in cluster.folder.iterdir()}
-    arguments = [source, "--no-learn", "--model", model, "--output-topic", output]
+    arguments = [source, "--no-learn", "--model", model, "--output-topic", output, "--no-row-position"]
     said = cluster.attach(*arguments, "--max-events", "500")
     assert said.startswith("scoring with m, 800 events learned\n")
     said = cluster.attach(*arguments, "--until-end", "--summary", "s.json")
@@ -70,7 +72,8 @@ def test_killed_at_any_moment_each_event_is_answered_once(
 ) -> None:
     given, model = events(1000, seed=3), learned(cluster, 300)
     source, output, dead = cluster.topic("in", 3), cluster.topic("out"), cluster.topic("dead")
-    cluster.put(source, spread(given, 3))
+    bad = [Record(b"no json", partition) for partition in range(3)]
+    cluster.put(source, [*bad, *spread(given, 3), *bad])
     arguments = [source, "--no-learn", "--model", model, "--until-end", "--output-topic", output]
     arguments += ["--dead-letter-topic", dead, "-X", "max_poll_records=70", *NAMED]
     script = deadly(f"connectors.kafka.sink.TopicSink.{method}", call, before)
@@ -78,6 +81,7 @@ def test_killed_at_any_moment_each_event_is_answered_once(
         assert process.wait(60) == -signal.SIGKILL
     cluster.attach(*arguments)
     assert sorted(row["id"] for row in cluster.rows(output)) == list(range(1000))
+    assert len(cluster.get(dead)) == 6
 
 
 def test_killed_without_a_topic_to_answer_to_no_event_is_left_out(cluster: Cluster) -> None:
@@ -126,12 +130,15 @@ def test_a_new_model_is_used_from_then_on_and_a_broken_one_is_not(cluster: Clust
         cluster.put(source, given[begin : begin + 100])
         until(lambda: len(cluster.rows(output)) >= begin + 100, process)
 
-    def wait_for(what: str) -> None:
+    def wait_for(what: str) -> str:
         assert process.stderr is not None
         while what not in (line := process.stderr.readline()):
             assert line, what
+        return line
 
-    with cluster.start(source, "--no-learn", "--model", model, "--output-topic", output) as process:
+    arguments = [source, "--no-learn", "--model", model, "--output-topic", output, "--no-row-position"]
+    with cluster.start(*arguments, "--metrics", "0") as process:
+        address = wait_for("metrics and a live page").split()[-1]
         put(0, process)
         # It goes on where it is, which is what another process does that learns and saves.
         learned(cluster, 400, seed=1)
@@ -153,6 +160,9 @@ def test_a_new_model_is_used_from_then_on_and_a_broken_one_is_not(cluster: Clust
         path.write_bytes(good)
         wait_for("m was loaded again")
         put(300, process)
+        metrics = urlopen(f"{address}metrics", timeout=30).read().decode()
+        assert re.search(r"^streamkarma_learned_total 0.0$", metrics, re.MULTILINE)
+        assert "checkpoint_age_seconds " not in metrics
         assert "loaded again" not in said_by(process)
     rows = cluster.rows(output)
     assert [row.pop("n") for row in rows] == list(range(1, 401))
@@ -174,3 +184,19 @@ def test_of_processes_that_share_the_partitions_one_is_killed(cluster: Cluster) 
         until(lambda: len(cluster.rows(output)) >= 1200, one)
         said_by(one)
     assert sorted(row["id"] for row in cluster.rows(output)) == list(range(1200))
+
+
+def test_where_the_group_is_decides_and_nothing_that_comes_meanwhile_is_left_out(cluster: Cluster) -> None:
+    given, model = events(100, seed=3), learned(cluster, 200)
+    source, output = cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, given[:40])
+    arguments = [source, "--no-learn", "--model", model, "--output-topic", output, "--until-end"]
+    cluster.attach(*arguments, "--from", "latest")
+    assert cluster.rows(output) == []
+    cluster.put(source, given[40:70])
+    cluster.attach(*arguments, "--from", "latest")
+    assert [row["id"] for row in cluster.rows(output)] == list(range(40, 70))
+    cluster.recreate(source)
+    cluster.put(source, given[70:])
+    cluster.attach(*arguments)
+    assert [row["id"] for row in cluster.rows(output)] == list(range(40, 100))
