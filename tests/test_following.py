@@ -158,6 +158,27 @@ def test_with_the_model_comes_its_memory_of_entities(streamkarma: Program, tmp_p
     assert found == expected
 
 
+def test_what_is_counted_goes_on_and_attributes_that_are_others_are_watched_afresh(
+    streamkarma: Program, tmp_path: Path
+) -> None:
+    said, path = list[str](), tmp_path / "m"
+    given = [{"x": 1.0, **event} for event in events(600)]
+    streamkarma("learn", "--model", "m", "--id", "id", records=given[:50])
+    session = session_of(path, said, drift=True)
+    session.new_loop(Output())
+    session.feed(Block(records_of(lines(given[:300])), lambda count: None), 0, 300)
+    # What the other process ignores is not this one's to count.
+    streamkarma("learn", "--model", "m", records=[{**event, "z" * 2000: 1} for event in given[50:]])
+    assert session.reload()
+    assert session.loop.counters.events == 300
+    assert session.loop.monitor.observed_shares(9)
+    assert session.task_model.model.ignored == session.ignored_before > 0
+    others = [{name: value for name, value in event.items() if name != "b"} for event in given[:50]]
+    streamkarma("learn", "--model", "m", "--id", "id", "--fresh", records=others)
+    assert session.reload()
+    assert not session.loop.monitor.observed_shares(9)
+
+
 def test_an_unreadable_model_at_the_start_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "m").write_bytes(b"nothing")
     with pytest.raises(ModelFileError, match="is not a streamkarma model"):
