@@ -64,7 +64,7 @@ def write_pulled(read: Callable[[], Pulled], target: str, say: Callable[[str], N
         for part, contents in pulled.contents().items():
             found = newest_usable(part, contents, base, packing, lambda why: say(f"{pulled.name}: {why}"))
             if found is not None:
-                chosen[part], models[part] = found.index, found.model
+                chosen[part], models[part] = found.place, found.model
                 runs.append(found.kept)
         if not models:
             raise RunError(f"{pulled.name} has no model that can be used")

@@ -68,7 +68,7 @@ class SharedSession(Session):
     def load(self, part: str, models: Sequence[bytes]) -> int:
         """Have a part's model go on from the first of these that can be used, or else from the base."""
         found = newest_usable(part, models, self._base, self._packing, self._complain)
-        chosen, content = (len(models), self._base_content) if found is None else (found.index, found.content)
+        chosen, content = (len(models), self._base_content) if found is None else (found.place, found.content)
         # What is said of attributes is said by the merged model, whose rows are the ones that go out.
         plan = self._plan._replace(explaining=None)
         self._parts[part] = Session(plan, f"{self._store.name}, {part}", _ignore, content)
@@ -141,7 +141,7 @@ class SharedSession(Session):
 class Usable(NamedTuple):
     """A part's model: which of those that were kept it is, its bytes, and what they hold."""
 
-    index: int
+    place: int
     content: bytes
     model: Model
     kept: dict[str, Any]
@@ -154,7 +154,7 @@ def newest_usable(
 
     None if there is none. ``complain`` is told what is wrong with the others before it.
     """
-    for index, each in enumerate(packed):
+    for place, each in enumerate(packed):
         try:
             content = packing.unpack(each, part)
             model, kept, _ = from_bytes(content, part)
@@ -163,7 +163,7 @@ def newest_usable(
         except (ModelFileError, UsageError) as error:
             complain(f"{error}; the last good one serves")
         else:
-            return Usable(index, content, model, kept)
+            return Usable(place, content, model, kept)
     return None
 
 
