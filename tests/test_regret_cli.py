@@ -47,6 +47,8 @@ def test_the_summary_has_what_the_contract_says(streamkarma: Program, tmp_path: 
     assert said["model"]["attributes"] == 6
     assert "feature-deletion: none of the 6 columns is complete" in done.stderr
     assert "in hindsight" in done.stderr
+    assert " the best offline linear model (zero, held out): " in said["verdict"]
+    assert said["verdict"] in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("task", ["multiclass", "regression"])
@@ -159,10 +161,31 @@ def test_the_command_regret(streamkarma: Program, tmp_path: Path) -> None:
     assert (report["task"], report["loss"], report["events"]) == ("binary", "logistic", 600)
     curve = report["learners"]["auto"]["curve"]
     assert len(curve["events"]) == len(curve["mean_loss"]) == len(curve["error"])
+    assert report["verdict"] in " ".join(done.stdout.decode().split())
+    assert rows[-1]["held_out_standard_error"] > 0
     assert "zero" in (tmp_path / "r.svg").read_text()
     printed = streamkarma("regret", "--baselines", "zero", "--json", "--quiet", "--ignore", "full",
                           records=EVENTS[:100])  # fmt: skip
     assert printed.rows[0]["learners"]["auto"]["regret"]["zero"][0]["events"] == 100
+
+
+def test_the_report_has_recent_losses_and_where_errors_rose(streamkarma: Program) -> None:
+    # Of the last 3,000 events the labels are turned round; every tenth event has none.
+    events = [
+        {"a": t % 7, "b": t % 3, "y": None if t % 10 == 9 else (t % 7 > 3) == (t < 3_000)}
+        for t in range(6_000)
+    ]
+    found = streamkarma("regret", "--regret", "zero", "--learner", "explicit", "--recent", "200", "--json",
+                        "--quiet", records=events).rows[0]["learners"]["explicit"]  # fmt: skip
+    recent = found["recent"]
+    assert (recent["window"], recent["events"][-1]) == (200, 5_400)
+    assert max(recent["error"]) > 2 * max(found["curve"]["error"][-5:])
+    [drift] = found["drift"]
+    assert 2_700 < drift["events"] < 3_200
+    assert drift["before"] < 0.1 < drift["after"]
+    without = streamkarma("regret", "--regret", "zero", "--recent", "0", "--no-drift", "--json", "--quiet",
+                          records=events[:300]).rows[0]["learners"]["auto"]  # fmt: skip
+    assert set(without) == {"curve", "regret"}
 
 
 def test_a_signal_does_not_wait_for_baselines(tmp_path: Path) -> None:

@@ -38,6 +38,9 @@ class Entry:
     oracle
         Whether it needs complete vectors: as its rows, or to know the subspace (``projection-full``,
         whose ``subspace`` is to be given).
+    linear
+        Whether it predicts by a linear machine over as many weights as there are columns, or a mean of some.
+        Such a class cannot memorise, so that its loss in hindsight says something; that of others can be 0.
     settings
         Parameters that make the name of the class.
     """
@@ -51,6 +54,7 @@ class Entry:
     cost: str
     transductive: bool = False
     oracle: bool = False
+    linear: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
 
     def make(self, task: str, **settings: Any) -> Any:
@@ -76,7 +80,9 @@ class Entry:
 
 
 def _imputed(name: str, summary: str, source: str, cost: str, imputer: str) -> Entry:
-    return Entry(name, summary, source, "imputed", "Imputed", _ALL, cost, settings={"imputer": imputer})
+    return Entry(
+        name, summary, source, "imputed", "Imputed", _ALL, cost, linear=True, settings={"imputer": imputer}
+    )
 
 
 def _wii(prior: str, summary: str) -> Entry:
@@ -103,6 +109,7 @@ _ENTRIES = (
         "Imputed",
         _CLASSES,
         "n d",
+        linear=True,
         settings={"imputer": "class-mean"},
     ),
     _imputed("median", "the column's median, linear machine", "[M]", "n d", "median"),
@@ -114,6 +121,7 @@ _ENTRIES = (
         "Deleted",
         _ALL,
         "n d",
+        linear=True,
         settings={"drop": "rows"},
     ),
     Entry(
@@ -124,6 +132,7 @@ _ENTRIES = (
         "Deleted",
         _ALL,
         "n d",
+        linear=True,
         settings={"drop": "columns"},
     ),
     Entry(
@@ -144,6 +153,7 @@ _ENTRIES = (
         _ALL,
         "n d",
         oracle=True,
+        linear=True,
     ),
     Entry(
         "projection",
@@ -153,6 +163,7 @@ _ENTRIES = (
         "Projection",
         _ALL,
         "n d² + p d³",
+        linear=True,
     ),
     Entry(
         "projection-full",
@@ -163,6 +174,7 @@ _ENTRIES = (
         _ALL,
         "n d² + p d³",
         oracle=True,
+        linear=True,
     ),
     Entry(
         "mc1",
@@ -226,6 +238,7 @@ _ENTRIES = (
         "ChainedEquations",
         _ALL,
         "m n d³",
+        linear=True,
     ),
     _imputed(
         "iterated-regression",

@@ -226,12 +226,13 @@ strictness = together(
     click.option("--quiet", is_flag=True, help="Nothing on stderr but errors."),
 )
 
+watching = together(option(RUNNING["recent"]), option(RUNNING["drift"]))
+
 output = together(
     bad_records,
     summary,
     option(RUNNING["report_every"]),
-    option(RUNNING["recent"]),
-    option(RUNNING["drift"]),
+    watching,
     option(RUNNING["log_format"]),
     strictness,
 )

@@ -37,6 +37,7 @@ from streamkarma.parameters import LEARNER_NAMES
     help="Offline baselines to compare with: names with commas, all or fast.",
 )
 @shared.comparison
+@shared.watching
 @click.option(
     "--json",
     metavar="PATH",
@@ -71,6 +72,8 @@ def regret(**said: Any) -> None:
         predictions=None,
         quiet=said["quiet"],
         regret=said["baselines"],
+        recent=said["recent"],
+        drift=said["drift"],
         **shared.compared(said),
     )
     source = source_of(said["input"], said["format"])

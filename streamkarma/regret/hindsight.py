@@ -107,8 +107,9 @@ def evaluate_baseline(
     -------
     A row of the report: ``events``, ``learner_loss``, ``baseline_loss`` and ``regret`` (sums over
     all events, estimated where the rows are a sample), ``regret_per_event``, ``exact``,
-    ``standard_error`` (of the regret), ``learner_error``, ``error``, ``held_out_loss`` (a sum)
-    and ``held_out_error``.
+    ``standard_error`` (of the regret), ``learner_error``, ``error``, ``held_out_loss`` (a sum),
+    ``held_out_error`` and ``held_out_standard_error``, which is that of the learner's loss minus the one held
+    out, the events being a sample of what the stream could have been.
 
     Raises
     ------
@@ -135,8 +136,11 @@ def evaluate_baseline(
     if entry.name == "projection-full" and learner is not None and loss in LIPSCHITZ and w is not None:
         row["bound"] = bound_terms(BoundEvents(X, y, weights, loss, table.events), Q, w, b, learner)
     if held is not None:
-        row["held_out_loss"] = float((weights * pointwise_loss(loss, held, y)).mean() * table.events)
+        losses = weights * pointwise_loss(loss, held, y)
+        spread = float((table.facts[:, LOSS] - losses).std(ddof=1))
+        row["held_out_loss"] = float(losses.mean() * table.events)
         row["held_out_error"] = float(wrong(task, held, y).mean())
+        row["held_out_standard_error"] = table.events * spread / float(np.sqrt(len(y)))
     return row
 
 
@@ -160,6 +164,7 @@ def compare_losses(table: EventTable, losses: Floats) -> dict[str, Any]:
         "error": None,
         "held_out_loss": None,
         "held_out_error": None,
+        "held_out_standard_error": None,
     }
 
 

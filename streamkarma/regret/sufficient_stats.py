@@ -156,6 +156,7 @@ class SufficientStats:
             "error": None,
             "held_out_loss": None,
             "held_out_error": None,
+            "held_out_standard_error": None,
         }
 
     def state(self) -> tuple[dict[str, Any], Arrays]:

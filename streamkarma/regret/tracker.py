@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.baselines.registry import REGISTRY
-from streamkarma.checkpoint import finite, natural
+from streamkarma.checkpoint import natural
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
 from streamkarma.events.lasting_indices import LastingIndices
 from streamkarma.events.reservoir import ERROR, LOSS, Arrays, Reservoir
 from streamkarma.regret.background_fit import BackgroundFit
+from streamkarma.regret.loss_curves import LossCurve, RecentLosses
 from streamkarma.regret.oracle import LearnerProfile
 from streamkarma.regret.sufficient_stats import NAMES, SufficientStats
 
@@ -90,7 +91,9 @@ class Tracker:
     say
         Called with a line of progress.
     curve
-        The learner's loss over time: events, sum of losses, sum of errors.
+        The learner's loss so far.
+    recent
+        That of its latest events; None, as it is at first, to keep none. It is no part of ``state``.
     rows
         The results so far, by baseline: see ``hindsight.evaluate_baseline``, or
         ``{"events": …, "problem": …}``.
@@ -109,8 +112,8 @@ class Tracker:
         self.learner: LearnerProfile | None = None
         self.stopped: Callable[[], bool] = lambda: False
         self.say: Callable[[str], None] = lambda line: None
-        self.curve: list[tuple[int, float, float]] = []
-        self._totals = np.zeros(2)
+        self.curve = LossCurve()
+        self.recent: RecentLosses | None = None
         self.reservoir = Reservoir(memory, seed)
         #: Makes blocks what ``add`` takes; it must see every block, whether it has labels or not.
         self.indices = LastingIndices()
@@ -145,8 +148,13 @@ class Tracker:
             self._numbers = not self._numbers
             self.close()
             self.reservoir.clear()
-            self.curve, self._totals, self._next, self._compared_at = [], np.zeros(2), FIRST, 0
-        self._follow(facts)
+            self.curve, self._next, self._compared_at = LossCurve(), FIRST, 0
+            if self.recent is not None:
+                self.recent.clear()
+        losses = facts[:, [LOSS, ERROR]]
+        self.curve.add(losses)
+        if self.recent is not None:
+            self.recent.add(losses)
         if loss == "squared" and not self.reservoir.events and not set(NAMES).isdisjoint(self.names):
             # From the first event or not at all: events that were missed cannot be added later.
             self._stats = SufficientStats()
@@ -163,25 +171,6 @@ class Tracker:
                 self._next *= 2
                 self._compare(task, loss)
         self._poll()
-
-    def _follow(self, facts: Floats) -> None:
-        """Record the learner's loss, about sixteen times for each tenfold growth of the events."""
-        before = self.reservoir.events
-        # Summed one after another, so that the result does not depend on the blocks.
-        sums = np.cumsum(np.vstack([self._totals, facts[:, [LOSS, ERROR]]]), axis=0)[1:]
-        while (at := self._next_point()) <= before + len(facts):
-            loss, error = sums[at - before - 1].tolist()
-            self.curve.append((at, loss, error))
-        self._totals = sums[-1]
-
-    def curve_to_now(self) -> list[tuple[int, float, float]]:
-        """The curve up to the last event."""
-        now = (self.reservoir.events, float(self._totals[0]), float(self._totals[1]))
-        return self.curve if not now[0] or self.curve[-1:] == [now] else [*self.curve, now]
-
-    def _next_point(self) -> int:
-        last = self.curve[-1][0] if self.curve else 0
-        return max(last + 1, int(last * 1.15))
 
     def compare_with(self, names: Sequence[str], seconds: float) -> None:
         """Compare with these baselines from now on."""
@@ -258,8 +247,7 @@ class Tracker:
             "numbers": self._numbers,
             "next": self._next,
             "sums": None,
-            "curve": self.curve,
-            "totals": self._totals.tolist(),
+            **self.curve.state(),
         }
         if self._stats is not None:
             header["sums"], more = self._stats.state()
@@ -280,14 +268,9 @@ class Tracker:
         tracker.indices = LastingIndices.restored(header["indices"])
         tracker._numbers = bool(header["numbers"])
         tracker._next = natural(header["next"])
-        tracker.curve = [(natural(at), finite(loss), finite(error)) for at, loss, error in header["curve"]]
-        loss, error = header["totals"]
-        tracker._totals = np.array([finite(loss), finite(error)])
         if tracker._next <= tracker.reservoir.events:
             raise ValueError("the next comparison is due before the events that were seen")
-        last = tracker.curve[-1][0] if tracker.curve else 0
-        if not last <= tracker.reservoir.events < tracker._next_point():
-            raise ValueError("the learner's curve does not fit the events that were seen")
+        tracker.curve = LossCurve.restored(header, tracker.reservoir.events)
         if header["sums"] is not None:
             tracker._stats = SufficientStats.restored(header["sums"], arrays)
         return tracker

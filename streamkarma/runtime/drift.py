@@ -37,6 +37,8 @@ class Drift(NamedTuple):
     ----------
     event
         The number of the event at which it was found.
+    label
+        The same, but of the events with a label alone; None for an attribute.
     attribute
         The attribute that is there more or less often; None if the errors have risen.
     before, after
@@ -44,6 +46,7 @@ class Drift(NamedTuple):
     """
 
     event: int
+    label: int | None
     attribute: int | None
     before: float
     after: float
@@ -56,6 +59,7 @@ class ErrorDrift:
         self._adwin = Adwin(DELTA)
         self._last = -APART
         self._sum, self._squares, self._count = 0.0, 0.0, 0
+        self._labels = 0
 
     def add(self, errors: Floats, numbers: Ints) -> list[Drift]:
         """Add events in turn, and return the changes found.
@@ -78,6 +82,7 @@ class ErrorDrift:
             self._sum += sum_
             self._squares += sum_of_squares
             self._count = (self._count + end - begin) % BATCH
+            self._labels += end - begin
             if self._count == 0:
                 found += self._finish(int(numbers[end - 1]))
         return found
@@ -90,7 +95,7 @@ class ErrorDrift:
             return []
         is_new = event - self._last >= APART
         self._last = event
-        return [Drift(event, None, *change)] if is_new else []
+        return [Drift(event, self._labels, None, *change)] if is_new else []
 
 
 class ObservedDrift:
@@ -101,7 +106,8 @@ class ObservedDrift:
 
     def add(self, events: Encoded, first: int) -> list[Drift]:
         """Add events in turn, and return the changes found; ``first`` is the number of the first event."""
-        return [Drift(*change) for change in self._watch.add(events, first)]
+        found = self._watch.add(events, first)
+        return [Drift(event, None, attribute, *shares) for event, attribute, *shares in found]
 
     def shares(self, most: int) -> dict[int, float]:
         """In what share of the events since its last change each of the first attributes is there."""

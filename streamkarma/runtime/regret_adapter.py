@@ -12,7 +12,7 @@ from streamkarma.core.theory import DEFAULT_REGULARITY
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.common import Weights
-from streamkarma.estimators.learners import Model
+from streamkarma.estimators.learners import Model, learner_of
 from streamkarma.estimators.results import ClassificationResult
 from streamkarma.estimators.settings import AUTO, DEFAULT_RHO
 from streamkarma.events.reservoir import Arrays
@@ -20,6 +20,7 @@ from streamkarma.parameters import RUNNING
 from streamkarma.regret.losses import comparable, pointwise_loss
 from streamkarma.regret.oracle import LIPSCHITZ, LearnerProfile
 from streamkarma.regret.tracker import Tracker, parse_baselines
+from streamkarma.regret.verdict import verdict
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.task import TaskModel
 
@@ -105,6 +106,13 @@ class RegretAdapter:
     def summary(self) -> dict[str, dict[str, Any]]:
         """The last result of each baseline."""
         return self.tracker.latest()
+
+    def verdict(self) -> str:
+        """How the learner fares against the best offline linear model, in a sentence."""
+        curve = self.tracker.curve
+        _, total, _ = [(0, 0.0, 0.0), *curve.to_now()][-1]
+        name = learner_of(self._task_model.model)
+        return verdict(name, self.loss, self.summary(), curve.events, total / max(curve.events, 1))
 
     def bound(self) -> dict[str, Any] | None:
         """The bound on the regret against f_{w,Q*}, or those of its terms that are known.

@@ -14,12 +14,12 @@ from streamkarma.connectors.jsonlines.sink import check_writable
 from streamkarma.errors import OutputError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.files import reason
-from streamkarma.regret.tracker import Tracker
+from streamkarma.regret.loss_curves import Point, RecentLosses
 from streamkarma.runtime.destinations import check_distinct
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.progress import open_sink
 from streamkarma.runtime.regret_adapter import RegretAdapter
-from streamkarma.runtime.report import bound_lines, regret_table
+from streamkarma.runtime.regret_table import bound_lines, regret_table
 from streamkarma.runtime.run import Run
 
 
@@ -61,6 +61,8 @@ class RegretRun:
         for run in self._runs.values():
             tracker = _adapter_of(run).tracker
             tracker.patient = True
+            if plan.recent:
+                tracker.recent = RecentLosses(plan.recent)
             tracker.say = self._say
 
     def execute(self) -> int:
@@ -77,7 +79,7 @@ class RegretRun:
                 self._say(f"learner {name}")
                 code = run.execute()
                 adapter = _adapter_of(run)
-                lines = [*regret_table(adapter.summary()), *bound_lines(adapter.bound())]
+                lines = [*regret_table(adapter.summary(), adapter.verdict()), *bound_lines(adapter.bound())]
                 table = "\n".join([f"learner: {name}", *lines])
                 print(table, file=sys.stderr if self._json == "-" else sys.stdout, flush=True)
         report = self.report()
@@ -100,8 +102,7 @@ class RegretRun:
 
     def report(self) -> dict[str, Any]:
         """All results, as JSON."""
-        found = {name: _adapter_of(run) for name, run in self._runs.items()}
-        first = next(iter(found.values()))
+        first = _adapter_of(next(iter(self._runs.values())))
         rows = [row for row in first.tracker.rows.get("projection-full", []) if "bound" in row]
         bound = {"events": [row["events"] for row in rows], "total": [_least(row) for row in rows]}
         return {
@@ -109,9 +110,25 @@ class RegretRun:
             "task": first.task,
             "loss": first.loss,
             "events": first.tracker.reservoir.events,
-            "learners": {name: _learner_report(adapter.tracker) for name, adapter in found.items()},
+            "verdict": first.verdict(),
+            "learners": {name: self._learner_report(run) for name, run in self._runs.items()},
             **({"bound": bound} if rows else {}),
         }
+
+    def _learner_report(self, run: Run) -> dict[str, Any]:
+        """One learner's loss over time, where its errors rose, and how each baseline compares."""
+        tracker = _adapter_of(run).tracker
+        points = [(at, loss / at, error / at) for at, loss, error in tracker.curve.to_now()]
+        report: dict[str, Any] = {"curve": _columns(points)}
+        if tracker.recent is not None:
+            report["recent"] = {"window": tracker.recent.window, **_columns(tracker.recent.to_now())}
+        if self._plan.drift:
+            report["drift"] = [
+                {"events": drift.label, "before": drift.before, "after": drift.after}
+                for drift in run.session.loop.monitor.drifts
+                if drift.attribute is None
+            ]
+        return {**report, "regret": tracker.rows}
 
 
 def _adapter_of(run: Run) -> RegretAdapter:
@@ -120,15 +137,9 @@ def _adapter_of(run: Run) -> RegretAdapter:
     return adapter
 
 
-def _learner_report(tracker: Tracker) -> dict[str, Any]:
-    """One learner's loss over time, and the results of the baselines against it."""
-    points = tracker.curve_to_now()
-    curve = {
-        "events": [at for at, _, _ in points],
-        "mean_loss": [loss / at for at, loss, _ in points],
-        "error": [error / at for at, _, error in points],
-    }
-    return {"curve": curve, "regret": tracker.rows}
+def _columns(points: Sequence[Point]) -> dict[str, list[Any]]:
+    names = ("events", "mean_loss", "error")
+    return {name: [point[number] for point in points] for number, name in enumerate(names)}
 
 
 def _least(row: dict[str, Any]) -> float:

@@ -14,6 +14,7 @@ from streamkarma.estimators.learners import learner_of
 from streamkarma.events.flatten import flatten
 from streamkarma.runtime.live import MEAN_WEIGHTS, RunStatus, heaviest
 from streamkarma.runtime.loop import Loop
+from streamkarma.runtime.regret_table import bound_lines, regret_table
 
 #: As many of the first records as are looked into for a hint, until there are so many names, and none longer.
 _FIRST, _LONGEST_NAME = 100, 60
@@ -84,8 +85,10 @@ def summarise(loop: Loop, ignored_before: int, seconds: float) -> dict[str, Any]
         "set_aside": _set_aside(model.values),
         "regret": evaluator.regret_adapter.summary() if evaluator.regret_adapter is not None else {},
     }
-    if evaluator.regret_adapter is not None and (bound := evaluator.regret_adapter.bound()) is not None:
-        summary["bound"] = bound
+    if evaluator.regret_adapter is not None:
+        summary["verdict"] = evaluator.regret_adapter.verdict()
+        if (bound := evaluator.regret_adapter.bound()) is not None:
+            summary["bound"] = bound
     if loop.pending is not None:
         summary["pending"] = loop.pending.summary()
     return summary
@@ -203,7 +206,8 @@ def table(summary: dict[str, Any]) -> str:
     rows.append(("memory", f"{model['bytes']:,} bytes"))
     width = max(len(name) for name, value in rows if value)
     lines = [f"{name:<{width}}  {value:>12}".rstrip() for name, value in rows]
-    return "\n".join([*lines, *regret_table(summary["regret"]), *bound_lines(summary.get("bound"))])
+    compared = regret_table(summary["regret"], summary.get("verdict"))
+    return "\n".join([*lines, *compared, *bound_lines(summary.get("bound"))])
 
 
 def _recent(recent: dict[str, Any] | None) -> list[tuple[str, str]]:
@@ -231,72 +235,3 @@ def _per_label(result: dict[str, Any]) -> list[tuple[str, str]]:
         metrics = result[name].items()
         rows += [(f"  {name} {metric.replace('_', ' ')}", f"{value:.4f}") for metric, value in metrics]
     return rows
-
-
-_EXPLAINED = (
-    "Loss per event, over the same events: what the learner suffered, what a baseline would have (in",
-    "hindsight: fitted on these very events; held out: 5-fold), and the regret, the first less the second.",
-)
-
-
-def regret_table(regret: dict[str, dict[str, Any]]) -> list[str]:
-    """The comparison with baselines, one line each, the best first."""
-    done = {name: row for name, row in regret.items() if "problem" not in row}
-    lines = []
-    if done:
-        lines += ["", *_EXPLAINED]
-        head = (
-            f"{'baseline':<20}{'events':>10}{'learner':>10}{'in hindsight':>14}{'held out':>10}{'regret':>10}"
-        )
-        lines.append(f"{head}{'± s.e.':>9}{'error':>8}{'held out':>10}")
-    for name, row in sorted(done.items(), key=lambda item: item[1]["baseline_loss"] / item[1]["events"]):
-        n = row["events"]
-        held, error = row["held_out_loss"], row["held_out_error"]
-        lines.append(
-            f"{name:<20}{n:>10,}{row['learner_loss'] / n:>10.4f}{row['baseline_loss'] / n:>14.4f}"
-            f"{_or_dash(held and held / n, 10)}{row['regret_per_event']:>10.4f}"
-            f"{_or_dash(None if row['exact'] else row['standard_error'] / n, 9)}"
-            f"{_or_dash(row['error'], 8)}{_or_dash(error, 10)}"
-        )
-    lines += [f"{name}: {row['problem']}" for name, row in regret.items() if "problem" in row]
-    return lines
-
-
-def bound_lines(bound: dict[str, Any] | None) -> list[str]:
-    """The bound of the theorem in readable form: its terms and their sum."""
-    if bound is None:
-        return []
-    terms = {
-        "L": "L",
-        "reach": "X²Γ",
-        "rho": "ρ",
-        "B": "B",
-        "lam": "λ",
-        "gamma": "γ",
-        "w_norm": "‖w‖",
-        "x_norm": "X",
-        "T": "T",
-    }
-    shown = [f"{sign} {bound[name]:.4g}" for name, sign in terms.items() if bound.get(name) is not None]
-    lines = ["", f"bound [Hazan et al. 2015, Thm 3]: {', '.join(shown)}"]
-    if "total" in bound:
-        parts = ("estimation", "regularisation", "approximation")
-        each = {name: f"{bound[name] / bound['T']:.4g}" for name in (*parts, "total", "regret")}
-        summed = " + ".join(f"{name} {each[name]}" for name in parts)
-        lines.append(f"per event: {summed} = {each['total']}; regret {each['regret']}")
-        if bound["ceiling"] is not None:
-            highest = bound["ceiling"] / bound["T"]
-            lines.append(
-                f"by the first two terms, and the loss of v itself, the learner's is at most {highest:.4g}"
-            )
-        if bound["x_norm"] == 1.0:
-            lines.append("with the normalised kernel it speaks of f_{w,Q*}/‖φ‖; see --no-normalize")
-    else:
-        lines.append(bound["unknown"])
-    if bound["strays"]:
-        lines.append(f"the run is not covered by it: {bound['strays']}")
-    return lines
-
-
-def _or_dash(value: float | None, width: int) -> str:
-    return f"{'-':>{width}}" if value is None else f"{value:>{width}.4f}"

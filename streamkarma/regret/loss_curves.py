@@ -1,0 +1,119 @@
+"""The learner's loss over the stream: the mean so far, and that of the latest events, at some points each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamkarma.checkpoint import finite, natural
+
+Floats = NDArray[np.float64]
+
+#: Events, and for these events the loss and the error: sums or means.
+Point = tuple[int, float, float]
+
+#: Most points of a curve of recent losses.
+MOST = 240
+
+
+class LossCurve:
+    """Sums of losses and errors since the beginning.
+
+    Attributes
+    ----------
+    points
+        Events, sum of losses and sum of errors, about sixteen times for each tenfold growth of the events.
+    events
+        Events so far.
+    """
+
+    def __init__(self) -> None:
+        self.points: list[Point] = []
+        self.events = 0
+        self._totals = np.zeros(2)
+
+    def add(self, values: Floats) -> None:
+        """Add events in turn: ``values`` has shape (T, 2), the loss and the error of each."""
+        # Summed one after another, so that the result does not depend on the blocks.
+        sums = np.cumsum(np.vstack([self._totals, values]), axis=0)[1:]
+        while (at := self._next()) <= self.events + len(values):
+            loss, error = sums[at - self.events - 1].tolist()
+            self.points.append((at, loss, error))
+        self._totals = sums[-1]
+        self.events += len(values)
+
+    def to_now(self) -> list[Point]:
+        """The points up to the last event."""
+        now = (self.events, float(self._totals[0]), float(self._totals[1]))
+        return self.points if not self.events or self.points[-1:] == [now] else [*self.points, now]
+
+    def state(self) -> dict[str, Any]:
+        """All of it, as JSON."""
+        return {"curve": self.points, "totals": self._totals.tolist()}
+
+    @classmethod
+    def restored(cls, header: dict[str, Any], events: int) -> LossCurve:
+        """From a ``state`` after so many events; ValueError if it does not fit them."""
+        curve = cls()
+        curve.points = [(natural(at), finite(loss), finite(error)) for at, loss, error in header["curve"]]
+        loss, error = header["totals"]
+        curve.events, curve._totals = events, np.array([finite(loss), finite(error)])
+        if not (curve.points[-1][0] if curve.points else 0) <= events < curve._next():
+            raise ValueError("the learner's curve does not fit the events that were seen")
+        return curve
+
+    def _next(self) -> int:
+        last = self.points[-1][0] if self.points else 0
+        return max(last + 1, int(last * 1.15))
+
+
+class RecentLosses:
+    """Mean losses and errors of the latest events, at up to ``MOST`` points that are equally far apart.
+
+    Parameters
+    ----------
+    window
+        Over how many of the latest events the means are, 1 or more.
+
+    Attributes
+    ----------
+    points
+        Events, mean loss and mean error.
+    """
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.points: list[Point] = []
+        self._step, self._events = max(1, self.window // 20), 0
+        self._latest = np.zeros((0, 2))
+
+    def add(self, values: Floats) -> None:
+        """Add events in turn, as in ``LossCurve.add``."""
+        known = np.concatenate([self._latest, values])
+        begin = self._events - len(self._latest)
+        self._events += len(values)
+        while (at := self._next()) <= self._events:
+            self.points.append(self._mean(at, known[: at - begin]))
+            if len(self.points) > MOST:
+                self._step *= 2
+                self.points = [point for point in self.points if point[0] % self._step == 0]
+        self._latest = known[-self.window :].copy()
+
+    def to_now(self) -> list[Point]:
+        """The points up to the last event."""
+        if not self._events or (self.points[-1:] and self.points[-1][0] == self._events):
+            return self.points
+        return [*self.points, self._mean(self._events, self._latest)]
+
+    def _mean(self, at: int, values: Floats) -> Point:
+        loss, error = values[-self.window :].mean(axis=0).tolist()
+        return at, loss, error
+
+    def _next(self) -> int:
+        return (self.points[-1][0] if self.points else 0) + self._step

@@ -1,0 +1,37 @@
+"""What the rows of a regret report say; ``hindsight.evaluate_baseline`` says what is in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from streamkarma.baselines.registry import REGISTRY
+
+Row = dict[str, Any]
+
+
+def is_finite(value: float | None) -> bool:
+    """Whether there is a value, and it is neither infinite nor NaN."""
+    return value is not None and math.isfinite(value)
+
+
+def sound(rows: Sequence[Row]) -> list[Row]:
+    """The rows that have a result."""
+    return [row for row in rows if "problem" not in row and is_finite(row["regret"])]
+
+
+def per_event(row: Row, name: str) -> float | None:
+    """A sum of a row as a mean; None where the row has none."""
+    return float(row[name]) / float(row["events"]) if is_finite(row.get(name)) else None
+
+
+def is_linear(name: str) -> bool:
+    """Whether a baseline is of a linear class: its loss in hindsight is a bound, and no feat of memory.
+
+    Examples
+    --------
+    >>> is_linear("mean"), is_linear("trees")
+    (True, False)
+    """
+    return name in REGISTRY and REGISTRY[name].linear

@@ -1,0 +1,76 @@
+"""The comparison with offline baselines, in readable form."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+#: Characters in a line of text.
+_WIDTH = 101
+_EXPLAINED = (
+    "Loss per event, over the same events: what the learner suffered, what a baseline would have (in",
+    "hindsight: fitted on these very events; held out: 5-fold), and the regret, the first less the second.",
+)
+
+
+def regret_table(regret: dict[str, dict[str, Any]], verdict: str | None) -> list[str]:
+    """The verdict, and the comparison with baselines, one line each, the best first."""
+    done = {name: row for name, row in regret.items() if "problem" not in row}
+    lines = [] if verdict is None else ["", *textwrap.wrap(verdict, _WIDTH)]
+    if done:
+        lines += ["", *_EXPLAINED]
+        head = (
+            f"{'baseline':<20}{'events':>10}{'learner':>10}{'in hindsight':>14}{'held out':>10}{'regret':>10}"
+        )
+        lines.append(f"{head}{'± s.e.':>9}{'error':>8}{'held out':>10}")
+    for name, row in sorted(done.items(), key=lambda item: item[1]["baseline_loss"] / item[1]["events"]):
+        n = row["events"]
+        held, error = row["held_out_loss"], row["held_out_error"]
+        lines.append(
+            f"{name:<20}{n:>10,}{row['learner_loss'] / n:>10.4f}{row['baseline_loss'] / n:>14.4f}"
+            f"{_or_dash(held and held / n, 10)}{row['regret_per_event']:>10.4f}"
+            f"{_or_dash(None if row['exact'] else row['standard_error'] / n, 9)}"
+            f"{_or_dash(row['error'], 8)}{_or_dash(error, 10)}"
+        )
+    lines += [f"{name}: {row['problem']}" for name, row in regret.items() if "problem" in row]
+    return lines
+
+
+def bound_lines(bound: dict[str, Any] | None) -> list[str]:
+    """The bound of the theorem in readable form: its terms and their sum."""
+    if bound is None:
+        return []
+    terms = {
+        "L": "L",
+        "reach": "X²Γ",
+        "rho": "ρ",
+        "B": "B",
+        "lam": "λ",
+        "gamma": "γ",
+        "w_norm": "‖w‖",
+        "x_norm": "X",
+        "T": "T",
+    }
+    shown = [f"{sign} {bound[name]:.4g}" for name, sign in terms.items() if bound.get(name) is not None]
+    lines = ["", f"bound [Hazan et al. 2015, Thm 3]: {', '.join(shown)}"]
+    if "total" in bound:
+        parts = ("estimation", "regularisation", "approximation")
+        each = {name: f"{bound[name] / bound['T']:.4g}" for name in (*parts, "total", "regret")}
+        summed = " + ".join(f"{name} {each[name]}" for name in parts)
+        lines.append(f"per event: {summed} = {each['total']}; regret {each['regret']}")
+        if bound["ceiling"] is not None:
+            highest = bound["ceiling"] / bound["T"]
+            lines.append(
+                f"by the first two terms, and the loss of v itself, the learner's is at most {highest:.4g}"
+            )
+        if bound["x_norm"] == 1.0:
+            lines.append("with the normalised kernel it speaks of f_{w,Q*}/‖φ‖; see --no-normalize")
+    else:
+        lines.append(bound["unknown"])
+    if bound["strays"]:
+        lines.append(f"the run is not covered by it: {bound['strays']}")
+    return lines
+
+
+def _or_dash(value: float | None, width: int) -> str:
+    return f"{'-':>{width}}" if value is None else f"{value:>{width}.4f}"
