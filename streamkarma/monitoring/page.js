@@ -84,7 +84,7 @@ function tiles(figures) {
   if (checkpoint) shown.push(["since the last checkpoint", duration(figures.time - checkpoint.time)]);
   if (figures.restarts) shown.push(["restarts of the consumer", short(figures.restarts)]);
   return shown.map(([name, value]) =>
-    element("div", {}, element("b", {}, value), element("span", {}, name)));
+    element("div", { class: "card" }, element("b", {}, value), element("span", {}, name)));
 }
 
 /** A value of a row; the attributes that carried a prediction by name, with their contributions. */

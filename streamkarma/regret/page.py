@@ -1,37 +1,30 @@
-"""A regret report as a page: its picture, and the last figures of every learner and baseline."""
+"""A regret report as a page that asks for nothing: bars, curves that tell their values, and all figures."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamkarma.regret import plot_data
+from streamkarma.pages import assemble
+from streamkarma.regret import plot_data, plot_texts
+from streamkarma.regret.plot_data import Bar, Curve
+from streamkarma.regret.rows import Row, per_event, sound
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{heading}</title>
-<style>
-body {{ font: 15px/1.4 sans-serif; margin: 2em auto; max-width: 64em; padding: 0 1em }}
-svg {{ display: block; width: 100%; max-width: 34em; height: auto }}
-table {{ border-collapse: collapse; font-size: 80% }}
-th, td {{ border-bottom: 1px solid #ddd; padding: .15em .6em; text-align: right; vertical-align: bottom }}
-th:first-child, td:first-child, td:last-child {{ text-align: left; overflow-wrap: anywhere }}
-</style>
-</head>
-<body>
-<h1>{heading}</h1>
-<p>{caption}</p>
-{svg}
-<table>
-{table}
-</table>
-</body>
-</html>
-"""
+#: The colours of the picture as variables of the style, which differ by night.
+_COLOURS = {
+    "#0072B2": "--c0",
+    "#D55E00": "--c1",
+    "#009E73": "--c2",
+    "#CC79A7": "--c3",
+    "#56B4E9": "--c4",
+    "#E69F00": "--c6",
+    "#8A8A8A": "--faint",
+    "#B0B0B0": "--line",
+    "black": "--text",
+}
 _COLUMNS = (
     "",
     "events",
@@ -47,48 +40,144 @@ _COLUMNS = (
 )
 
 
-def page(report: dict[str, Any], svg: str) -> str:
-    """One page with the picture, and the last figures of every learner and baseline."""
+def page(report: dict[str, Any]) -> str:
+    """The page."""
+    labels = plot_texts.labels(report)
+    bars = plot_data.bars(report, labels)
+    charts = _charts(report, labels)
+    few = plot_data.are_few(bars) and "regret" in charts
+    texts = {
+        "title": _escaped(f"Regret on {report['input']}"),
+        "verdict": _escaped(report["verdict"]),
+        "subtitle": _escaped(plot_texts.subtitle(report)),
+        "layout": "few" if few else "many",
+        "heading": _escaped(f"Mean {report['loss']} loss, baselines held out"),
+        "bars": _bars(report, bars),
+        "key": plot_texts.key(bars),
+        "notes": "\n".join(
+            f'<p class="note">{_escaped(line)}</p>' for line in plot_texts.notes(report, labels)
+        ),
+        "table": _table(report),
+        "figures": json.dumps({"charts": charts, "few": few}, allow_nan=False).replace("<", "\\u003c"),
+    }
+    return re.sub(r"{{(\w+)}}", lambda found: texts[found[1]], assemble("streamkarma.regret"))
+
+
+def _escaped(text: str) -> str:
+    return html.escape(plot_texts.clean(text))
+
+
+def _charts(report: dict[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
+    """What the script draws, by the place where it goes."""
+    losses, regrets = plot_data.loss_curves(report, labels), plot_data.regret_curves(report, labels)
+    marks = [
+        {"event": events, "text": f"event {events:,}: {told}"} for events, told in plot_texts.marks(report)
+    ]
+    charts = {
+        "losses": {
+            "title": f"Mean {report['loss']} loss over the stream",
+            "lines": [_line(curve) for curve in losses],
+            "limits": plot_data.loss_limits(losses),
+            "marks": marks,
+        }
+    }
+    if regrets:
+        learner = next(iter(labels.values()))
+        charts["regret"] = {
+            "title": f"Regret of {learner} in hindsight: above 0, offline did better",
+            "lines": [_line(curve) for curve in regrets],
+            "limits": plot_data.regret_limits(regrets),
+        }
+    return charts
+
+
+def _line(curve: Curve) -> dict[str, Any]:
+    look = curve.look
+    width = look.get("linewidth", 1.0)
+    styles = ["thin"] * (width < 1) + ["thick"] * (width > 2) + ["dashed"] * ("linestyle" in look)
+    return {
+        "name": curve.label,
+        "events": curve.xs,
+        "values": curve.ys,
+        "errors": curve.errors,
+        "colour": _COLOURS[look["color"]],
+        "style": " ".join(styles),
+    }
+
+
+def _bars(report: dict[str, Any], bars: Sequence[Bar]) -> str:
+    """Bars as rows of a table: a name, the bar with where it would be in hindsight, and the figures."""
+    high = plot_data.longest(bars)
+    error = "MAE" if report["task"] == "regression" else "error rate"
+    rows = [f"<thead><tr><th></th><th></th><th>loss</th><th>{error}</th></tr></thead>"]
+    for bar in bars:
+        pieces = []
+        if bar.loss is not None:
+            pieces.append(_piece("bar", 0.0, bar.loss, high))
+            if bar.margin and bar.loss <= high:
+                pieces.append(_piece("whisker", bar.loss - bar.margin, bar.loss + bar.margin, high))
+        if bar.hindsight is not None:
+            pieces.append(_piece("hindsight", bar.hindsight, None, high))
+        figures = plot_texts.loss_text(bar.loss), plot_texts.error_text(report, bar.error)
+        cut = "→ " if bar.loss is not None and bar.loss > high else ""
+        colour = _COLOURS[bar.look["color"]]
+        rows.append(
+            f'<tr class="{bar.kind}" style="--bar: var({colour})" title="{_escaped(_told(bar))}">'
+            f'<th>{_escaped(bar.label)}</th><td><div class="track">{"".join(pieces)}</div></td>'
+            f"<td>{cut}{figures[0]}</td><td>{figures[1]}</td></tr>"
+        )
+    return "\n".join(rows)
+
+
+def _piece(kind: str, begin: float, end: float | None, high: float) -> str:
+    """A part of a bar, from where to where in parts of the highest loss in sight."""
+    left, right = (100 * min(max(each, 0.0), high) / high for each in (begin, begin if end is None else end))
+    width = "" if end is None else f";width:{right - left:.2f}%"
+    return f'<i class="{kind}" style="left:{left:.2f}%{width}"></i>'
+
+
+def _told(bar: Bar) -> str:
+    """What a bar says when it is pointed at."""
+    if bar.kind == "learner":
+        return f"{bar.label}: {plot_texts.loss_text(bar.loss)}"
+    held = "no held-out figure" if bar.loss is None else f"{plot_texts.loss_text(bar.loss)} held out"
+    margin = f" ± {plot_texts.number(bar.margin, 2)}" if bar.margin else ""
+    memorises = ", memorises" if bar.kind == "memorises" else ""
+    return f"{bar.label}: {held}{margin}; {plot_texts.loss_text(bar.hindsight)} in hindsight{memorises}"
+
+
+def _table(report: dict[str, Any]) -> str:
+    """The last figures of every learner and baseline."""
     table: list[Sequence[str]] = [_COLUMNS]
     for learner, each in report["learners"].items():
         table.append(_learner_cells(learner, each["curve"]))
         table += [_baseline_cells(name, rows) for name, rows in each["regret"].items()]
-    caption = (
-        f"{' and '.join(report['learners'])} against offline baselines in hindsight on the same"
-        f" {report['events']:,} events: {report['task']}, {report['loss']} loss."
-    )
-    return _PAGE.format(
-        heading=html.escape(plot_data.clean(f"Regret on {report['input']}")),
-        caption=html.escape(plot_data.clean(caption)),
-        # An XML declaration and a document type have no place inside of a page.
-        svg=svg[svg.index("<svg") :],
-        table="\n".join(_row(cells) for cells in table),
-    )
+    return "\n".join(_row(cells) for cells in table)
 
 
 def _row(cells: Sequence[str]) -> str:
     tag = "th" if cells is _COLUMNS else "td"
-    return f"<tr>{''.join(f'<{tag}>{html.escape(plot_data.clean(cell))}</{tag}>' for cell in cells)}</tr>"
+    return f"<tr>{''.join(f'<{tag}>{_escaped(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
 def _learner_cells(name: str, curve: dict[str, Any]) -> Sequence[str]:
     if not curve["events"]:
         return [name, *["–"] * 9, ""]
-    figures = [plot_data.number(curve[column][-1], 4) for column in ("mean_loss", "error")]
+    figures = [plot_texts.number(curve[column][-1], 4) for column in ("mean_loss", "error")]
     return [name, f"{curve['events'][-1]:,}", *figures, *[""] * 7]
 
 
-def _baseline_cells(name: str, rows: list[dict[str, Any]]) -> Sequence[str]:
+def _baseline_cells(name: str, rows: list[Row]) -> Sequence[str]:
     """The last figures of a baseline, and its problem if it ended with one."""
     last = rows[-1] if rows else {}
     problem = f"at {last['events']:,} events: {last['problem']}" if "problem" in last else ""
-    if not (good := plot_data.sound(rows)):
+    if not (good := sound(rows)):
         return [name, *["–"] * 9, problem]
     row = good[-1]
     figures = [
-        plot_data.per_event(row, "baseline_loss"),
+        per_event(row, "baseline_loss"),
         *(row[column] for column in ("error", "regret", "standard_error", "regret_per_event")),
-        plot_data.per_event(row, "held_out_loss"),
+        per_event(row, "held_out_loss"),
         *(row.get(column) for column in ("held_out_error", "seconds")),
     ]
-    return [name, f"{row['events']:,}", *(plot_data.number(value, 4) for value in figures), problem]
+    return [name, f"{row['events']:,}", *(plot_texts.number(value, 4) for value in figures), problem]

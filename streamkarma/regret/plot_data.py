@@ -1,14 +1,18 @@
-"""What the picture of a regret report shows: curves, their looks and names, and the notes below."""
+"""What the pictures of a regret report show: bars, curves, their looks, and from where to where."""
 
 from __future__ import annotations
 
-import math
-import textwrap
+from collections.abc import Mapping, Sequence
 from statistics import median_high
 from typing import Any, NamedTuple
 
+from streamkarma.regret.rows import Row, is_finite, is_linear, per_event, rows_of, sound
+from streamkarma.regret.verdict import STANDARD_ERRORS, best_offline
+
+Look = dict[str, Any]
+
 # Okabe and Ito's colours without yellow, which is too light for a line. Two come again, dashed.
-_LOOKS: list[dict[str, Any]] = [
+_LOOKS: list[Look] = [
     {"color": "#0072B2", "marker": "o"},
     {"color": "#E69F00", "marker": "s"},
     {"color": "#009E73", "marker": "^"},
@@ -17,70 +21,161 @@ _LOOKS: list[dict[str, Any]] = [
     {"color": "#0072B2", "marker": "P", "linestyle": "--"},
     {"color": "#E69F00", "marker": "X", "linestyle": "--"},
 ]
-GREY: dict[str, Any] = {"color": "#B0B0B0", "linewidth": 0.6, "zorder": 1.5}
-BOUND: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 2))}
-LEARNERS: list[dict[str, Any]] = [{"color": c, "linewidth": 2.0, "zorder": 3} for c in ("#D55E00", "black")]
+GREY: Look = {"color": "#B0B0B0", "linewidth": 0.8, "zorder": 1.5}
+BOUND: Look = {"color": "black", "linestyle": (0, (4, 2))}
+RIVAL: Look = {"color": "#0072B2", "linestyle": (0, (4, 2)), "marker": "D", "markersize": 3.5}
+LEARNERS = ("#D55E00", "black")
+#: Bars that leave room below them.
+_FEW = 7
+#: The part of the stream at its beginning whose mean losses, of few events, are not drawn, and the part whose
+#: losses, high as they are, do not stretch the scale.
+_FEW_EVENTS, _BEGINNING = 0.01, 0.05
 
 
 class Curve(NamedTuple):
+    """A line over the events; ``errors`` has one standard error for each point, or is empty."""
+
     label: str
-    look: dict[str, Any]
-    xs: list[float]
+    look: Look
+    xs: list[int]
     ys: list[float]
-    band: list[float]  # what is drawn to either side of it
-    whisker: float = 0.0  # and of its last point, as a bar
-    held_out: float | None = None
+    errors: list[float]
 
 
-def _finite(value: float | None) -> bool:
-    return value is not None and math.isfinite(value)
+class Bar(NamedTuple):
+    """The latest figures of a learner or a baseline.
+
+    Attributes
+    ----------
+    label, look
+        Its name and how it is drawn.
+    kind
+        ``"learner"``, ``"linear"``, or ``"memorises"`` for the baselines of which neither is true.
+    loss, error
+        Mean loss and error: of a learner before it learned each event, of a baseline held out.
+    margin
+        Two standard errors of the difference to the loss of the first learner.
+    hindsight
+        Mean loss in hindsight.
+    """
+
+    label: str
+    look: Look
+    kind: str
+    loss: float | None
+    error: float | None
+    margin: float = 0.0
+    hindsight: float | None = None
 
 
-def sound(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [row for row in rows if "problem" not in row and _finite(row["regret"])]
+def bars(report: dict[str, Any], labels: Mapping[str, str]) -> list[Bar]:
+    """The latest figures of each learner and baseline, the least loss first."""
+    found = []
+    for index, (name, learner) in enumerate(report["learners"].items()):
+        curve, look = learner["curve"], {"color": LEARNERS[index % len(LEARNERS)]}
+        loss, error = (curve[column][-1] if curve["events"] else None for column in ("mean_loss", "error"))
+        found.append(Bar(labels[name], look, "learner", loss if is_finite(loss) else None, error))
+    for name, rows in rows_of(report).items():
+        for row in sound(rows)[-1:]:
+            kind = "linear" if is_linear(name) else "memorises"
+            look = {"color": "#0072B2" if is_linear(name) else "#8A8A8A"}
+            loss, margin = (per_event(row, f"held_out_{what}") for what in ("loss", "standard_error"))
+            hindsight = per_event(row, "baseline_loss")
+            margin = STANDARD_ERRORS * (margin or 0.0)
+            found.append(Bar(labels[name], look, kind, loss, row["held_out_error"], margin, hindsight))
+    return sorted(found, key=lambda bar: (bar.loss is None, bar.loss or bar.hindsight or 0.0))
 
 
-def _regret(report: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each baseline of the first learner."""
-    regret: dict[str, list[dict[str, Any]]] = next(iter(report["learners"].values()))["regret"]
-    return regret
+def are_few(bars: Sequence[Bar]) -> bool:
+    """Whether bars leave room below them."""
+    return len(bars) <= _FEW
 
 
-def per_event(row: dict[str, Any], name: str) -> float | None:
-    return float(row[name]) / float(row["events"]) if _finite(row[name]) else None
+def longest(bars: Sequence[Bar]) -> float:
+    """The loss at which bars are cut: what is far beyond most does not squash the others."""
+    losses = [bar.loss for bar in bars if bar.loss is not None]
+    usual = median_high(losses or [0.0])
+    learners = [bar.loss for bar in bars if bar.kind == "learner" and bar.loss is not None]
+    most = max([4 * usual, *(loss for loss in learners if loss <= 20 * usual)])
+    seen = [*(bar.loss + bar.margin for bar in bars if bar.loss is not None), *losses]
+    seen += [bar.hindsight for bar in bars if bar.hindsight is not None]
+    return 1.04 * max((value for value in seen if value <= most), default=0.0) or 1.0
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    if value is None or not math.isfinite(value):
-        return "–"
-    # What would be rounded up to the next unit has that unit.
-    least = 1 - 0.5 * 10**-digits
-    units = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
-    size, unit = next((each for each in units if abs(value) >= least * each[0]), (1.0, ""))
-    return f"{value / size:.{digits}g}{unit}".replace("-", "−")
+def regret_curves(report: dict[str, Any], labels: Mapping[str, str]) -> list[Curve]:
+    """The regret against each linear baseline, and its bound; others memorise, which says little."""
+    linear = {name: rows for name, rows in rows_of(report).items() if is_linear(name)}
+    good = {name: rows for name, some in linear.items() if (rows := sound(some))}
+    curves = []
+    for name, look in _looks(good).items():
+        errors = [0.0 if row["exact"] else row["standard_error"] for row in good[name]]
+        events, regrets = ([row[column] for row in good[name]] for column in ("events", "regret"))
+        curves.append(Curve(labels[name], look, events, regrets, errors))
+    if "bound" in report:
+        curves.append(_curve("bound", BOUND, report["bound"]["events"], report["bound"]["total"]))
+    return [curve for curve in curves if curve.xs]
 
 
-def clean(text: str) -> str:
-    """The text without what neither an SVG nor UTF-8 can hold."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+def loss_curves(report: dict[str, Any], labels: Mapping[str, str]) -> list[Curve]:
+    """The mean loss of each learner, so far and of late, and of the best offline model held out."""
+    curves = []
+    for index, (name, learner) in enumerate(report["learners"].items()):
+        color, label, curve = LEARNERS[index % len(LEARNERS)], labels[name], learner["curve"]
+        if "recent" in learner:
+            recent, look = learner["recent"], {"color": color, "linewidth": 0.8, "alpha": 0.7}
+            of_late = f"{label}, last {recent['window']:,}"
+            curves.append(_curve(of_late, look, recent["events"], recent["mean_loss"]))
+        look = {"color": color, "linewidth": 2.2, "zorder": 3}
+        begin = _FEW_EVENTS * report["events"]
+        points = [
+            point for point in zip(curve["events"], curve["mean_loss"], strict=True) if point[0] >= begin
+        ]
+        curves.append(_curve(f"{label}, all so far", look, [x for x, _ in points], [y for _, y in points]))
+    rows = rows_of(report)
+    rival = best_offline({name: some[-1] for name, each in rows.items() if (some := sound(each))})
+    if rival is not None and rival.held_out:
+        held = [
+            (row["events"], loss)
+            for row in sound(rows[rival.name])
+            if (loss := per_event(row, "held_out_loss")) is not None
+        ]
+        curves.append(_curve(f"{labels[rival.name]}, held out", RIVAL, *map(list, zip(*held, strict=True))))
+    return [curve for curve in curves if curve.xs]
 
 
-def _short(name: str) -> str:
-    """The name, with its middle left out if it is long."""
-    name = clean(name)
-    return name if len(name) <= 20 else f"{name[:11]}…{name[-8:]}"
+def regret_limits(curves: Sequence[Curve]) -> tuple[float, float]:
+    """From where to where regrets are shown: what is far beyond most does not squash the others."""
+    shown, solid = [0.0], [curve for curve in curves if curve.look is not BOUND]
+    usual = median_high([max(map(abs, curve.ys)) for curve in solid] or [0.0])
+    for curve in solid:
+        if max(map(abs, curve.ys)) <= 5 * usual:
+            shown += [y + side * margin for y, margin in banded(curve) for side in (-1, 1)]
+    low, high = min(shown), max(shown)
+    bound = max((y for curve in curves if curve.look is BOUND for y in curve.ys), default=high)
+    return _with_margin(low, max(high, bound) if bound - high <= high - low else high)
 
 
-def labels(report: dict[str, Any]) -> dict[str, str]:
-    """What stands for each name in the picture, the first learner's first; no two are the same."""
-    labels: dict[str, str] = {}
-    for name in dict.fromkeys([*report["learners"], *_regret(report)]):
-        label = _short(name)
-        labels[name] = label if label not in labels.values() else f"{label[:12]} {len(labels)}"
-    return labels
+def loss_limits(curves: Sequence[Curve]) -> tuple[float, float]:
+    """From where to where losses are shown, which are often high at first."""
+    begin = _BEGINNING * max((curve.xs[-1] for curve in curves), default=0)
+    later = [y for curve in curves for x, y in zip(curve.xs, curve.ys, strict=True) if x >= begin]
+    usual = median_high([curve.ys[-1] for curve in curves] or [0.0])
+    shown = [y for y in later if y <= 20 * usual] or [0.0]
+    return _with_margin(min(shown), max(shown))
 
 
-def _looks(good: dict[str, list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+def banded(curve: Curve) -> list[tuple[float, float]]:
+    """The points of a curve, each with two standard errors."""
+    errors = curve.errors or [0.0] * len(curve.ys)
+    return [(y, STANDARD_ERRORS * error) for y, error in zip(curve.ys, errors, strict=True)]
+
+
+def _with_margin(low: float, high: float) -> tuple[float, float]:
+    margin = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
+    return low - margin, high + margin
+
+
+def _looks(good: Mapping[str, Sequence[Row]]) -> dict[str, Look]:
     """How each baseline is drawn, the best first; of many only some are coloured."""
     order = sorted(good, key=lambda name: -float(good[name][-1]["regret_per_event"]))
     coloured = order
@@ -89,75 +184,6 @@ def _looks(good: dict[str, list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
     return {name: _LOOKS[coloured.index(name)] if name in coloured else GREY for name in order}
 
 
-def curves(report: dict[str, Any], labels: dict[str, str]) -> tuple[list[Curve], list[Curve]]:
-    """The curves of (a) and those of (b); the last points of the latter are the bars of (c)."""
-    regrets, means = [], []
-    good = {name: rows for name, some in _regret(report).items() if (rows := sound(some))}
-    for name, look in _looks(good).items():
-        rows, label = good[name], labels[name]
-        events = [row["events"] for row in rows]
-        errors = [0.0 if row["exact"] else row["standard_error"] for row in rows]
-        band = [2 * error for error in errors]
-        regrets.append(Curve(label, look, events, [row["regret"] for row in rows], band))
-        losses = [row["baseline_loss"] / row["events"] for row in rows]
-        held_out = per_event(rows[-1], "held_out_loss")
-        means.append(Curve(label, look, events, losses, [], errors[-1] / events[-1], held_out))
-    if "bound" in report:
-        regrets.append(_curve("bound", BOUND, report["bound"]["events"], report["bound"]["total"]))
-    # What a learner did long before the first comparison would take the room of all that follows.
-    first = min((curve.xs[0] for curve in means), default=0.0)
-    for number, (name, learner) in enumerate(report["learners"].items()):
-        look, curve = LEARNERS[number % len(LEARNERS)], learner["curve"]
-        means.append(_curve(labels[name], look, curve["events"], curve["mean_loss"], first / 2))
-    return [curve for curve in regrets if curve.xs], [curve for curve in means if curve.xs]
-
-
-def _curve(label: str, look: dict[str, Any], xs: list[float], ys: list[float], least: float = 0.0) -> Curve:
-    points = [(x, y) for x, y in zip(xs, ys, strict=True) if x >= least and _finite(y)]
+def _curve(label: str, look: Look, xs: Sequence[int], ys: Sequence[float]) -> Curve:
+    points = [(x, y) for x, y in zip(xs, ys, strict=True) if is_finite(y)]
     return Curve(label, look, [x for x, _ in points], [y for _, y in points], [])
-
-
-def notes(report: dict[str, Any], labels: dict[str, str]) -> list[str]:
-    """What a reader has to know beside the panels, in lines."""
-    good = {labels[name]: sound(rows) for name, rows in _regret(report).items()}
-    last = {label: rows[-1]["events"] for label, rows in good.items() if rows}
-    early = [f"{label} at {events:,}" for label, events in last.items() if events < max(last.values())]
-    parts = [f"{report['input']}: {report['events']:,} events, {report['task']}."]
-    if last:
-        parts.append("Regret above 0: the baseline did better, in hindsight.")
-    if not all(row["exact"] for rows in good.values() for row in rows):
-        parts.append("Bands: ±2 standard errors; whiskers: ±1.")
-    if early:
-        parts.append(f"Ended early: {', '.join(early)} events.")
-    if len(last) < len(good):
-        parts.append(f"No result: {', '.join(label for label in good if label not in last)}.")
-    lines = [" ".join(parts), *(f"{label} is {name}" for name, label in labels.items() if label != name)]
-    return [part for line in lines for part in textwrap.wrap(clean(line), 58, break_on_hyphens=False)]
-
-
-def span(curves: list[Curve]) -> tuple[float, float]:
-    """The first and the last number of events."""
-    events = [x for curve in curves for x in curve.xs] or [1.0]
-    return min(events), max(events)
-
-
-def limits(curves: list[Curve], anchors: list[float]) -> tuple[float, float]:
-    """From where to where values are shown: what is far beyond most does not squash the others."""
-    shown, solid = list(anchors), [curve for curve in curves if curve.look is not BOUND]
-    usual = median_high([max(map(abs, curve.ys)) for curve in solid] or [0.0])
-    for curve in solid:
-        if curve.look in LEARNERS:
-            # It may begin far off, and be worse than baselines are; it is what the picture is about.
-            shown += [y for y in curve.ys if abs(y) <= 5 * usual]
-            shown += [y for y in curve.ys[-1:] if abs(y) <= 20 * usual]
-        elif max(map(abs, curve.ys)) <= 5 * usual:
-            shown += [y + side * error for y, error in banded(curve) for side in (-1, 1)]
-    low, high = min(shown, default=0.0), max(shown, default=0.0)
-    bound = max((y for curve in curves if curve.look is BOUND for y in curve.ys), default=high)
-    high = max(high, bound) if bound - high <= high - low else high
-    margin = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
-    return low - margin, high + margin
-
-
-def banded(curve: Curve) -> list[tuple[float, float]]:
-    return list(zip(curve.ys, curve.band or [0.0] * len(curve.ys), strict=True))

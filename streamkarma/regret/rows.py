@@ -11,6 +11,12 @@ from streamkarma.baselines.registry import REGISTRY
 Row = dict[str, Any]
 
 
+def rows_of(report: dict[str, Any]) -> dict[str, list[Row]]:
+    """The rows of each baseline of the first learner."""
+    regret: dict[str, list[Row]] = next(iter(report["learners"].values()))["regret"]
+    return regret
+
+
 def is_finite(value: float | None) -> bool:
     """Whether there is a value, and it is neither infinite nor NaN."""
     return value is not None and math.isfinite(value)

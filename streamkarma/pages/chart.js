@@ -1,0 +1,185 @@
+"use strict";
+
+const SVG = "http://www.w3.org/2000/svg";
+const COLOURS = 8;
+/** Room around the curves: left, right, top, bottom. */
+const [LEFT, RIGHT, TOP, BOTTOM] = [48, 8, 14, 18];
+/** Between two marks that are both labelled. */
+const APART = 50;
+
+/** An element with attributes and children; texts are never taken for HTML. */
+function element(name, attributes = {}, ...children) {
+  const svg = ["svg", "line", "path", "text", "g", "title", "circle"].includes(name);
+  const made = svg ? document.createElementNS(SVG, name) : document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
+
+/** A number with about four digits. */
+function short(value) {
+  if (value === null || value === undefined) return "–";
+  const size = Math.abs(value);
+  if (Number.isInteger(value) || size >= 1e4) return Math.round(value).toLocaleString("en");
+  return size !== 0 && size < 1e-3 ? value.toExponential(1) : value.toPrecision(size < 1 ? 3 : 4);
+}
+
+const colour = (line, index) => `var(${line.colour ?? `--c${index % COLOURS}`})`;
+
+/** The least and the greatest of the numbers in some series, with a little room. */
+function range(lines) {
+  const values = lines.flatMap((line) => line.values).filter((value) => value !== null);
+  if (!values.length) return [0, 1];
+  let [low, high] = [Math.min(...values), Math.max(...values)];
+  if (low > 0 && low < 0.5 * high) low = 0;
+  if (low === high) [low, high] = [low - 0.5 * (Math.abs(low) || 1), high + 0.5 * (Math.abs(high) || 1)];
+  return [low, high];
+}
+
+/** Round numbers between two others, a few. */
+function ticks(low, high) {
+  const least = (high - low) / 5;
+  const unit = 10 ** Math.floor(Math.log10(least));
+  const step = unit * [1, 2, 5, 10].find((each) => each * unit >= least);
+  const count = Math.floor(high / step) - Math.ceil(low / step) + 1;
+  return Array.from({ length: count }, (_, index) => (Math.ceil(low / step) + index) * step);
+}
+
+/** The path of a line, which is broken where there is no number. */
+function path({ events, values }, x, y) {
+  let [text, drawing] = ["", false];
+  values.forEach((value, index) => {
+    if (value === null) { drawing = false; return; }
+    text += `${drawing ? "L" : "M"}${x(events[index]).toFixed(1)} ${y(value).toFixed(1)}`;
+    drawing = true;
+  });
+  // A single point is to be seen as well.
+  return /^M[^L]*$/.test(text) ? `${text}h3` : text;
+}
+
+/** The path around what lies within two standard errors of a line. */
+function band({ events, values, errors }, x, y) {
+  const side = (sign) => values.map((value, index) => {
+    const edge = value + 2 * sign * errors[index];
+    return `${x(events[index]).toFixed(1)} ${y(edge).toFixed(1)}`;
+  });
+  return `M${[...side(1), ...side(-1).reverse()].join("L")}Z`;
+}
+
+/**
+ * A card with lines over the events; pointed at, or with the arrow keys, it tells the values.
+ *
+ * lines: [{name, values}], one value for each of the numbers in `events`, or in the line's own `events`.
+ * A line may have a `colour` (a variable of the style) and a `style` (classes); without gaps, it may have
+ * `errors` (standard ones).
+ * marks: [{event, text}]. limits: the least and the greatest value in sight.
+ */
+function chart(title, events, lines, options = {}) {
+  const { marks = [], note = null, width = 480, height = 190, limits = null } = options;
+  const drawn = lines.map((line, index) => ({ events, ...line, colour: colour(line, index) }));
+  const [low, high] = limits ?? range(lines);
+  const every = drawn.flatMap((line) => line.events);
+  const [first, last] = every.length ? [Math.min(...every), Math.max(...every)] : [0, 1];
+  const x = (event) => LEFT + ((event - first) / Math.max(1, last - first)) * (width - LEFT - RIGHT);
+  const y = (value) => TOP + (1 - (value - low) / (high - low)) * (height - TOP - BOTTOM);
+  const svg = element("svg", {
+    viewBox: `0 0 ${width} ${height}`, style: `height: ${height}px`, tabindex: 0, role: "img",
+    "aria-label": title,
+  });
+  for (const value of ticks(low, high)) {
+    const kind = value === 0 && low < 0 ? "grid zero" : "grid";
+    svg.append(
+      element("line", { class: kind, x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }),
+      element("text", { x: LEFT - 4, y: y(value) + 4, "text-anchor": "end" }, short(value)),
+    );
+  }
+  svg.append(
+    element("text", { x: LEFT, y: height - 3 }, short(first)),
+    element("text", { x: width - RIGHT, y: height - 3, "text-anchor": "end" }, `${short(last)} events`),
+  );
+  let labelled = -APART;
+  for (const { event, text } of marks.filter(({ event }) => event >= first && event <= last)) {
+    const at = x(event);
+    const line = element("line", { class: "drift", x1: at, x2: at, y1: TOP, y2: height - BOTTOM });
+    line.append(element("title", {}, text));
+    svg.append(line);
+    if (at - labelled < APART) continue;
+    svg.append(element("text", { class: "mark", x: at, y: TOP - 4, "text-anchor": "middle" }, short(event)));
+    labelled = at;
+  }
+  // What is beyond the limits is cut.
+  const room = { x: LEFT, y: TOP, width: width - LEFT - RIGHT, height: height - TOP - BOTTOM };
+  const inner = element("svg", { ...room, viewBox: Object.values(room).join(" ") });
+  for (const line of drawn) {
+    if (line.errors?.some((error) => error > 0)) {
+      inner.append(element("path", { class: "band", d: band(line, x, y), style: `fill: ${line.colour}` }));
+    }
+    const style = `stroke: ${line.colour}`;
+    inner.append(element("path", { class: `curve ${line.style ?? ""}`, d: path(line, x, y), style }));
+  }
+  svg.append(inner);
+  answer(svg, drawn, x, y, width, ({ value }) => value >= low && value <= high);
+  const legend = element("div", { class: "legend" });
+  for (const { name, values, colour, style } of drawn) {
+    const swatch = element("i", { class: style ?? "", style: `color: ${colour}` });
+    legend.append(element("span", {}, swatch, `${name} `, element("b", {}, short(values.at(-1)))));
+  }
+  const told = note === null ? null : element("p", { class: "note" }, note);
+  return element("article", {}, element("h2", {}, title), svg, legend, told);
+}
+
+/** Have a picture tell the point that is nearest to the pointer, or that the arrow keys go to. */
+function answer(svg, lines, x, y, width, inSight) {
+  const points = lines.flatMap((line) => line.values.flatMap((value, index) => {
+    if (value === null) return [];
+    const event = line.events[index];
+    return [{ line, value, event, error: line.errors?.[index], x: x(event), y: y(value) }];
+  })).filter(inSight);
+  if (!points.length) return;
+  const tip = element("g", { class: "tip" });
+  let shown = null;
+  const show = (point) => {
+    shown = point;
+    const right = point.x > width / 2;
+    const place = { x: point.x + (right ? -9 : 9), "text-anchor": right ? "end" : "start" };
+    const top = Math.max(point.y, TOP + 14);
+    const error = point.error ? ` ± ${short(2 * point.error)}` : "";
+    const told = `${short(point.event)} events: ${short(point.value)}${error}`;
+    tip.replaceChildren(
+      element("circle", { cx: point.x, cy: point.y, r: 4, style: `fill: ${point.line.colour}` }),
+      element("text", { ...place, y: top - 8, class: "name" }, point.line.name),
+      element("text", { ...place, y: top + 7 }, told),
+    );
+    svg.append(tip);
+  };
+  const nearest = (candidates, distance) =>
+    candidates.reduce((best, each) => (distance(each) < distance(best) ? each : best));
+  const step = (forward) => {
+    const own = points.filter((point) => point.line === shown.line);
+    show(own[own.indexOf(shown) + forward] ?? shown);
+  };
+  const change = (forward) => {
+    const there = lines.filter((line) => points.some((point) => point.line === line));
+    const line = there[(there.indexOf(shown.line) + forward + there.length) % there.length];
+    show(nearest(points.filter((point) => point.line === line), (point) => Math.abs(point.x - shown.x)));
+  };
+  const keys = {
+    ArrowLeft: () => step(-1),
+    ArrowRight: () => step(1),
+    ArrowUp: () => change(-1),
+    ArrowDown: () => change(1),
+  };
+  svg.addEventListener("pointermove", ({ clientX, clientY }) => {
+    const at = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
+    show(nearest(points, (point) => Math.hypot(point.x - at.x, point.y - at.y)));
+  });
+  svg.addEventListener("pointerleave", () => tip.remove());
+  const begin = points.findLast((point) => point.line === points[0].line);
+  svg.addEventListener("focus", () => show(shown ?? begin));
+  svg.addEventListener("blur", () => tip.remove());
+  svg.addEventListener("keydown", (event) => {
+    if (!(event.key in keys) || shown === null) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+}

@@ -1,0 +1,98 @@
+"""The page of a regret report in a real browser: it fits, asks for nothing, and tells what is pointed at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamkarma.regret.plot import draw
+from tests.browser import CHROMIUM, Page
+from tests.test_plot import LONG, NAMES, report, with_two_learners
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+
+TIP = "document.querySelector('.tip')?.textContent"
+
+
+def opened(shown: Page, made: dict[str, Any], folder: Path, width: int = 1280, height: int = 720) -> None:
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    shown.order("Emulation.setDeviceMetricsOverride", **size)
+    draw(made, str(folder / "p.html"))
+    shown.open((folder / "p.html").as_uri())
+    shown.until("document.querySelectorAll('path.curve').length")
+
+
+def point(shown: Page, chart: str, curve: int) -> None:
+    """Move the pointer to where a curve ends."""
+    end = shown.value(f"""(() => {{
+        const path = document.querySelectorAll('#{chart} path.curve')[{curve}];
+        const end = path.getPointAtLength(path.getTotalLength());
+        const {{ x, y }} = new DOMPoint(end.x, end.y).matrixTransform(path.getScreenCTM());
+        return [x, y];
+    }})()""")
+    shown.order("Input.dispatchMouseEvent", type="mouseMoved", x=end[0] - 2, y=end[1])
+
+
+def press(shown: Page, key: str) -> None:
+    shown.order("Input.dispatchKeyEvent", type="keyDown", key=key, code=key)
+
+
+def test_what_is_pointed_at_is_told(tmp_path: Path) -> None:
+    made = report(NAMES[:4])
+    with Page(tmp_path / "browser") as shown:
+        opened(shown, made, tmp_path)
+        point(shown, "regret", 0)
+        told = shown.until(TIP)
+        last = made["learners"]["karma"]["regret"]["full"][-1]
+        assert told == f"full16,384 events: {last['regret']:.0f} ± {2 * last['standard_error']:.1f}"
+        point(shown, "losses", 2)
+        assert shown.until(TIP, lambda text: text != told) == "zero, held out16,384 events: 0.458"
+        shown.order("Input.dispatchMouseEvent", type="mouseMoved", x=2, y=2)
+        shown.until(TIP, lambda text: text is None)
+        shown.value("document.querySelector('#losses svg').focus()")
+        assert shown.until(TIP) == "zero, held out16,384 events: 0.458"
+        press(shown, "ArrowLeft")
+        assert shown.until(TIP, lambda text: "8,192" in text) == "zero, held out8,192 events: 0.457"
+        press(shown, "ArrowDown")
+        assert shown.until(TIP, lambda text: "karma" in text) == "karma, last 1,0008,192 events: 0.522"
+        assert shown.complaints == []
+        assert [each[:5] for each in shown.requests if not each.startswith("data:")] == ["file:"]
+
+
+@pytest.mark.parametrize("baselines", [1, 5, 15])
+def test_verdict_bars_and_curves_are_on_one_screen(baselines: int, tmp_path: Path) -> None:
+    with Page(tmp_path / "browser") as shown:
+        opened(shown, report(NAMES[:baselines]), tmp_path)
+        assert shown.value("document.querySelector('h1').textContent").startswith("karma beats")
+        assert shown.value("document.querySelector('main').getBoundingClientRect().bottom") <= 720
+        assert shown.value("document.querySelectorAll('#bars .bar').length") == baselines + 1
+
+
+def test_it_fits_a_phone(tmp_path: Path) -> None:
+    made = report([*NAMES, *LONG], input="/a/long/path" * 9)
+    with Page(tmp_path / "browser") as shown:
+        opened(shown, made, tmp_path, width=390, height=800)
+        assert shown.value("document.documentElement.scrollWidth") == 390
+
+
+def test_drift_is_marked_and_each_learner_has_its_colour(tmp_path: Path) -> None:
+    with Page(tmp_path / "browser") as shown:
+        opened(shown, with_two_learners(), tmp_path)
+        assert shown.value("document.querySelector('#losses .mark').textContent") == "8,192"
+        title = "document.querySelector('#losses .drift title').textContent"
+        assert shown.value(title) == "event 8,192: errors rose from 0.1 to 0.2"
+        colour = "getComputedStyle(document.querySelectorAll('.learner .bar')[{}]).backgroundColor"
+        assert shown.value(colour.format(0)) != shown.value(colour.format(1))
+
+
+def test_names_are_text_and_no_html(tmp_path: Path) -> None:
+    name = "</script><img src=x onerror=alert(1)>"
+    made = report([name, "zero"], input=name, verdict=name)
+    made["learners"][name] = made["learners"]["karma"]
+    with Page(tmp_path / "browser") as shown:
+        opened(shown, made, tmp_path)
+        assert shown.value("document.images.length") == 0
+        assert shown.value("document.querySelector('h1').textContent") == name
+        assert shown.complaints == []
