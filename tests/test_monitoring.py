@@ -155,6 +155,10 @@ def test_the_page_loads_updates_and_survives_a_restart(tmp_path: Path) -> None:
             shown.until(tile, lambda text: text == "600")
             assert shown.value("document.querySelectorAll('#charts path.curve').length") >= 4
             assert shown.value("document.querySelectorAll('#rows tr').length") == 13
+            shown.value("document.querySelector('#charts svg').focus()")
+            assert "600 events: 0." in shown.until("document.querySelector('.tip')?.textContent")
+            shown.value("document.activeElement.blur()")
+            assert shown.value("document.querySelector('.tip')") is None
             port = urlsplit(run.address).port or 0
             before = shown.complaints.copy()
             run.end()

@@ -119,7 +119,8 @@ function show(figures) {
     new Date(1000 * figures.started).toLocaleString("en-GB")}`;
   const width = Math.max(300, Math.min(640, (place("charts").firstChild?.clientWidth ?? 500) - 26));
   place("tiles").replaceChildren(...tiles(figures));
-  place("charts").replaceChildren(...charts(figures, width));
+  // What somebody reads at the moment stays as it is.
+  if (!place("charts").querySelector(".tip")) place("charts").replaceChildren(...charts(figures, width));
   place("rows").replaceChildren(...table(figures.rows));
   const again = restarts ? `; restarted ${restarts === 1 ? "once" : `${restarts} times`}` : "";
   say(figures.unready ?? `live${again}`, figures.unready !== null);

@@ -107,8 +107,8 @@ function chart(title, events, lines, options = {}) {
     svg.append(element("text", { class: "mark", x: at, y: TOP - 4, "text-anchor": "middle" }, short(event)));
     labelled = at;
   }
-  // What is beyond the limits is cut.
-  const room = { x: LEFT, y: TOP, width: width - LEFT - RIGHT, height: height - TOP - BOTTOM };
+  // What is beyond the limits is cut, but for half of a line that is on them.
+  const room = { x: LEFT - 1, y: TOP - 1, width: width - LEFT - RIGHT + 2, height: height - TOP - BOTTOM + 2 };
   const inner = element("svg", { ...room, viewBox: Object.values(room).join(" ") });
   for (const line of drawn) {
     if (line.errors?.some((error) => error > 0)) {
@@ -128,14 +128,29 @@ function chart(title, events, lines, options = {}) {
   return element("article", {}, element("h2", {}, title), svg, legend, told);
 }
 
-/** Have a picture tell the point that is nearest to the pointer, or that the arrow keys go to. */
+/** How far a place is from a line through points, straight up or down, or from its nearer end. */
+function distance(points, at) {
+  const after = points.findIndex((point) => point.x >= at.x);
+  if (after <= 0) {
+    const end = after ? points.at(-1) : points[0];
+    return Math.hypot(end.x - at.x, end.y - at.y);
+  }
+  const [a, b] = [points[after - 1], points[after]];
+  return Math.abs(a.y + ((b.y - a.y) * (at.x - a.x)) / (b.x - a.x) - at.y);
+}
+
+/** The one of some things of which a measure is least. */
+const least = (things, measure) =>
+  things.reduce((best, each) => (measure(each) < measure(best) ? each : best));
+
+/** Have a picture tell the point of a curve that the pointer is at, or that the arrow keys go to. */
 function answer(svg, lines, x, y, width, inSight) {
-  const points = lines.flatMap((line) => line.values.flatMap((value, index) => {
+  const curves = lines.map((line) => line.values.flatMap((value, index) => {
     if (value === null) return [];
     const event = line.events[index];
     return [{ line, value, event, error: line.errors?.[index], x: x(event), y: y(value) }];
-  })).filter(inSight);
-  if (!points.length) return;
+  }).filter(inSight)).filter((points) => points.length);
+  if (!curves.length) return;
   const tip = element("g", { class: "tip" });
   let shown = null;
   const show = (point) => {
@@ -152,30 +167,24 @@ function answer(svg, lines, x, y, width, inSight) {
     );
     svg.append(tip);
   };
-  const nearest = (candidates, distance) =>
-    candidates.reduce((best, each) => (distance(each) < distance(best) ? each : best));
-  const step = (forward) => {
-    const own = points.filter((point) => point.line === shown.line);
-    show(own[own.indexOf(shown) + forward] ?? shown);
-  };
-  const change = (forward) => {
-    const there = lines.filter((line) => points.some((point) => point.line === line));
-    const line = there[(there.indexOf(shown.line) + forward + there.length) % there.length];
-    show(nearest(points.filter((point) => point.line === line), (point) => Math.abs(point.x - shown.x)));
+  const go = (along, over) => {
+    const from = curves.findIndex((points) => points.includes(shown));
+    const points = curves[(from + over + curves.length) % curves.length];
+    const near = least(points, (point) => Math.abs(point.x - shown.x));
+    show(points[points.indexOf(near) + along] ?? near);
   };
   const keys = {
-    ArrowLeft: () => step(-1),
-    ArrowRight: () => step(1),
-    ArrowUp: () => change(-1),
-    ArrowDown: () => change(1),
+    ArrowLeft: () => go(-1, 0),
+    ArrowRight: () => go(1, 0),
+    ArrowUp: () => go(0, -1),
+    ArrowDown: () => go(0, 1),
   };
   svg.addEventListener("pointermove", ({ clientX, clientY }) => {
     const at = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
-    show(nearest(points, (point) => Math.hypot(point.x - at.x, point.y - at.y)));
+    show(least(least(curves, (points) => distance(points, at)), (point) => Math.abs(point.x - at.x)));
   });
   svg.addEventListener("pointerleave", () => tip.remove());
-  const begin = points.findLast((point) => point.line === points[0].line);
-  svg.addEventListener("focus", () => show(shown ?? begin));
+  svg.addEventListener("focus", () => show(shown ?? curves[0].at(-1)));
   svg.addEventListener("blur", () => tip.remove());
   svg.addEventListener("keydown", (event) => {
     if (!(event.key in keys) || shown === null) return;

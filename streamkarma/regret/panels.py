@@ -38,7 +38,7 @@ def draw_bars(sheet: Figure, box: Box, report: dict[str, Any], bars: Sequence[Ba
     top = _title(sheet, box, f"Mean {report['loss']} loss, baselines held out") - _HEAD
     pitch = min(_BAR, (top - bottom) / max(len(bars), 1))
     size = min(11.0, 50 * pitch)
-    names = left + _widest(sheet, [bar.label for bar in bars], size)
+    names = left + _widest(sheet, [bar.label for bar in bars], size, weight="bold")
     axes = _axes(sheet, (names, right - _COLUMNS[0] - 0.8, top - pitch * max(len(bars), 1), top))
     high = plot_data.longest(bars)
     for place, bar in enumerate(bars):
@@ -163,7 +163,8 @@ def _draw_curves(sheet: Figure, box: Box, curves: Sequence[Curve], limits: tuple
     for curve in curves:
         # A single point is no line, and its band none that has a width.
         single = len(curve.xs) == 1
-        axes.plot(curve.xs, curve.ys, **({"marker": "."} if single else {}) | curve.look)
+        look: plot_data.Look = {"marker": "."} if single else {}
+        axes.plot(curve.xs, curve.ys, **look | curve.look)
         if any(curve.errors):
             low, high = ([y + side * error for y, error in plot_data.banded(curve)] for side in (-1, 1))
             width = 0.8 if single else 0

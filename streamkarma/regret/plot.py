@@ -42,7 +42,7 @@ _SETTINGS: dict[Any, Any] = {
 # top of a panel, with its title, to the bottom of the one above.
 _WIDTH, _HEIGHT, _MARGIN, _MIDDLE, _GAP, _BETWEEN = 12.8, 7.2, 0.25, 6.0, 0.5, 0.5
 # Of a line of the verdict, what is below it and of the notes: points of the letters, characters, inches.
-_VERDICT, _SUBTITLE, _NOTES = (15, 94, 0.27), (10, 160, 0.2), (8.5, 185, 0.165)
+_VERDICT, _SUBTITLE, _NOTES = (15.0, 94, 0.27), (10.0, 160, 0.2), (8.5, 185, 0.165)
 _DPI = 150
 
 
@@ -123,24 +123,20 @@ def figure(report: dict[str, Any]) -> Figure:
 
 def _write(sheet: Figure, report: dict[str, Any], labels: dict[str, str]) -> tuple[float, float]:
     """Write what stands above and below the panels; returns from where to where there is room for these."""
-    top = _HEIGHT - _MARGIN
-    for text, style, (size, width, pitch) in (
-        (report["verdict"], {"weight": "bold"}, _VERDICT),
-        (plot_texts.subtitle(report), {"color": "0.35"}, _SUBTITLE),
-    ):
+    top = _HEIGHT - _MARGIN / 2
+    styles: list[dict[str, Any]] = [{"weight": "bold"}, {"color": "0.35"}]
+    texts = report["verdict"], plot_texts.subtitle(report)
+    for text, style, (size, width, pitch) in zip(texts, styles, (_VERDICT, _SUBTITLE), strict=True):
         # A figure stays in one line with its error and its unit.
         whole = plot_texts.clean(text).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
         for line in textwrap.wrap(whole.replace(" %", "\N{NO-BREAK SPACE}%"), width):
             top -= pitch
             sheet.text(_MARGIN / _WIDTH, top / _HEIGHT, line, size=size, **style)
     size, width, pitch = _NOTES
-    lines = [
-        part
-        for line in plot_texts.notes(report, labels)
-        for part in textwrap.wrap(line, width, break_on_hyphens=False)
-    ]
-    for number, line in enumerate(reversed(lines)):
-        place = _MARGIN / 2 + number * pitch
+    notes = plot_texts.notes(report, labels)
+    lines = [part for line in notes for part in textwrap.wrap(line, width, break_on_hyphens=False)]
+    for number, line in enumerate(lines, 1):
+        place = _MARGIN / 2 + (len(lines) - number) * pitch
         sheet.text(_MARGIN / _WIDTH, place / _HEIGHT, line, size=size, color="0.35")
     return top - 0.15, _MARGIN / 2 + len(lines) * pitch + 0.5
 

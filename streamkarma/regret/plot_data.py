@@ -117,11 +117,11 @@ def regret_curves(report: dict[str, Any], labels: Mapping[str, str]) -> list[Cur
 
 
 def loss_curves(report: dict[str, Any], labels: Mapping[str, str]) -> list[Curve]:
-    """The mean loss of each learner, so far and of late, and of the best offline model held out."""
+    """Mean losses: of learners so far, of the first one of late, and of the best offline model held out."""
     curves = []
     for index, (name, learner) in enumerate(report["learners"].items()):
         color, label, curve = LEARNERS[index % len(LEARNERS)], labels[name], learner["curve"]
-        if "recent" in learner:
+        if "recent" in learner and not index:
             recent, look = learner["recent"], {"color": color, "linewidth": 0.8, "alpha": 0.7}
             of_late = f"{label}, last {recent['window']:,}"
             curves.append(_curve(of_late, look, recent["events"], recent["mean_loss"]))

@@ -90,11 +90,12 @@ def notes(report: dict[str, Any], labels: Mapping[str, str]) -> list[str]:
     learner = next(iter(labels.values()))
     parts = ["Learners predict each event before they learn it; baselines are held out in five folds."]
     if last:
-        parts.append(
-            f"Whiskers: ±{STANDARD_ERRORS} standard errors of the difference to {learner}; bands: of regret."
-        )
+        parts.append(f"Whiskers: ±{STANDARD_ERRORS} standard errors of the difference to {learner}.")
     if not all(row["exact"] for row in last.values()):
-        parts.append("Baselines see a uniform sample of the events.")
+        parts.append(
+            "Some figures of baselines are estimates on a uniform sample of the events;"
+            f" bands: ±{STANDARD_ERRORS} standard errors of the regret."
+        )
     if not all(map(is_linear, last)):
         parts.append("Those that memorise have no curve of regret.")
     if drifts := marks(report):
