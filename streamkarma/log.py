@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from streamkarma.parameters import LOG_FORMATS
+from streamkarma.parameters.words import LOG_FORMATS
 
 #: What a line begins with that is more than information, and its level.
 _LEVELS = {"warning: ": "warning", "drift: ": "warning"}

@@ -19,15 +19,11 @@ from streamkarma.core.support import PRUNING
 from streamkarma.core.theory import DEFAULT_REGULARITY
 from streamkarma.errors import UsageError
 from streamkarma.estimators.learners import LEARNERS
-from streamkarma.parameters import (
-    LEARNER_NAMES,
-    LEARNING,
-    RUNNING,
-    Integer,
-    Number,
-    PerTask,
-    parameters_of,
-)
+from streamkarma.parameters.base import PerTask
+from streamkarma.parameters.kinds import Integer, Number
+from streamkarma.parameters.learning import LEARNING, parameters_of
+from streamkarma.parameters.running import RUNNING
+from streamkarma.parameters.words import LEARNER_NAMES
 from streamkarma.regret import RegretTracker
 from streamkarma.regret.tracker import Tracker
 from streamkarma.synthetic import StreamSpec

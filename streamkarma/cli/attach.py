@@ -12,7 +12,8 @@ from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
-from streamkarma.parameters import LEARNING, RUNNING
+from streamkarma.parameters.learning import LEARNING
+from streamkarma.parameters.running import RUNNING
 
 #: Events that wait for their labels, where a topic of labels is given and nothing else is said.
 PENDING = 10_000

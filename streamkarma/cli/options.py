@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from streamkarma.errors import UsageError
-from streamkarma.parameter_kinds import (
+from streamkarma.parameters.base import Parameter
+from streamkarma.parameters.kinds import (
     Integer,
     Number,
     NumbersByName,
@@ -19,7 +20,9 @@ from streamkarma.parameter_kinds import (
     WeightsByClass,
     WordsByName,
 )
-from streamkarma.parameters import AUTO, BALANCED, LEARNING, NOW, RUNNING, Parameter
+from streamkarma.parameters.learning import LEARNING
+from streamkarma.parameters.running import RUNNING
+from streamkarma.parameters.words import AUTO, BALANCED, NOW
 
 if TYPE_CHECKING:
     from streamkarma.connectors.base import Source

@@ -11,7 +11,9 @@ from streamkarma.cli import brokers
 from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
-from streamkarma.parameters import LEARNING, MISSING_WORDS, RUNNING
+from streamkarma.parameters.learning import LEARNING
+from streamkarma.parameters.running import RUNNING
+from streamkarma.parameters.words import MISSING_WORDS
 
 
 @click.command(cls=Command)

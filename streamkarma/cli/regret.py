@@ -11,7 +11,7 @@ from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
-from streamkarma.parameters import LEARNER_NAMES
+from streamkarma.parameters.words import LEARNER_NAMES
 
 
 @click.command(cls=Command)

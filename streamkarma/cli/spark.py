@@ -11,7 +11,7 @@ from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
-from streamkarma.parameters import RUNNING
+from streamkarma.parameters.running import RUNNING
 
 #: What only learning has.
 _OF_LEARNING = ("model", "warm", "tail", "fresh", "task", "learner", "unlabelled", "positive")

@@ -12,7 +12,7 @@ from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
-from streamkarma.parameters import LEARNING
+from streamkarma.parameters.learning import LEARNING
 
 if TYPE_CHECKING:
     from streamkarma.connectors.base import Source

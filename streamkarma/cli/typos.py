@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from streamkarma import log
-from streamkarma.parameters import LOG_FORMATS
+from streamkarma.parameters.words import LOG_FORMATS
 
 #: Where what was found in a --config file waits until it can be said.
 _FOUND = "streamkarma.typos"

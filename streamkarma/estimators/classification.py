@@ -25,7 +25,7 @@ from streamkarma.estimators.results import ClassificationResult, joined, padded,
 from streamkarma.estimators.settings import check_count
 from streamkarma.events.labels import NEW, NONE, Label, Labels
 from streamkarma.events.values import Record, is_missing
-from streamkarma.parameters import BALANCED
+from streamkarma.parameters.words import BALANCED
 
 #: Of several classes only the first ones have target statistics: each takes coordinates.
 MOST_RATED = 8

@@ -16,8 +16,9 @@ from streamkarma.estimators.label_shares import LabelShares
 from streamkarma.estimators.pipeline import HEAVIEST
 from streamkarma.estimators.settings import averaging_window
 from streamkarma.events.labels import Label
-from streamkarma.parameter_kinds import Threshold, WeightsByClass
-from streamkarma.parameters import BALANCED, LEARNING
+from streamkarma.parameters.kinds import Threshold, WeightsByClass
+from streamkarma.parameters.learning import LEARNING
+from streamkarma.parameters.words import BALANCED
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

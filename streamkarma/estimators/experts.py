@@ -13,7 +13,8 @@ from streamkarma.core.sgd import Logarithmic, Sgd
 from streamkarma.core.subspace import Subspace, SubspaceSettings
 from streamkarma.core.support import Rule, SupportVectors
 from streamkarma.core.transformed_target import TransformedTarget
-from streamkarma.estimators.settings import DEFAULT_RHO, averaging_window
+from streamkarma.estimators.settings import averaging_window
+from streamkarma.parameters.learning import DEFAULT_RHO
 
 #: log2 of the most weights of each explicit expert: four megabytes with their spreads, and every
 #: pair of 500 attributes before anything is hashed.

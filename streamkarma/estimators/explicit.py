@@ -13,13 +13,13 @@ from streamkarma.errors import UsageError
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
-    DEFAULT_RHO,
     CostParameters,
     ValueParameters,
     check_count,
     check_forget,
     check_positive,
 )
+from streamkarma.parameters.learning import DEFAULT_RHO
 
 #: AdaGrad's step where none is given. Of 0.1, 0.2 and 0.5 the best on eleven tabular sets with half
 #: withheld, by little; none of them is reported on.

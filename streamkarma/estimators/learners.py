@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
-from streamkarma import parameters
 from streamkarma.errors import UsageError
 from streamkarma.estimators.bins import BinsClassifier, BinsRegressor
 from streamkarma.estimators.classification import BaseClassifier
@@ -19,7 +18,7 @@ from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.regressor import KARMARegressor
 from streamkarma.estimators.sgd import ConstantStepClassifier, ConstantStepRegressor
 from streamkarma.estimators.subspace import SubspaceClassifier, SubspaceRegressor
-from streamkarma.parameters import parameters_of
+from streamkarma.parameters.learning import LEARNING, parameters_of
 
 Model = BaseClassifier | BaseRegressor
 
@@ -79,7 +78,7 @@ def create(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
     """
     kind = LEARNERS[learner][regression]
     for name in options:
-        declared = parameters.LEARNING.get(name)
+        declared = LEARNING.get(name)
         if regression and declared is not None and declared.classification:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning in a regression")
         if name not in signature(kind).parameters:

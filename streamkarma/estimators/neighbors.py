@@ -9,7 +9,7 @@ from streamkarma.core.neighbors import Neighbors
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import CostParameters, ValueParameters, check_count, check_forget
-from streamkarma.parameters import MOST_NEIGHBORS
+from streamkarma.parameters.learning import MOST_NEIGHBORS
 
 
 @dataclass(eq=False, repr=False)

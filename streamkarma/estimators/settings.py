@@ -10,17 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from streamkarma import parameters
 from streamkarma.core.kernel import check_gamma
 from streamkarma.core.loss import Loss
 from streamkarma.core.support import PRUNING, DoublingSupportVectors, Rule, SupportVectors
 from streamkarma.core.theory import DEFAULT_REGULARITY, Schedule
 from streamkarma.errors import UsageError
-from streamkarma.parameter_kinds import Integer, Kind, Number
-from streamkarma.parameters import LEARNING
-
-#: Regularisation when none is given, and what says that the theorem is to choose.
-DEFAULT_RHO, AUTO = parameters.DEFAULT_RHO, parameters.AUTO
+from streamkarma.parameters.kinds import Integer, Kind, Number
+from streamkarma.parameters.learning import DEFAULT_RHO, LEARNING, MOST, STRENGTH
+from streamkarma.parameters.words import AUTO, CARRY, KINDS, MISSING_WORDS
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -120,14 +117,14 @@ def support_vectors(
     return SupportVectors(rule._replace(gamma=gamma, rho=strength), bool(model.average))
 
 
-def check_count(name: str, value: Any, most: int = parameters.MOST) -> int:
+def check_count(name: str, value: Any, most: int = MOST) -> int:
     """Return ``value`` if it is an integer from 1 to ``most``, else raise UsageError."""
     return int(_in_range(name, value, Integer(1, most)))
 
 
 def check_positive(name: str, value: Any) -> float:
     """Return ``value`` as a float if it is a number that a parameter may be, else raise UsageError."""
-    return float(_in_range(name, value, parameters.STRENGTH))
+    return float(_in_range(name, value, STRENGTH))
 
 
 def check_coverage(coverage: Any) -> float:
@@ -181,7 +178,7 @@ def check_rules(words: Any, sentinels: Any, find: Any, kinds: Any) -> Rules:
     >>> check_rules(["missing"], {"temp": -9999}, True, {"user": "category"})
     (['missing'], {'temp': [-9999.0]}, True, {'user': 'category'})
     """
-    words = parameters.MISSING_WORDS if words is None else words
+    words = MISSING_WORDS if words is None else words
     listed = isinstance(words, Iterable) and not isinstance(words, str)
     if not listed or not all(isinstance(word, str) for word in words):
         raise UsageError(f"na must be None or a list of words, not {reprlib.repr(words)}")
@@ -221,8 +218,8 @@ def check_following(
     """
     if not isinstance(entity, str | None) or not isinstance(time, str | None):
         raise UsageError(f"entity and time must be names or None, not {reprlib.repr((entity, time))}")
-    if carry not in parameters.CARRY:
-        raise UsageError(f"carry must be one of {', '.join(parameters.CARRY)}, not {reprlib.repr(carry)}")
+    if carry not in CARRY:
+        raise UsageError(f"carry must be one of {', '.join(CARRY)}, not {reprlib.repr(carry)}")
     most = int(_check("max_entities", max_entities))
     longest = math.inf if carry_for is None else float(_check("carry_for", carry_for))
     if entity is None:
@@ -238,8 +235,8 @@ def _check_kinds(kinds: Any) -> dict[str, str]:
     if not isinstance(kinds, Mapping | None):
         raise UsageError(f"kinds must be None or kinds by name, not {reprlib.repr(kinds)}")
     for name, kind in (kinds or {}).items():
-        if not isinstance(name, str) or kind not in parameters.KINDS:
-            known = ", ".join(parameters.KINDS)
+        if not isinstance(name, str) or kind not in KINDS:
+            known = ", ".join(KINDS)
             raise UsageError(f"a kind is one of {known} by name, not {reprlib.repr({name: kind})}")
     return dict(kinds or {})
 

@@ -13,7 +13,8 @@ from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.flatten import flatten
 from streamkarma.events.roles import ID, IGNORED, TARGET, WEIGHT
 from streamkarma.events.values import LONGEST_NAME, as_number, fits, is_missing, is_unicode
-from streamkarma.parameters import NOW, RUNNING
+from streamkarma.parameters.running import RUNNING
+from streamkarma.parameters.words import NOW
 from streamkarma.runtime.plan import Plan
 
 #: Most numbers of a complete vector.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from streamkarma.parameters import RUNNING
+from streamkarma.parameters.running import RUNNING
 
 if TYPE_CHECKING:
     from streamkarma.runtime.explaining import Explaining

@@ -10,7 +10,7 @@ from typing import Any
 from streamkarma import log
 from streamkarma.connectors.jsonlines.sink import JsonLinesSink
 from streamkarma.errors import RunError
-from streamkarma.parameters import NOW
+from streamkarma.parameters.words import NOW
 from streamkarma.runtime import report
 from streamkarma.runtime.live import Live
 from streamkarma.runtime.loop import Loop

@@ -14,9 +14,10 @@ from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.common import Weights
 from streamkarma.estimators.learners import Model, learner_of
 from streamkarma.estimators.results import ClassificationResult
-from streamkarma.estimators.settings import AUTO, DEFAULT_RHO
 from streamkarma.events.reservoir import Arrays
-from streamkarma.parameters import RUNNING
+from streamkarma.parameters.learning import DEFAULT_RHO
+from streamkarma.parameters.running import RUNNING
+from streamkarma.parameters.words import AUTO
 from streamkarma.regret.losses import comparable, pointwise_loss
 from streamkarma.regret.oracle import LIPSCHITZ, LearnerProfile
 from streamkarma.regret.tracker import Tracker, parse_baselines

@@ -15,7 +15,7 @@ from streamkarma.connectors.base import Block, Reader, RetriableError, Source
 from streamkarma.connectors.jsonlines.sink import check_writable
 from streamkarma.errors import OutputError, RunError, UsageError
 from streamkarma.lock import ModelLock
-from streamkarma.parameters import MISSING_WORDS
+from streamkarma.parameters.words import MISSING_WORDS
 from streamkarma.runtime.destinations import Destinations, check_distinct
 from streamkarma.runtime.following_session import FollowingSession
 from streamkarma.runtime.observer import Observer

@@ -12,7 +12,7 @@ from streamkarma.core.learner import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import Model, infer_learner, learner_of
 from streamkarma.estimators.persistence import from_bytes, load_with_run, save
-from streamkarma.parameters import BALANCED, SHARE_LABEL, UNLABELLED
+from streamkarma.parameters.words import BALANCED, SHARE_LABEL, UNLABELLED
 from streamkarma.runtime.destinations import Destinations
 from streamkarma.runtime.fields import Fields, merge_fields
 from streamkarma.runtime.loop import Loop

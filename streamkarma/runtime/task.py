@@ -12,7 +12,7 @@ from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.learners import Model, create, learner_of
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.events.labels import Label
-from streamkarma.parameters import TASKS
+from streamkarma.parameters.words import TASKS
 
 
 class TaskModel:

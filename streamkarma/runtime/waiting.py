@@ -11,7 +11,7 @@ from streamkarma.connectors.records import Records
 from streamkarma.connectors.rows import Column
 from streamkarma.errors import RecordError
 from streamkarma.events.values import is_missing
-from streamkarma.parameters import NOW
+from streamkarma.parameters.words import NOW
 from streamkarma.runtime.evaluator import Evaluation
 from streamkarma.runtime.event_buffer import EventBatch
 from streamkarma.runtime.fields import Fields, RecordFields, seconds_of

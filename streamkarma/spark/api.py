@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from streamkarma.errors import UsageError
 from streamkarma.estimators.learners import Model
-from streamkarma.parameters import LEARNING, NOW, RUNNING
+from streamkarma.parameters.learning import LEARNING
+from streamkarma.parameters.running import RUNNING
+from streamkarma.parameters.words import NOW
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.plan import NOTHING, Plan
 from streamkarma.runtime.session import Session

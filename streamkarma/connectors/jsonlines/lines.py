@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from streamkarma.connectors.jsonlines.inputs import READ_SIZE
 from streamkarma.connectors.jsonlines.position import START, Position
 from streamkarma.connectors.records import Records, count_lines
-from streamkarma.parameters import RUNNING
+from streamkarma.parameters.running import RUNNING
 
 #: Most lines in a row, so that with short ones, too, a checkpoint or a signal is never far.
 BLOCK = 8192

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamkarma.parameters import FORMATS
+from streamkarma.parameters.words import FORMATS
 
 _ENDINGS = {
     "csv": "csv",

@@ -1,57 +1,25 @@
-"""Parameters of learners and runs, each declared once: name, range, default and help.
-
-The options of the command line are generated from these declarations, and with them the checks of the
-environment and the config file. Plans take their defaults from here, and estimators their ranges. The
-constructors of the estimators repeat the defaults, because river clones a model by its signature; a test
-compares the two. Options that concern only the command line, such as paths and flags, are declared in
-``streamkarma.cli``.
-
-This module imports nothing heavy, because ``streamkarma --help`` needs it.
-"""
+"""The parameters of learners, and the ranges that they share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from streamkarma.parameter_kinds import (
+from streamkarma.parameters.base import Parameter, PerTask
+from streamkarma.parameters.kinds import (
     Integer,
     Kind,
     Number,
     NumbersByName,
-    Seconds,
     Texts,
     Threshold,
     WeightsByClass,
     WordsByName,
 )
-
-LEARNER_NAMES = ("auto", "karma", "explicit", "subspace", "bins", "sgd", "neighbors", "forest")
-TASKS = ("auto", "binary", "multiclass", "regression")
-UNLABELLED = ("learn", "ignore")
-SHARE_LABEL = ("on", "off")
-CARRY = ("fill", "last", "off")
-LOG_FORMATS = ("text", "json")
-FORMATS = ("json", "csv", "tsv", "parquet", "arrow")
-
-#: Given instead of a number, it lets the theorem choose.
-AUTO = "auto"
-
-#: Given instead of weights or a threshold, they follow the shares of the classes.
-BALANCED = "balanced"
-
-#: In place of the name of an attribute: the time is that of this machine's clock.
-NOW = "now"
+from streamkarma.parameters.words import CARRY, KINDS, LEARNER_NAMES
 
 #: The regularisation, and the λ of the theorem, when none is given.
 DEFAULT_RHO, DEFAULT_REGULARITY = 1e-3, 0.5
-
-#: What an attribute can be told to be.
-KINDS = ("number", "boolean", "category", "text", "tags", "time", "identifier")
-
-#: Words that stand for a missing value unless others are given, case aside.
-MISSING_WORDS = ("", "na", "n/a", "null", "none", "nan", "?", "-")
 
 #: The most of anything that is counted.
 MOST = 1 << 20
@@ -60,62 +28,6 @@ MOST_NEIGHBORS = 1 << 10
 COUNT, STRENGTH = Integer(1, MOST), Number(1e-12, 1e12)
 #: The longest half-life, and the most events to come.
 LONGEST = 1e15
-
-
-class PerTask(NamedTuple):
-    """A default that depends on the kind of label; None where the parameter is not for that kind."""
-
-    classification: str | None
-    regression: str | None
-
-    def __str__(self) -> str:
-        return " or ".join(each for each in self if each is not None)
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter.
-
-    Attributes
-    ----------
-    name
-        Its name in Python; on the command line dashes stand for the underscores.
-    kind
-        What values it takes.
-    help
-        What it does, in one line.
-    default
-        The value when none is given.
-    default_text
-        The default in words, where the value is not enough.
-    metavar
-        Placeholder for the value in help texts, where the name of its type will not do.
-    stored
-        Whether the model file holds it; an option that is not given then keeps the value in the file.
-    defaults
-        For a parameter of learners: the default for each learner that has it.
-    or_auto
-        Whether it may also be ``AUTO``.
-    or_none
-        Whether it may also be None, which is 0 on the command line.
-    flag
-        Its name on the command line where that is another, since it says one thing at a time there.
-    classification
-        Whether it has no meaning in a regression.
-    """
-
-    name: str
-    kind: Kind
-    help: str
-    default: Any = None
-    default_text: str = ""
-    metavar: str | None = None
-    stored: bool = False
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    or_auto: bool = False
-    or_none: bool = False
-    flag: str = ""
-    classification: bool = False
 
 
 def _of(name: str, kind: Kind, defaults: Mapping[str, Any], help: str, **more: Any) -> Parameter:
@@ -369,91 +281,8 @@ _FOLLOWING = (
     ),
 )
 
-_RUNNING = (
-    Parameter("target", str, "Attribute that is the label.", "y", metavar="NAME", stored=True),
-    Parameter("task", TASKS, "What the label is.", "auto", stored=True),
-    Parameter(
-        "learner",
-        LEARNER_NAMES,
-        "What learns; auto is a mixture of all.",
-        default_text="auto, or the one that has the options given",
-        stored=True,
-    ),
-    Parameter(
-        "unlabelled",
-        UNLABELLED,
-        "Events without a label: learn from them what needs none, or only predict them.",
-        default_text="learn",
-        stored=True,
-    ),
-    Parameter(
-        "share_label",
-        SHARE_LABEL,
-        "With --entity and --pending: count the events that share a label as one, or each as one.",
-        default_text="on",
-        stored=True,
-    ),
-    Parameter(
-        "format",
-        FORMATS,
-        "What INPUT is; csv finds its delimiter.  [default: by its name, else json]",
-    ),
-    Parameter("checkpoint_every", Integer(), "Events between two writings of the model.", 10_000),
-    Parameter("max_record_bytes", Integer(), "Longest line accepted.", 16 << 20),
-    Parameter(
-        "recent",
-        Integer(0),
-        "Latest events with a label over which there are means beside those of all; 0 for none.",
-        1000,
-        metavar="N",
-    ),
-    Parameter(
-        "explain",
-        Integer(0),
-        "Strongest contributions of attributes to the score in each row; 0 for none.",
-        0,
-        metavar="K",
-    ),
-    Parameter("drift", bool, "Look for changes: of the errors, and of how often attributes are there.", True),
-    Parameter(
-        "metrics",
-        str,
-        "Where metrics for Prometheus and a live page can be had while it runs; a port alone is for this "
-        "machine only, 0 is a free one.",
-        metavar="[HOST:]PORT",
-    ),
-    Parameter(
-        "log_format", LOG_FORMATS, "What is on stderr: lines to read, or a JSON object each.", LOG_FORMATS[0]
-    ),
-    Parameter("report_every", Integer(0), "Events between two lines of progress.", 0),
-    Parameter(
-        "regret",
-        str,
-        "Offline baselines to compare with: names with commas, all, fast or none.",
-        "none",
-        metavar="NAMES",
-    ),
-    Parameter(
-        "regret_memory",
-        Integer(),
-        "Events kept to compare on; past it a uniform sample.",
-        20_000,
-        metavar="N",
-        stored=True,
-    ),
-    Parameter("regret_seconds", Seconds(), "What one baseline may take at a time.", 60.0, metavar="S"),
-    Parameter(
-        "share_every",
-        Seconds(),
-        "With --share: seconds after which what the other processes have learned is taken in.",
-        5.0,
-        metavar="S",
-    ),
-)
-
-#: The parameters of learners and those of runs, by name, in the order of the help texts.
+#: By name, in the order of the help texts.
 LEARNING = {each.name: each for each in (*_LEARNING, *_COSTS, *_FOLLOWING)}
-RUNNING = {each.name: each for each in _RUNNING}
 
 
 def parameters_of(learner: str) -> frozenset[str]:

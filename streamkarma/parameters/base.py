@@ -1,0 +1,65 @@
+"""What is declared of a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from streamkarma.parameters.kinds import Kind
+
+
+class PerTask(NamedTuple):
+    """A default that depends on the kind of label; None where the parameter is not for that kind."""
+
+    classification: str | None
+    regression: str | None
+
+    def __str__(self) -> str:
+        return " or ".join(each for each in self if each is not None)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter.
+
+    Attributes
+    ----------
+    name
+        Its name in Python; on the command line dashes stand for the underscores.
+    kind
+        What values it takes.
+    help
+        What it does, in one line.
+    default
+        The value when none is given.
+    default_text
+        The default in words, where the value is not enough.
+    metavar
+        Placeholder for the value in help texts, where the name of its type will not do.
+    stored
+        Whether the model file holds it; an option that is not given then keeps the value in the file.
+    defaults
+        For a parameter of learners: the default for each learner that has it.
+    or_auto
+        Whether it may also be ``AUTO``.
+    or_none
+        Whether it may also be None, which is 0 on the command line.
+    flag
+        Its name on the command line where that is another, since it says one thing at a time there.
+    classification
+        Whether it has no meaning in a regression.
+    """
+
+    name: str
+    kind: Kind
+    help: str
+    default: Any = None
+    default_text: str = ""
+    metavar: str | None = None
+    stored: bool = False
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    or_auto: bool = False
+    or_none: bool = False
+    flag: str = ""
+    classification: bool = False
