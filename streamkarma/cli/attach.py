@@ -9,7 +9,9 @@ from click.core import ParameterSource
 
 from streamkarma.cli import brokers as connection
 from streamkarma.cli import options as shared
+from streamkarma.cli import plans
 from streamkarma.cli.config import config_option
+from streamkarma.cli.declaring import option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
 from streamkarma.parameters.learning import LEARNING
@@ -54,7 +56,7 @@ PENDING = 10_000
     type=click.Path(exists=True, dir_okay=False),
     help="With --share: the model that all partitions go on from.  [default: an empty one]",
 )
-@shared.option(RUNNING["share_every"])
+@option(RUNNING["share_every"])
 @click.option(
     "--no-learn",
     is_flag=True,
@@ -109,21 +111,21 @@ def attach(**said: Any) -> None:
         row_fields=connection.row_fields_of(said, learns),
     )
     printed = "-" if said["output_topic"] is None else None
-    plan = Plan(**shared.outputs(said, printed), **(_learning if learns else _scoring)(said))
-    plan = plan._replace(max_events=said["max_events"], explaining=shared.strongest(said))
-    shared.execute(plan, TopicSource(at, plan.model if learns else None), said["metrics"])
+    plan = Plan(**plans.outputs(said, printed), **(_learning if learns else _scoring)(said))
+    plan = plan._replace(max_events=said["max_events"], explaining=plans.strongest(said))
+    plans.execute(plan, TopicSource(at, plan.model if learns else None), said["metrics"])
 
 
 def _learning(said: dict[str, Any]) -> dict[str, Any]:
     """What a plan says only of learning."""
     pending = 0 if said["label_topic"] is None else PENDING
     shares = {name: said[name] for name in ("base", "share_every")}
-    return {**shared.learning(said), **shares, "pending_default": pending}
+    return {**plans.learning(said), **shares, "pending_default": pending}
 
 
 def _scoring(said: dict[str, Any]) -> dict[str, Any]:
     """What it says of scoring alone."""
-    return {"model": said["model"], "learn": False, "follow": True, "options": shared.threshold(said)}
+    return {"model": said["model"], "learn": False, "follow": True, "options": plans.threshold(said)}
 
 
 #: What has no meaning with models that are shared, and why.

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from streamkarma.cli.options import above_zero, together
+from streamkarma.cli.declaring import together
+from streamkarma.cli.value_types import above_zero
 from streamkarma.errors import UsageError
 
 if TYPE_CHECKING:

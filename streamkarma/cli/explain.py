@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from streamkarma.cli import options as shared
+from streamkarma.cli import plans
 from streamkarma.cli.config import config_option
 from streamkarma.cli.stream import run_of
 from streamkarma.cli.typos import Command
@@ -76,7 +77,7 @@ def _explain_rows(said: dict[str, Any]) -> None:
         if said[name]:
             raise UsageError(f"--{name} has no meaning with INPUT without --rank")
     plan, source = run_of(said, model=said["model"], learn=False, explaining=Explaining(missing=_ASKED))
-    shared.execute(plan, source, None)
+    plans.execute(plan, source, None)
 
 
 def _show(ranking: Any, json: bool) -> None:

@@ -10,6 +10,7 @@ import click
 from streamkarma.cli import brokers
 from streamkarma.cli import options as shared
 from streamkarma.cli.config import config_option
+from streamkarma.cli.declaring import option
 from streamkarma.cli.typos import Command
 from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.running import RUNNING
@@ -20,10 +21,10 @@ from streamkarma.parameters.words import MISSING_WORDS
 @click.argument("input", default="-")
 @config_option
 @shared.format
-@shared.option(RUNNING["target"])
+@option(RUNNING["target"])
 @click.option("--id", metavar="NAME", help="Attribute that is not looked at; repeated in the advice.")
 @click.option("--ignore", metavar="NAME", multiple=True, help="Another one; repeatable.")
-@shared.option(LEARNING["na"])
+@option(LEARNING["na"])
 @click.option(
     "--max-attributes",
     metavar="N",
@@ -32,7 +33,7 @@ from streamkarma.parameters.words import MISSING_WORDS
     show_default=True,
     help="Most attributes that are looked at: those that come first.",
 )
-@shared.option(RUNNING["max_record_bytes"])
+@option(RUNNING["max_record_bytes"])
 @brokers.standing
 @brokers.settings
 @click.option(

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from streamkarma.cli import options as shared
+from streamkarma.cli import plans
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
@@ -68,13 +69,13 @@ def regret(**said: Any) -> None:
         raise UsageError("several learners need a file: standard input can be read once only")
     said["learner"] = None
     plan = Plan(
-        fields=shared.field_names(said),
+        fields=plans.field_names(said),
         predictions=None,
         quiet=said["quiet"],
         regret=said["baselines"],
         recent=said["recent"],
         drift=said["drift"],
-        **shared.compared(said),
+        **plans.compared(said),
     )
     source = source_of(said["input"], said["format"])
     sys.exit(RegretRun(plan, source, learners, said["json"], said["plot"]).execute())

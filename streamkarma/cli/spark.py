@@ -8,8 +8,11 @@ from typing import Any
 import click
 
 from streamkarma.cli import options as shared
+from streamkarma.cli import plans
 from streamkarma.cli.config import config_option
+from streamkarma.cli.declaring import option
 from streamkarma.cli.typos import Command
+from streamkarma.cli.value_types import above_zero, setting
 from streamkarma.errors import UsageError
 from streamkarma.parameters.running import RUNNING
 
@@ -42,10 +45,10 @@ _OF_LEARNING = ("model", "warm", "tail", "fresh", "task", "learner", "unlabelled
     help="Last records, learned in order after the parts.",
 )
 @shared.names
-@shared.option(RUNNING["task"])
-@shared.option(RUNNING["unlabelled"])
+@option(RUNNING["task"])
+@option(RUNNING["unlabelled"])
 @shared.positive
-@shared.option(RUNNING["learner"])
+@option(RUNNING["learner"])
 @shared.parameters
 @click.option(
     "--model",
@@ -87,7 +90,7 @@ def _learning(said: dict[str, Any]) -> Any:
         raise UsageError("--output has no meaning without --predict")
     plan = Plan(
         model=said["model"],
-        options=shared.learner_options(said),
+        options=plans.learner_options(said),
         **{name: said[name] for name in ("task", "positive", "unlabelled", "learner", "fresh")},
         **_shared(said),
     )
@@ -99,7 +102,7 @@ def _scoring(said: dict[str, Any]) -> Any:
     from streamkarma.spark.scoring import Scoring
 
     given = [name for name in _OF_LEARNING if said[name]]
-    options = shared.learner_options(said)
+    options = plans.learner_options(said)
     threshold = options.pop("threshold", None)
     if given or options:
         name = (given or list(options))[0].replace("_", "-")
@@ -118,7 +121,7 @@ def _scoring(said: dict[str, Any]) -> Any:
 def _shared(said: dict[str, Any]) -> dict[str, Any]:
     """What learning and scoring have in common, by the names of a plan."""
     return {
-        "fields": shared.field_names(said),
+        "fields": plans.field_names(said),
         "predictions": None,
         "fail": said["on_error"] == "fail",
         **{name: said[name] for name in ("dead_letters", "summary", "strict", "quiet")},
@@ -151,7 +154,7 @@ _KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 @click.option(
     "--every",
     metavar="S",
-    type=shared.above_zero,
+    type=above_zero,
     default=10.0,
     show_default=True,
     help="Seconds between the beginnings of two batches.",
@@ -163,14 +166,14 @@ _KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
     "--kafka",
     metavar="NAME=VALUE",
     multiple=True,
-    type=shared.setting,
+    type=setting,
     help="A setting of Spark's Kafka client, such as security.protocol=SSL; repeatable.",
 )
 @shared.names
-@shared.option(RUNNING["task"])
-@shared.option(RUNNING["unlabelled"])
+@option(RUNNING["task"])
+@option(RUNNING["unlabelled"])
 @shared.positive
-@shared.option(RUNNING["learner"])
+@option(RUNNING["learner"])
 @shared.parameters
 @click.option(
     "--model",
@@ -181,7 +184,7 @@ _KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
     "--predictions", metavar="PATH", help="Folder for predictions, a file for each batch and partition."
 )
 @click.option("--dead-letters", metavar="PATH", help="Folder for records that cannot be used, as well.")
-@shared.option(RUNNING["max_record_bytes"])
+@option(RUNNING["max_record_bytes"])
 @shared.summary
 @shared.strictness
 def stream_topics(**said: Any) -> None:
@@ -206,8 +209,8 @@ def stream_topics(**said: Any) -> None:
         **{name: said[name] for name in how},
     )
     plan = Plan(
-        fields=shared.field_names(said),
-        options=shared.learner_options(said),
+        fields=plans.field_names(said),
+        options=plans.learner_options(said),
         **{
             name: said[name] for name in ("model", "task", "positive", "unlabelled", "learner", "predictions")
         },

@@ -9,7 +9,9 @@ import click
 
 from streamkarma.cli import brokers as connection
 from streamkarma.cli import options as shared
+from streamkarma.cli import plans
 from streamkarma.cli.config import config_option
+from streamkarma.cli.declaring import option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
 from streamkarma.parameters.learning import LEARNING
@@ -60,7 +62,7 @@ def learn(**said: Any) -> None:
     """
     if said["resume_input"] and said["model"] is None:
         raise UsageError("--resume-input needs --model, which knows how much of INPUT was taken")
-    _execute(said, fresh=said["fresh"], explaining=shared.strongest(said), **shared.learning(said))
+    _execute(said, fresh=said["fresh"], explaining=plans.strongest(said), **plans.learning(said))
 
 
 @click.command(cls=Command)
@@ -69,7 +71,7 @@ def learn(**said: Any) -> None:
 @config_option
 @shared.format
 @shared.fields
-@shared.option(LEARNING["threshold"])
+@option(LEARNING["threshold"])
 @shared.predictions("-")
 @shared.output
 @shared.explain
@@ -87,8 +89,8 @@ def predict(**said: Any) -> None:
     Names of target, id, weight and ignored attributes are those the model was learned with,
     unless given; so is the threshold. Where events carry the target, loss and metrics are reported.
     """
-    plan = {"learn": False, "follow": said["follow"], "options": shared.threshold(said)}
-    _execute(said, model=said["model"], explaining=shared.strongest(said), **plan)
+    plan = {"learn": False, "follow": said["follow"], "options": plans.threshold(said)}
+    _execute(said, model=said["model"], explaining=plans.strongest(said), **plan)
 
 
 #: Attributes that ``inspect`` lists.
@@ -126,7 +128,7 @@ def inspect(model: str, json: bool) -> None:
 
 def _execute(said: dict[str, Any], **plan: Any) -> None:
     """Run what was said over a file, a pipe or a topic."""
-    shared.execute(*run_of(said, **plan), said.get("metrics"))
+    plans.execute(*run_of(said, **plan), said.get("metrics"))
 
 
 def run_of(said: dict[str, Any], **plan: Any) -> tuple[Plan, Source]:
@@ -137,7 +139,7 @@ def run_of(said: dict[str, Any], **plan: Any) -> tuple[Plan, Source]:
     # Where another thread waits for input, this one has time to tell how it goes.
     prefetch = workers > 1 or said.get("metrics") is not None
     source = _file(said, prefetch) if said.get("brokers") is None else _topic(said)
-    return Plan(workers=workers, **{**shared.outputs(said), **plan}), source
+    return Plan(workers=workers, **{**plans.outputs(said), **plan}), source
 
 
 def _file(said: dict[str, Any], prefetch: bool) -> Source:

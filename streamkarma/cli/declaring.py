@@ -1,0 +1,56 @@
+"""How options are declared: from parameters, and several together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from streamkarma.cli.value_types import value_type
+from streamkarma.parameters.base import Parameter
+from streamkarma.parameters.kinds import NumbersByName, Texts, WordsByName
+
+Decorator = Callable[[Any], Any]
+
+
+def together(*decorators: Decorator) -> Decorator:
+    """One decorator for several, in the order of the help text."""
+
+    def decorate(function: Any) -> Any:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+def option(declared: Parameter) -> Decorator:
+    """The option of a parameter; without a default in click, if the model file may hold another value."""
+    name = declared.flag or declared.name.replace("_", "-")
+    default = _default_text(declared)
+    flag = f"--{name}/--no-{name}" if declared.kind is bool else f"--{name}"
+    return click.option(
+        flag,
+        type=value_type(declared),
+        multiple=isinstance(declared.kind, Texts | NumbersByName | WordsByName),
+        metavar=declared.metavar,
+        default=None if declared.stored else declared.default,
+        show_default=bool(declared.default) and not declared.stored,
+        help=declared.help + (f"  [default: {default}]" if declared.stored and default else ""),
+    )
+
+
+def _default_text(declared: Parameter) -> str:
+    """The default in words; for a learner's parameter, that of each learner but the mixture."""
+    if declared.default_text:
+        return declared.default_text
+    single = (default for learner, default in declared.defaults.items() if learner != "auto")
+    values = [each for each in (*single, declared.default) if each is not None]
+    return " and ".join(dict.fromkeys(_in_words(declared.name, each) for each in values))
+
+
+def _in_words(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return name if value else f"no-{name}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
