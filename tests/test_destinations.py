@@ -15,9 +15,9 @@ from streamkarma import KARMAClassifier, save
 from streamkarma.connectors.jsonlines.sink import JsonLinesSink
 from streamkarma.errors import ModelFileError, OutputError, RunError, StreamkarmaError, UsageError
 from streamkarma.estimators.persistence import load_with_run
+from streamkarma.runtime.context import RunContext
 from streamkarma.runtime.describe import describe
 from streamkarma.runtime.destinations import marks_from
-from streamkarma.runtime.run import Run
 from streamkarma.synthetic import StreamSpec as Synthetic
 from streamkarma.synthetic import records
 from tests.conftest import Program
@@ -112,15 +112,15 @@ def test_files_that_were_moved_away_or_are_others(capsys: pytest.CaptureFixture[
 
 
 def test_killed_before_the_first_checkpoint_with_other_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    def dies(run: Run) -> None:
+    def dies(context: RunContext) -> None:
         raise KeyboardInterrupt
 
     killed(100)
-    original = Run.checkpoint
-    monkeypatch.setattr(Run, "checkpoint", dies)
+    original = RunContext.checkpoint
+    monkeypatch.setattr(RunContext, "checkpoint", dies)
     with pytest.raises(KeyboardInterrupt):
         learn(resume=True, predictions="q")
-    monkeypatch.setattr(Run, "checkpoint", original)
+    monkeypatch.setattr(RunContext, "checkpoint", original)
     assert content("q")[0].count(b"\n") >= 49
     learn(resume=True, predictions="q")
     assert undisturbed()[1].endswith(content("q")[0])

@@ -5,30 +5,25 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
 
 from streamkarma._engine import use_threads
 from streamkarma.connectors.base import Block, Reader, RetriableError, Source
 from streamkarma.connectors.jsonlines.sink import check_writable
 from streamkarma.errors import OutputError, RunError, UsageError
 from streamkarma.lock import ModelLock
-from streamkarma.parameters.words import MISSING_WORDS
+from streamkarma.runtime.context import RunContext
 from streamkarma.runtime.destinations import Destinations, check_distinct
 from streamkarma.runtime.following_session import FollowingSession
 from streamkarma.runtime.observer import Observer
-from streamkarma.runtime.output import Totals, both
+from streamkarma.runtime.output import both
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.progress import Progress
 from streamkarma.runtime.session import Session
 from streamkarma.runtime.shared_session import SharedSession
 from streamkarma.runtime.signals import StopSignal
 from streamkarma.system import keep_freed_memory
-
-Given = ParamSpec("Given")
-Got = TypeVar("Got")
 
 #: After a signal a run on a shared source ends within so long, even if the source has gone: what
 #: is on disk is right at any moment.
@@ -38,7 +33,7 @@ MOST_FAILURES = 6
 
 
 class Run:
-    """A run of a plan over a source: the `Context` of its readers.
+    """A run of a plan over a source.
 
     Parameters
     ----------
@@ -72,21 +67,19 @@ class Run:
         self._lock = ModelLock(plan.model, source.shared) if plan.learn and plan.model is not None else None
         use_threads(plan.workers)
         keep_freed_memory()
-        self._path = plan.model
-        #: The model and what goes with it.
-        self.session = self._load(plan.base or self._path)
+        session = self._load(plan.base or plan.model)
         if not source.timestamped:
-            _check_time(self.session)
-        self._progress.begin(self.session)
-        self._observer.begin(self.say)
-        self._ignored_before = self.session.ignored_before
+            _check_time(session)
+        self._progress.begin(session)
+        self._observer.begin(self._progress.say)
+        self._ignored_before = session.ignored_before
         self._stop = StopSignal(GRACE_SECONDS if source.shared else None)
-        self._reader: Reader
-        self._destinations: Destinations | None = None
-        self._next_checkpoint = plan.checkpoint_every
-        #: What was counted up to the last commit.
-        self._totals: Totals | None = None
-        self._failures = 0
+        self._context = RunContext(plan, session, self._stop, self._observer, self._progress.say)
+
+    @property
+    def session(self) -> Session:
+        """The model and what goes with it."""
+        return self._context.session
 
     def execute(self) -> int:
         """Run to the end of the source, a signal, or a reader of the output that has gone.
@@ -107,8 +100,9 @@ class Run:
                 stack.callback(self._lock.release)
             stack.enter_context(self._stop.installed())
             stack.callback(lambda: self.session.close())
-            if self._source.shared and not self._source.keeps_models and self._path is None:
-                self._path = str(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "model.karma")
+            if self._source.shared and not self._source.keeps_models and self._context.path is None:
+                folder = stack.enter_context(tempfile.TemporaryDirectory())
+                self._context.path = str(Path(folder) / "model.karma")
             try:
                 self._attempt_until_done(stack)
                 self._compare()
@@ -118,7 +112,7 @@ class Run:
                 raise
             except RunError as error:
                 failure = error
-            if failure is None or self._destinations is not None:
+            if failure is None or self._context.destinations is not None:
                 self.session.close()
                 self._progress.close(self.session, stack, **self._source.summary())
         if failure is not None:
@@ -135,53 +129,54 @@ class Run:
                 self._attempt(stack)
                 return
             except RetriableError as error:
-                self._failures += 1
+                self._context.failures += 1
                 self._observer.failed()
-                if self._failures > MOST_FAILURES:
-                    raise RunError(f"{self._failures} attempts in a row failed: {error}") from error
-                self.say(f"{error}; retrying from the last commit")
-                self._pause(0.25 * 2**self._failures)
+                if self._context.failures > MOST_FAILURES:
+                    raise RunError(f"{self._context.failures} attempts in a row failed: {error}") from error
+                self._progress.say(f"{error}; retrying from the last commit")
+                self._pause(0.25 * 2**self._context.failures)
 
     def _attempt(self, stack: ExitStack) -> None:
-        with self._source.open(self, self._failures) as reader:
-            self._reader = reader
+        context = self._context
+        with self._source.open(context, context.failures) as reader:
+            context.reader = reader
             if self._source.shared:
                 # Until now an older process may have written the model; from here on it cannot.
                 self.session.close()
-                self.session = self._new_session(reader)
+                context.session = self._new_session(reader)
                 if self._plan.learn:
                     self.session.ignored_before = self._ignored_before
             session = self.session
-            session.wait_until(self.stopped)
+            session.wait_until(context.stopped)
             reader.resume(session.kept if session.resumed and self._plan.learn else None)
-            self._destinations = self._destinations or Destinations(self._plan, stack)
+            destinations = context.destinations = context.destinations or Destinations(self._plan, stack)
             if self._source.shared and not self._plan.learn:
                 # What the group has taken before is answered there.
-                self._destinations.extend()
+                destinations.extend()
             else:
-                session.resume_outputs(self._destinations, self._source.rewinds, self.say)
+                session.resume_outputs(destinations, self._source.rewinds, context.say)
             # Files may lack rows that are committed, so they are written again; bad records do not stop this.
-            session.new_loop(self._destinations.output(), fail=False)
+            session.new_loop(destinations.output(), fail=False)
             for block in reader.replay():
                 self._replay(block)
-            output = both(reader.sink, self._destinations.output(), self._has_failed)
+            output = both(reader.sink, destinations.output(), self._has_failed)
             loop = session.new_loop(self._observer.watch(output))
-            if self._totals is not None:
-                loop.resume_totals(self._totals)
+            if context.totals is not None:
+                loop.resume_totals(context.totals)
                 if not self._plan.learn:
-                    loop.number_from(self.events + 1)
-            self._next_checkpoint = self.events + self._plan.checkpoint_every
+                    loop.number_from(context.events + 1)
+            context.postpone_checkpoint()
             self._consume(reader)
 
     def _new_session(self, reader: Reader) -> Session:
         if reader.store is None:
-            return self._load(self._path)
-        return SharedSession(self._plan, reader.store, self.say)
+            return self._load(self._context.path)
+        return SharedSession(self._plan, reader.store, self._progress.say)
 
     def _load(self, path: str | None) -> Session:
         if self._plan.follow and path is not None:
-            return FollowingSession(self._plan, path, self.say)
-        return Session(self._plan, path, self.say)
+            return FollowingSession(self._plan, path, self._progress.say)
+        return Session(self._plan, path, self._progress.say)
 
     def _replay(self, block: Block) -> None:
         block.learned(self.session.loop.feed(block.records))
@@ -218,13 +213,14 @@ class Run:
 
     def _is_over(self) -> bool:
         """Whether to stop, though the source may have more."""
-        limit = self._plan.max_events
-        unread = self._destinations is not None and self._destinations.unread
-        return self.stopped() or unread or self._has_failed() or (limit is not None and self.events >= limit)
+        context, limit = self._context, self._plan.max_events
+        unread = context.destinations is not None and context.destinations.unread
+        enough = limit is not None and context.events >= limit
+        return context.stopped() or unread or self._has_failed() or enough
 
     def _has_lost_rows(self) -> bool:
         """Whether rows had no reader and are nowhere else: who only scores has not answered their records."""
-        sink, destinations = self._reader.sink, self._destinations
+        sink, destinations = self._context.reader.sink, self._context.destinations
         unread = destinations is not None and destinations.unread
         return unread and not self._plan.learn and not (sink is not None and sink.takes_predictions)
 
@@ -233,10 +229,10 @@ class Run:
 
     def _room(self) -> int:
         """Events until the next checkpoint or report, which come when they were asked for, or the end."""
-        events, limit = self.events, self._plan.max_events
+        events, limit = self._context.events, self._plan.max_events
         room = min(self._progress.room(events), sys.maxsize if limit is None else limit - events)
         # A commit that has to wait does not hold up the stream.
-        return room if self.checkpoint_due else min(room, self._next_checkpoint - events)
+        return room if self._context.checkpoint_due else min(room, self._context.next_checkpoint - events)
 
     def _compare(self) -> None:
         """Compare with the baselines one last time, unless a bad record stopped the run."""
@@ -246,91 +242,16 @@ class Run:
             session.compare()
         session.close()
         if session.regret_adapter is not None and not self._source.shared:
-            self.checkpoint()
+            self._context.checkpoint()
         if session.loop.failure is not None:
             raise RunError(session.loop.failure)
 
     def _pause(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            if self.stopped():
+            if self._context.stopped():
                 raise InterruptedError
             time.sleep(0.05)
-
-    # The interface for readers.
-
-    @property
-    def model_path(self) -> str:
-        """Where the model is kept."""
-        return str(self._path)
-
-    @property
-    def kept(self) -> Mapping[str, Any]:
-        """What the model file keeps."""
-        return self.session.kept
-
-    @property
-    def missing_words(self) -> Sequence[str]:
-        """The words that stand for a missing value."""
-        words = self.session.task_model.model.na
-        return MISSING_WORDS if words is None else words
-
-    @property
-    def events(self) -> int:
-        """Events counted by this run."""
-        return self.session.loop.counters.events
-
-    @property
-    def last(self) -> int:
-        """The number of the last event, over the model's whole life."""
-        return self.session.loop.last
-
-    @property
-    def interval(self) -> int:
-        """Most events between two checkpoints or reports."""
-        plan = self._plan
-        return min(plan.checkpoint_every, plan.report_every or plan.checkpoint_every)
-
-    @property
-    def checkpoint_due(self) -> bool:
-        """Whether so many events were learned that the model should be written."""
-        return self.events >= self._next_checkpoint
-
-    def checkpoint(self) -> None:
-        """Write the model, with the reader's position."""
-        began = time.monotonic()
-        self.session.save(**self._reader.snapshot())
-        self._observer.saved(self.model_path, time.monotonic() - began)
-        self._next_checkpoint = self.events + self._plan.checkpoint_every
-
-    def sync_rows(self) -> None:
-        """Have the rows that were written to files outlive a failure of the machine."""
-        if self._destinations is not None:
-            self._destinations.sync()
-
-    def load_part(self, part: str, models: Sequence[bytes]) -> int:
-        """Have a part's model go on from the first of these that can be used, or else from the base."""
-        assert isinstance(self.session, SharedSession)
-        return self.session.load(part, models)
-
-    def committed(self) -> None:
-        """All that was learned so far counts."""
-        self._totals = self.session.loop.totals()
-        self._failures = 0
-
-    def say(self, line: str) -> None:
-        """Tell the user something."""
-        self._progress.say(line)
-
-    def stopped(self) -> bool:
-        """Whether a signal has come."""
-        return self._stop.has_come()
-
-    def interruptible(
-        self, wait: Callable[Given, Got], waits_for: Callable[[], int | None] = lambda: None
-    ) -> Callable[Given, Got]:
-        """``wait``, which raises InterruptedError once a signal has come."""
-        return self._stop.unless(wait, waits_for)
 
 
 def _check_time(session: Session) -> None:

@@ -1,0 +1,150 @@
+"""Where a run stands, and what its readers see of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+from streamkarma.connectors.base import Reader
+from streamkarma.parameters.words import MISSING_WORDS
+from streamkarma.runtime.destinations import Destinations
+from streamkarma.runtime.observer import Observer
+from streamkarma.runtime.output import Totals
+from streamkarma.runtime.plan import Plan
+from streamkarma.runtime.session import Session
+from streamkarma.runtime.shared_session import SharedSession
+from streamkarma.runtime.signals import StopSignal
+
+Given = ParamSpec("Given")
+Got = TypeVar("Got")
+
+
+class RunContext:
+    """Where a run stands between its attempts: the `Context` of its readers.
+
+    Parameters
+    ----------
+    plan
+        What is run.
+    session
+        The model and what goes with it, to begin with.
+    stop
+        Tells whether a signal has come.
+    observer
+        Who looks on.
+    say
+        Takes a line for the user.
+
+    Attributes
+    ----------
+    session
+        The model and what goes with it; an attempt on a shared source has another.
+    path
+        Where the model is kept, or None.
+    reader
+        The reader of this attempt.
+    destinations
+        The files that are written, once there are any.
+    next_checkpoint
+        Number of events at which the model should be written.
+    totals
+        What was counted up to the last commit.
+    failures
+        Attempts that have failed since then.
+    """
+
+    reader: Reader
+
+    def __init__(
+        self,
+        plan: Plan,
+        session: Session,
+        stop: StopSignal,
+        observer: Observer,
+        say: Callable[[str], None],
+    ) -> None:
+        self._plan, self._stop, self._observer, self._say = plan, stop, observer, say
+        self.session = session
+        self.path = plan.model
+        self.destinations: Destinations | None = None
+        self.next_checkpoint = plan.checkpoint_every
+        self.totals: Totals | None = None
+        self.failures = 0
+
+    @property
+    def model_path(self) -> str:
+        """Where the model is kept."""
+        return str(self.path)
+
+    @property
+    def kept(self) -> Mapping[str, Any]:
+        """What the model file keeps."""
+        return self.session.kept
+
+    @property
+    def missing_words(self) -> Sequence[str]:
+        """The words that stand for a missing value."""
+        words = self.session.task_model.model.na
+        return MISSING_WORDS if words is None else words
+
+    @property
+    def events(self) -> int:
+        """Events counted by this run."""
+        return self.session.loop.counters.events
+
+    @property
+    def last(self) -> int:
+        """The number of the last event, over the model's whole life."""
+        return self.session.loop.last
+
+    @property
+    def interval(self) -> int:
+        """Most events between two checkpoints or reports."""
+        plan = self._plan
+        return min(plan.checkpoint_every, plan.report_every or plan.checkpoint_every)
+
+    @property
+    def checkpoint_due(self) -> bool:
+        """Whether so many events were learned that the model should be written."""
+        return self.events >= self.next_checkpoint
+
+    def checkpoint(self) -> None:
+        """Write the model, with the reader's position."""
+        began = time.monotonic()
+        self.session.save(**self.reader.snapshot())
+        self._observer.saved(self.model_path, time.monotonic() - began)
+        self.postpone_checkpoint()
+
+    def postpone_checkpoint(self) -> None:
+        """Have the model written as many events from here on as a plan says."""
+        self.next_checkpoint = self.events + self._plan.checkpoint_every
+
+    def sync_rows(self) -> None:
+        """Have the rows that were written to files outlive a failure of the machine."""
+        if self.destinations is not None:
+            self.destinations.sync()
+
+    def load_part(self, part: str, models: Sequence[bytes]) -> int:
+        """Have a part's model go on from the first of these that can be used, or else from the base."""
+        assert isinstance(self.session, SharedSession)
+        return self.session.load(part, models)
+
+    def committed(self) -> None:
+        """All that was learned so far counts."""
+        self.totals = self.session.loop.totals()
+        self.failures = 0
+
+    def say(self, line: str) -> None:
+        """Tell the user something."""
+        self._say(line)
+
+    def stopped(self) -> bool:
+        """Whether a signal has come."""
+        return self._stop.has_come()
+
+    def interruptible(
+        self, wait: Callable[Given, Got], waits_for: Callable[[], int | None] = lambda: None
+    ) -> Callable[Given, Got]:
+        """``wait``, which raises InterruptedError once a signal has come."""
+        return self._stop.unless(wait, waits_for)
