@@ -11,11 +11,12 @@ from streamkarma import log
 from streamkarma.connectors.jsonlines.sink import JsonLinesSink
 from streamkarma.errors import RunError
 from streamkarma.parameters.words import NOW
-from streamkarma.runtime import report
+from streamkarma.runtime import mistakes, report
 from streamkarma.runtime.live import Live
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.session import Session
+from streamkarma.runtime.summary_table import table
 
 
 class Progress:
@@ -93,12 +94,12 @@ class Progress:
         if log.is_json():
             self.say("summary", summary=summary)
         else:
-            self.say(report.table(summary))
+            self.say(table(summary))
         if loop.first_rejected and not loop.failure and self._plan.dead_letters is None:
             self.say(f"first rejected: {loop.first_rejected} ({self._dead_letter_hint})")
-        if unmatched := report.unmatched(loop):
+        if unmatched := mistakes.unmatched(loop):
             self.say(f"warning: {unmatched}")
-        self._useless = report.useless(loop, session.fields.target)
+        self._useless = mistakes.useless(loop, session.fields.target)
         if self._useless is not None and not self._plan.strict:
             self.say(f"warning: {self._useless}")
 

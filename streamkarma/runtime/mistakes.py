@@ -1,0 +1,58 @@
+"""What a run that is over shows of mistakes in its options."""
+
+from __future__ import annotations
+
+import difflib
+from contextlib import suppress
+
+from streamkarma._engine import parse
+from streamkarma.errors import RecordError
+from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.events.flatten import flatten
+from streamkarma.runtime.loop import Loop
+
+#: As many of the first records as are looked into for a hint, until there are so many names, and none longer.
+_FIRST, _LONGEST_NAME = 100, 60
+#: As many names as are shown, where none is near.
+_NAMES = 8
+
+
+def unmatched(loop: Loop) -> str | None:
+    """What to say of names that were given a weight, where there is no such class."""
+    model = loop.task_model.model
+    names = model.unmatched_weights if isinstance(model, BaseClassifier) and model.classes else []
+    return f"--class-weight: no label was {', '.join(names)}" if names else None
+
+
+def useless(loop: Loop, target: str) -> str | None:
+    """Why a whole run was useless, if it was: probably a wrong option."""
+    c = loop.counters
+    if not c.events and c.rejected and loop.failure is None:
+        return f"none of {c.rejected:,} records could be used"
+    labels = loop.pending is not None and any(
+        loop.pending.summary()[name] for name in ("matched", "unmatched")
+    )
+    if not (loop.learns and c.events and c.unlabelled == c.events) or labels:
+        return None
+    names = sorted(_first_names(loop) - {target})
+    near = difflib.get_close_matches(target.lower(), [name.lower() for name in names], 1)
+    meant = next((name for name in names if [name.lower()] == near), None)
+    hint = f"did you mean {meant}?" if meant else f"see --target, and the names {', '.join(names[:_NAMES])}"
+    return f"no event had the target {target}, so nothing was learned; {hint}"
+
+
+def _first_names(loop: Loop) -> set[str]:
+    """Attribute names in the first records, or of a model that was learned elsewhere."""
+    if loop.first_records is None:
+        return {
+            name
+            for name in map(str, loop.task_model.model.vocabulary.attributes)
+            if len(name) <= _LONGEST_NAME
+        }
+    names: set[str] = set()
+    for value in loop.first_records.values[:_FIRST]:
+        with suppress(RecordError):
+            names |= {name for name in flatten(parse(value)) if len(name) <= _LONGEST_NAME}
+        if len(names) > _FIRST:
+            break
+    return names
