@@ -98,8 +98,12 @@ class Broker:
         deadline = time.monotonic() + PATIENCE
         while not _answers(self._port):
             if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the broker did not start:\n{self._log.read_text()[-2000:]}")
+                raise RuntimeError(f"the broker did not start:\n{self.log()[-2000:]}")
             time.sleep(0.05)
+
+    def log(self) -> str:
+        """What it has said so far."""
+        return self._log.read_text()
 
     def stop(self, hard: bool = False) -> None:
         """Shut down in order, or kill it."""

@@ -84,10 +84,10 @@ class Cluster:
         producer.flush()
         producer.close()
 
-    def get(self, topic: str, partitions: int = 1) -> list[Any]:
-        """All records that a reader of committed ones sees now, by partition."""
+    def get(self, topic: str, partitions: int = 1, isolation: str = "read_committed") -> list[Any]:
+        """All records that a reader, by default one of committed records, sees now, by partition."""
         consumer = KafkaConsumer(
-            bootstrap_servers=self.address, isolation_level="read_committed", auto_offset_reset="earliest"
+            bootstrap_servers=self.address, isolation_level=isolation, auto_offset_reset="earliest"
         )
         found: list[Any] = []
         for partition in (TopicPartition(topic, number) for number in range(partitions)):

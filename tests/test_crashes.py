@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import subprocess
@@ -44,7 +45,13 @@ def deadly(where: str, call: int, before: bool) -> str:
 def check(cluster: Cluster, output: str, given: list[dict[str, object]]) -> None:
     """Every prediction is there once, and the model is that of learning in their order."""
     rows = cluster.rows(output)
-    assert [row["n"] for row in rows] == list(range(1, len(given) + 1))
+    numbers, expected = [row["n"] for row in rows], list(range(1, len(given) + 1))
+    if numbers != expected:
+        # Were they never sent, or is it the broker that does not show them?
+        every = [json.loads(record.value)["n"] for record in cluster.get(output, 1, "read_uncommitted")]
+        missing, unseen = ([n for n in expected if n not in some] for some in (set(numbers), set(every)))
+        log = "" if cluster.broker is None else cluster.broker.log()[-5000:]
+        pytest.fail(f"{len(numbers)} seen, missing {missing}, never sent {unseen}; the broker said: {log}")
     assert sorted(row["id"] for row in rows) == list(range(len(given)))
     assert cluster.learn(lines([given[row["id"]] for row in rows]), "--id", "id") == rows
     assert cluster.state("m") == cluster.state("reference.karma")

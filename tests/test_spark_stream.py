@@ -115,7 +115,7 @@ LATER = ["model", "{topic}:1:1", "state:together:1", "{topic}:0:2"]
 @pytest.mark.parametrize(
     ("side", "places"),
     [
-        ("before", ["rows:0:{topic}-1.jsonl", "{topic}:1:1"]),
+        ("before", ["{topic}:1:1"]),
         *(pytest.param(side, places, marks=pytest.mark.slow) for side in SIDES for places in (FIRST, LATER)),
     ],
 )

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kafka import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from kafka import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition, errors
 from kafka.consumer.fetcher import ConsumerRecord
 
 from streamkarma.connectors.base import DeadLetter
@@ -130,9 +130,9 @@ class TopicSink:
         """
         self._producer.flush()
         sent, self._sent = self._sent, []
-        failed = next((each for each in sent if each.failed()), None)
-        if failed is not None:
-            raise failed.exception
+        missing = next((each for each in sent if not each.succeeded()), None)
+        if missing is not None:
+            raise missing.exception or errors.KafkaTimeoutError("not all that was sent has arrived")
 
     def abort(self) -> None:
         """Undo what was sent since the last commit."""
