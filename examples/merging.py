@@ -19,6 +19,9 @@ from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 
+import numpy as np
+import orjson
+
 import streamkarma
 from streamkarma.estimators.learners import Model
 
@@ -50,6 +53,22 @@ def score(model: Path, lines: list[bytes]) -> tuple[float, float]:
     run("predict", str(model), *options, lines=lines)
     metrics = json.loads(summary.read_text())["metrics"]
     return metrics["error_rate"], metrics["log_loss"]
+
+
+def probabilities(model: Path, lines: list[bytes]) -> np.ndarray:
+    """What a model gives the positive class for each line."""
+    rows = map(orjson.loads, run("predict", str(model), "--quiet", lines=lines).splitlines())
+    return np.array(
+        [row["probability"] if row["prediction"] == 1 else 1 - row["probability"] for row in rows]
+    )
+
+
+def ensemble(models: list[Path], lines: list[bytes]) -> tuple[float, float]:
+    """The error rate and the log loss of the mean of what models say."""
+    mean = np.mean([probabilities(model, lines) for model in models], axis=0)
+    truth = np.array([orjson.loads(line)["y"] for line in lines])
+    loss = -np.log(np.where(truth == 1, mean, 1 - mean)).mean()
+    return float(((mean > 0.5) != truth).mean()), float(loss)
 
 
 def merge_tree(models: list[Model]) -> Model:
@@ -85,8 +104,9 @@ def main() -> None:
         run("merge", *map(str, parts), "--model", str(merged), "--quiet")
         print(f"{chosen.events:,} events, seed {chosen.seed}, {chosen.learner}; {HELD_OUT:,} held out")
         print(f"{'':<14}{'error':>8}{'log loss':>10}")
-        for title, model in {"one pass": whole, f"{chosen.parts} merged": merged, "a part": parts[0]}.items():
-            error, loss = score(model, held_out)
+        found = {"one pass": score(whole, held_out), f"{chosen.parts} merged": score(merged, held_out)}
+        found |= {"their mean": ensemble(parts, held_out), "one part": score(parts[0], held_out)}
+        for title, (error, loss) in found.items():
             print(f"{title:<14}{error:>8.4f}{loss:>10.4f}")
 
         models = [streamkarma.load(part) for part in parts]

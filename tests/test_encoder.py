@@ -146,6 +146,7 @@ floats = st.floats(allow_nan=False, allow_infinity=False)
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | floats | texts,
     lambda inner: st.lists(inner) | st.dictionaries(st.text('abc"\\é'), inner),
+    max_leaves=20,
 )
 
 

@@ -18,8 +18,15 @@ def keyed(records: list[dict[str, Any]], partitions: int, first: int = 0) -> lis
     return [Record(json.dumps(record).encode(), (first + i) % partitions) for i, record in enumerate(records)]
 
 
-@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
-@pytest.mark.parametrize("sent", [True, False])
+@pytest.mark.parametrize(
+    ("strategy", "sent"),
+    [
+        ("cooperative-sticky", True),
+        ("range", False),
+        pytest.param("range", True, marks=pytest.mark.slow),
+        pytest.param("cooperative-sticky", False, marks=pytest.mark.slow),
+    ],
+)
 def test_partitions_change_hands_and_each_event_is_learned_once(
     cluster: Cluster, strategy: str, sent: bool
 ) -> None:

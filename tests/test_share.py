@@ -66,7 +66,7 @@ def test_shared_models_explain_what_they_predict_and_learn_no_differently(cluste
     assert sum(bool(row["contributions"]) for row in rows) > 250
 
 
-@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+@pytest.mark.parametrize("strategy", [pytest.param("range", marks=pytest.mark.slow), "cooperative-sticky"])
 def test_models_move_with_their_partitions(cluster: Cluster, strategy: str) -> None:
     source, output, share = cluster.topic("in", 4), cluster.topic("out"), cluster.name("share")
     given = events(2400)
