@@ -88,9 +88,8 @@ def main() -> None:
     parser.add_argument("--tree", type=int, default=0, metavar="N", help="time a tree of so many models")
     chosen = parser.parse_args()
     events = str(chosen.events + HELD_OUT)
-    lines = run("generate", "lowrank", "--events", events, "--seed", str(chosen.seed)).splitlines(
-        keepends=True
-    )
+    stream = ["generate", "lowrank", "--noise", "0.05", "--events", events, "--seed", str(chosen.seed)]
+    lines = run(*stream).splitlines(keepends=True)
     lines, held_out = lines[:-HELD_OUT], lines[-HELD_OUT:]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
