@@ -16,23 +16,23 @@ from tests.spark import check_spark, session, untidy
 
 check_spark()
 
-import pyarrow as pa  # noqa: E402  # only where it is there
-import pyarrow.parquet as pq  # noqa: E402
-import zstandard  # noqa: E402
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
 
-from streamkarma import load, spark  # noqa: E402
-from streamkarma.errors import RunError, UsageError  # noqa: E402
-from streamkarma.estimators.persistence import to_bytes  # noqa: E402
-from streamkarma.runtime.plan import Plan  # noqa: E402
-from streamkarma.runtime.session import Session  # noqa: E402
-from streamkarma.spark.files import files_of  # noqa: E402
-from streamkarma.spark.pieces import parts_of  # noqa: E402
-from streamkarma.spark.reading import PieceReader  # noqa: E402
-from streamkarma.spark.states import State  # noqa: E402
-from streamkarma.spark.tasks import Row  # noqa: E402
-from streamkarma.spark.tree import FAN, merge_rows  # noqa: E402
-from streamkarma.spark.work import Learn, Survey  # noqa: E402
-from streamkarma.synthetic import StreamSpec, records  # noqa: E402
+from streamkarma import load, spark
+from streamkarma.errors import RunError, UsageError
+from streamkarma.estimators.persistence import to_bytes
+from streamkarma.runtime.plan import Plan
+from streamkarma.runtime.session import Session
+from streamkarma.spark.files import files_of
+from streamkarma.spark.pieces import parts_of
+from streamkarma.spark.reading import PieceReader
+from streamkarma.spark.states import State
+from streamkarma.spark.tasks import Row
+from streamkarma.spark.tree import FAN, merge_rows
+from streamkarma.spark.work import Learn, Survey
+from streamkarma.synthetic import StreamSpec, records
 
 pytestmark = untidy
 

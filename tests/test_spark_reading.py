@@ -19,15 +19,15 @@ from streamkarma.errors import RunError
 
 pa = pytest.importorskip("pyarrow")
 
-import pyarrow.parquet as pq  # noqa: E402  # only where it is there
-import zstandard  # noqa: E402
+import pyarrow.parquet as pq
+import zstandard
 
-from streamkarma.spark.arrow import lines_of  # noqa: E402
-from streamkarma.spark.files import File, files_of, is_new, remove_leftovers, written  # noqa: E402
-from streamkarma.spark.pieces import parts_of  # noqa: E402
-from streamkarma.spark.reading import Chunk, PieceReader, text_of  # noqa: E402
-from streamkarma.spark.windows import shared_out  # noqa: E402
-from streamkarma.spark.work import windowed  # noqa: E402
+from streamkarma.spark.arrow import lines_of
+from streamkarma.spark.files import File, files_of, is_new, remove_leftovers, written
+from streamkarma.spark.pieces import parts_of
+from streamkarma.spark.reading import Chunk, PieceReader, text_of
+from streamkarma.spark.windows import shared_out
+from streamkarma.spark.work import windowed
 
 
 def numbers(parts: int) -> list[Any]:

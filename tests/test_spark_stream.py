@@ -18,11 +18,11 @@ from tests.spark import SETTINGS, check_spark, environment, kafka_jars
 
 check_spark()
 
-from streamkarma.connectors.records import Records  # noqa: E402  # only where Spark is
-from streamkarma.estimators.persistence import to_bytes  # noqa: E402
-from streamkarma.runtime.output import Output  # noqa: E402
-from streamkarma.spark.states import State  # noqa: E402
-from streamkarma.synthetic import StreamSpec, records  # noqa: E402
+from streamkarma.connectors.records import Records
+from streamkarma.estimators.persistence import to_bytes
+from streamkarma.runtime.output import Output
+from streamkarma.spark.states import State
+from streamkarma.synthetic import StreamSpec, records
 
 PARTITIONS = 2
 EVENTS = list(records(StreamSpec(attributes=5, rank=3, noise=0.05), 1200))

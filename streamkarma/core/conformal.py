@@ -67,7 +67,7 @@ class _Conformal:
         share that may be missed is the mean of the parts', by the labels they learned. Nothing waits for its
         label any more. ValueError if a part has another coverage.
         """
-        self.engine.merge([part.engine for part in parts])  # type: ignore[misc]
+        self.engine.merge([part.engine for part in parts])  # type: ignore[misc]  # all of one kind
 
 
 class PredictionIntervals(_Conformal):

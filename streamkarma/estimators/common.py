@@ -121,7 +121,7 @@ class KARMABase(Explains):
         # It knows all estimators, which are built on this one.
         from streamkarma.estimators.merging import merge
 
-        return merge([self, other], base)  # type: ignore[list-item, arg-type, return-value]
+        return merge([self, other], base)  # type: ignore[list-item, arg-type, return-value]  # one of its kinds
 
     def begin_survey(self) -> None:
         """Only look at events from here on: which names and categories there are, and how numbers lie.

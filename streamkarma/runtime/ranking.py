@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,9 +12,11 @@ from streamkarma.estimators.explaining import columns_of
 from streamkarma.estimators.outcomes import deviation_of, outcome_scores, read_whole
 from streamkarma.estimators.persistence import load_with_run
 from streamkarma.estimators.windows import Window, window_of
-from streamkarma.runtime.run import Run
 from streamkarma.runtime.session import resumed
 from streamkarma.runtime.task import TaskModel
+
+if TYPE_CHECKING:
+    from streamkarma.runtime.run import Run
 
 
 class Ranking(NamedTuple):

@@ -15,7 +15,7 @@ use super::late::Late;
 use super::numbers::NARROWEST;
 use crate::change::Change;
 use crate::learner::Learner;
-use crate::merging::{ensure_alike, of_kind, relabelled};
+use crate::merging::{ensure_alike, of_kind, relabelled, relabelled_rows};
 use crate::state::Refused;
 
 impl Mixture {
@@ -54,9 +54,7 @@ impl Aggregator {
         let known = &mut self.calibration;
         if self.classes > 1 {
             for rows in [&mut known.offsets, &mut known.offset_variances] {
-                for row in rows.chunks_exact_mut(self.classes) {
-                    row.copy_from_slice(&relabelled(row, 1, places));
-                }
+                *rows = relabelled_rows(rows, places);
             }
         } else if places == [1, 0] && !self.regression {
             // All scores turn their signs, and of what follows from them only the offset has none of theirs.

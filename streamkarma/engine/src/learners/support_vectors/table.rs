@@ -1,6 +1,6 @@
 //! Tables whose columns are the slots of support vectors.
 
-use crate::merging::relabelled;
+use crate::merging::relabelled_rows;
 
 /// Slots come in multiples of this: loops over a tile of them are unrolled and vectorised.
 pub const TILE: usize = 32;
@@ -95,10 +95,7 @@ impl<T: Copy + Default, const N: usize> Table<T, N> {
 
     /// Number the classes anew: class c becomes `places[c]`.
     pub fn permute(&mut self, places: &[usize]) {
-        for row in self.blocks.iter_mut().flat_map(|block| block.chunks_exact_mut(self.classes)) {
-            let moved = relabelled(row, 1, places);
-            row.copy_from_slice(&moved);
-        }
+        self.blocks.iter_mut().for_each(|block| *block = relabelled_rows(block, places));
     }
 
     /// Make room for as many classes and slots, not fewer than there are; what is new is 0.
