@@ -25,6 +25,8 @@ pub struct Lesson<'a> {
     pub observed_before: bool,
     /// Whether others have the same label, and the weight is its part of one.
     pub shares_label: bool,
+    /// Whether scores are wanted; where not, a learner that learns without them may write NaN, for nothing.
+    pub wants_scores: bool,
     /// Scores of models from elsewhere, one after another, `classes` each; only for a mixture.
     pub others: &'a [f64],
 }
@@ -37,6 +39,7 @@ impl Lesson<'static> {
         ticket: 0,
         observed_before: false,
         shares_label: false,
+        wants_scores: true,
         others: &[],
     };
 
@@ -96,6 +99,11 @@ pub trait Learner: Any + DynClone + Send + Sync {
 
     /// Whether targets may lie as far out as they are; else a mixture cuts them, where they are standardised.
     fn takes_far_labels(&self) -> bool {
+        false
+    }
+
+    /// Whether it learns an event as well if no scores were wanted, and saves time by that.
+    fn learns_unasked(&self) -> bool {
         false
     }
 

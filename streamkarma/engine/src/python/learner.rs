@@ -216,6 +216,7 @@ impl Learner {
                 ticket: tickets[t],
                 observed_before: observed[t],
                 shares_label: shared[t],
+                wants_scores: true,
                 others: &others[t],
             })
             .collect();

@@ -8,6 +8,7 @@ use super::calibration::{
 };
 use super::fixed_share::{Blend, Shares};
 use super::newton::DRIFT;
+use super::resting::Resting;
 use crate::math::exp;
 
 /// Means run over this many events: the scale of a score changes while its expert learns.
@@ -42,6 +43,8 @@ impl Forgetting {
 /// What is known of the event in hand.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
+    /// Of each member: its weight among those that say something, 0 of those that do not.
+    pub weights: Vec<f64>,
     /// Of each expert: the mean square of its score, if the event is learned.
     pub squares: Vec<f64>,
     /// Of each expert: the factor of z in a logit that its slope is added to.
@@ -66,6 +69,7 @@ impl Scratch {
     fn new(experts: usize, classes: usize) -> Self {
         let of_members = (experts + 1) * classes;
         Self {
+            weights: vec![0.0; experts + 1],
             squares: vec![0.0; experts],
             neutral: vec![0.0; experts],
             features: vec![1.0; experts * OF_CLASSES * classes],
@@ -82,7 +86,7 @@ impl Scratch {
 /// Calibrates experts and mixes what they say; the method is in [`super::calibration`], [`super::newton`]
 /// and [`super::fixed_share`].
 ///
-/// Scores may be on any scale; NaN counts as 0. An event of weight w counts w times: in Bayes' rule, and in
+/// Scores may be on any scale; of an expert that says nothing the first is NaN, see [`super::resting`]. An event of weight w counts w times: in Bayes' rule, and in
 /// gradient and curvature of Newton's steps.
 #[derive(Clone, Debug)]
 pub struct Aggregator {
@@ -97,6 +101,7 @@ pub struct Aggregator {
     pub(super) blend: Blend,
     /// Of a regression, of each member: mean square of its residuals, in units of the target's.
     pub(super) variances: Vec<f64>,
+    pub(super) resting: Resting,
     pub(super) steps: u64,
     pub(super) scratch: Scratch,
 }
@@ -118,6 +123,7 @@ impl Aggregator {
             shares: Shares::new(experts + 1),
             blend: Blend::new(experts),
             variances: vec![1.0; if regression { experts + 1 } else { 0 }],
+            resting: Resting::default(),
             steps: 0,
             scratch: Scratch::new(experts, classes),
         }
@@ -161,12 +167,29 @@ impl Aggregator {
     /// nats, or its squared error; NaN without a label.
     pub fn step(&mut self, scores: &[f64], label: f64, weight: f64, mixed: &mut [f64]) -> f64 {
         let weight = weight.min(HEAVIEST);
+        self.share_out(scores);
         if self.regression {
             self.step_number(scores, label, weight, mixed)
         } else if self.classes > 1 {
             self.step_several(scores, label, weight, mixed)
         } else {
             self.step_two(scores, label, weight, mixed)
+        }
+    }
+
+    /// Share out the weights among the members that say something.
+    fn share_out(&mut self, scores: &[f64]) {
+        let weights = &mut self.scratch.weights;
+        weights.copy_from_slice(&self.shares.weights);
+        let mut is_silent = false;
+        for (weight, scores) in weights.iter_mut().zip(scores.chunks_exact(self.classes)) {
+            if scores[0].is_nan() {
+                (*weight, is_silent) = (0.0, true);
+            }
+        }
+        if is_silent {
+            let total: f64 = weights.iter().sum();
+            weights.iter_mut().for_each(|weight| *weight /= total);
         }
     }
 
@@ -215,8 +238,9 @@ impl Aggregator {
 
     /// Forget everything.
     pub fn restart(&mut self) {
+        let resting = Resting::new(std::mem::take(&mut self.resting.experts));
         let absolute = self.absolute;
-        *self = Self { absolute, ..Self::begin(self.experts, 1, self.regression, self.forgetting) };
+        *self = Self { absolute, resting, ..Self::begin(self.experts, 1, self.regression, self.forgetting) };
     }
 
     /// The memory of what was learned.

@@ -2,10 +2,11 @@
 
 use super::aggregator::Aggregator;
 use super::calibration::{
-    BEND, FARTHEST, LIMIT, OF_CLASSES, PRIOR_VARIANCE, SHARP, SLOPE, clip, ema, fading, sanitise, sigmoid,
+    BEND, FARTHEST, LIMIT, OF_CLASSES, PRIOR_VARIANCE, SHARP, SLOPE, SMALLEST, clip, ema, fading, sanitise, sigmoid,
     softsign,
 };
 use super::newton::{Newton, curvature};
+use super::resting::without;
 use crate::math::{dot, log};
 
 impl Aggregator {
@@ -31,6 +32,10 @@ impl Aggregator {
         let features = scratch.features.as_chunks_mut::<OF_CLASSES>().0;
         let parameters = calibration.parameters.as_chunks::<OF_CLASSES>().0;
         for e in 0..experts {
+            if scratch.weights[e] == 0.0 {
+                (scratch.squares[e], scratch.logits[e]) = (calibration.squares[e], 0.0);
+                continue;
+            }
             let score = sanitise(scores[e]);
             scratch.squares[e] = ema(calibration.squares[e], score * score, rate);
             let unit = scratch.squares[e].sqrt();
@@ -43,13 +48,35 @@ impl Aggregator {
             scratch.chances[e] = sigmoid(scratch.logits[e]);
         }
         scratch.chances[experts] = sigmoid(clip(dot(&blend.mix, &scratch.logits), LIMIT));
-        dot(&self.shares.weights, &scratch.chances)
+        let chance = dot(&scratch.weights, &scratch.chances);
+        for (weight, each) in scratch.weights.iter().zip(&mut scratch.chances) {
+            if *weight == 0.0 {
+                *each = chance;
+            }
+        }
+        chance
+    }
+
+    /// Take note of what experts have brought that may rest.
+    fn observe_two(&mut self, truth: f64, weight: f64) {
+        let Self { resting, scratch, blend, steps, .. } = self;
+        let likelihood = |chance: f64| (1.0 - (truth - chance).abs()).max(SMALLEST);
+        let (weights, chances) = (&scratch.weights, &scratch.chances);
+        let said = dot(weights, chances);
+        resting.observe_loss(-log(likelihood(said)), weight, *steps);
+        let blended = dot(&blend.mix, &scratch.logits);
+        for (place, e) in resting.asked(weights) {
+            let blend = sigmoid(clip(blended - blend.mix[e] * scratch.logits[e], LIMIT));
+            let others = without(e, said, weights, chances, blend);
+            resting.observe_gain(place, log(likelihood(said) / likelihood(others)), weight, *steps);
+        }
     }
 
     fn learn_two(&mut self, truth: f64, weight: f64, doubt: f64) {
         let drift = fading(self.steps, self.forgetting.drift);
+        self.steps += 1;
+        self.observe_two(truth, weight);
         let Self { calibration, shares, blend, steps, scratch, experts, .. } = self;
-        *steps += 1;
         for (likelihood, chance) in scratch.likelihoods.iter_mut().zip(&scratch.chances) {
             *likelihood = 1.0 - (truth - chance).abs();
         }
@@ -62,6 +89,9 @@ impl Aggregator {
         let covariances = calibration.covariances.as_chunks_mut::<{ OF_CLASSES * OF_CLASSES }>().0;
         let features = scratch.features.as_chunks::<OF_CLASSES>().0;
         for (e, parameters) in parameters.iter_mut().enumerate() {
+            if scratch.weights[e] == 0.0 {
+                continue;
+            }
             let slope = scratch.chances[e] - truth;
             let newton = Newton {
                 parameters,

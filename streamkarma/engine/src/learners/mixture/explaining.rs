@@ -60,7 +60,9 @@ impl Mixture {
                 into.add(attribute, column, sum);
             }
         }
-        let (said, nested) = (combination.of(&self.row), combination.of(&calibrations));
+        // An expert that said nothing counts 0 times.
+        let row: Vec<f64> = self.row.iter().map(|&score| if score.is_nan() { 0.0 } else { score }).collect();
+        let (said, nested) = (combination.of(&row), combination.of(&calibrations));
         for (c, calibration) in into.calibration.iter_mut().enumerate() {
             *calibration = into.scores[c] - said[c] + nested[c];
         }
@@ -75,7 +77,8 @@ impl Aggregator {
         let blended: Vec<f64> = (0..classes).map(|c| self.weight_of(self.experts, c, said)).collect();
         for (e, row) in scores.chunks_exact(classes).enumerate() {
             for c in 0..classes {
-                let counts = self.weight_of(e, c, said) + self.blend.mix[e] * blended[c];
+                let blended = if row[0].is_nan() { 0.0 } else { self.blend.mix[e] * blended[c] };
+                let counts = self.weight_of(e, c, said) + blended;
                 let (slope, bend) = self.slopes(e, c, row);
                 own[e * classes + c] = counts * slope;
                 margin[e * classes + c] = (counts * bend.0, bend.1);
@@ -86,7 +89,7 @@ impl Aggregator {
 
     /// How much the logit of a member counts in what is said of a class.
     fn weight_of(&self, member: usize, class: usize, said: &[f64]) -> f64 {
-        let (weight, scratch) = (self.shares.weights[member], &self.scratch);
+        let (weight, scratch) = (self.scratch.weights[member], &self.scratch);
         if self.regression {
             return weight;
         }

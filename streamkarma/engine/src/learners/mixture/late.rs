@@ -36,8 +36,8 @@ pub struct Kept {
 /// Events that were asked about, and how their labels depend on each other.
 #[derive(Clone, Debug)]
 pub struct Late {
-    experts: usize,
-    classes: usize,
+    pub(super) experts: usize,
+    pub(super) classes: usize,
     pub(super) most: usize,
     /// By ticket, the place in the order in which they came.
     places: HashMap<u64, u64>,
@@ -74,7 +74,8 @@ impl Late {
             return;
         }
         let mut numbers = Vec::with_capacity(self.width());
-        numbers.extend(scores.iter().map(|&score| sanitise(score)));
+        // NaN where an expert said nothing.
+        numbers.extend(scores.iter().map(|&score| if score.is_nan() { score } else { sanitise(score) }));
         numbers.extend(mixed.iter().map(|&mixed| aggregator.said(mixed)));
         numbers.extend(&self.dependence.sums);
         let (steps, labels) = (aggregator.steps(), self.dependence.labels);

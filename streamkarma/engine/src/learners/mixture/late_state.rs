@@ -50,7 +50,7 @@ impl Late {
             && marks.len() == 2 * count + 1
             && shape == [count, width]
             && sums.len() == self.dependence.sums.len() + 2
-            && numbers.iter().chain(sums).all(|each| each.abs() <= LARGEST);
+            && sums.iter().all(|each| each.abs() <= LARGEST);
         ensure(fits, CONTRADICTION).ok()?;
         let (marks, now) = (marks[..2 * count].as_chunks::<2>().0, marks[2 * count]);
         ensure((0..MOST_STEPS).contains(&now), CONTRADICTION).ok()?;
@@ -58,7 +58,11 @@ impl Late {
             tickets.iter().zip(marks).zip(numbers.chunks_exact(width))
         {
             let is_before = (0..=steps as i64).contains(&then) && (0..=now).contains(&labels);
-            ensure(is_before && ticket > 0, CONTRADICTION).ok()?;
+            let (scores, rest) = numbers.split_at(self.experts * self.classes);
+            // Of experts that said nothing there is NaN.
+            let is_sound = scores.iter().all(|each| each.is_nan() || each.abs() <= LARGEST)
+                && rest.iter().all(|each| each.abs() <= LARGEST);
+            ensure(is_before && is_sound && ticket > 0, CONTRADICTION).ok()?;
             let (steps, labels) = (then as u64, labels as u64);
             self.put(Kept { ticket, steps, labels, numbers: numbers.into() });
         }

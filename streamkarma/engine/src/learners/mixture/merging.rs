@@ -93,6 +93,7 @@ impl Aggregator {
             (part.experts, part.classes) == (self.experts, self.classes)
                 && (part.regression, part.absolute) == (self.regression, self.absolute)
                 && part.forgetting == self.forgetting
+                && part.resting.experts == self.resting.experts
         };
         ensure_alike(parts.iter().all(alike))?;
         let learned = parts.iter().map(|part| (*part, part.steps.saturating_sub(self.steps)));
@@ -132,6 +133,9 @@ impl Aggregator {
         self.shares.weights = parts.weights(|part| &part.shares.weights);
         self.shares.means = parts.mean(|part| &part.shares.means);
         self.variances = at_least(NARROWEST, parts.mean(|part| &part.variances));
+        self.resting.gains = parts.mean(|part| &part.resting.gains);
+        self.resting.loss = parts.mean(|part| std::slice::from_ref(&part.resting.loss))[0];
+        self.resting.decide_now(self.steps);
     }
 }
 

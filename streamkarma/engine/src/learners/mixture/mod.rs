@@ -18,6 +18,9 @@ mod merging_tests;
 mod multiclass;
 mod newton;
 mod numbers;
+mod resting;
+#[cfg(test)]
+mod resting_tests;
 mod running;
 #[cfg(test)]
 mod sharing_tests;
@@ -33,6 +36,7 @@ pub use calibrated::Calibrated;
 pub use running::use_threads;
 
 use self::late::Late;
+use self::resting::Resting;
 use self::running::within_or_none;
 use crate::block::{Block, Event, Gone};
 use crate::change::Change;
@@ -89,7 +93,8 @@ impl Mixture {
                 learners.push(expert);
             }
         }
-        let aggregator = Aggregator::new(names.len() + others, regression, half_life);
+        let mut aggregator = Aggregator::new(names.len() + others, regression, half_life);
+        aggregator.resting = Resting::new(those_that_may_rest(&learners));
         let row = vec![0.0; aggregator.experts()];
         Ok(Self {
             names,
@@ -136,6 +141,16 @@ impl Mixture {
     /// Mixes what is said of event `t` of so many, and learns how to.
     fn mix(&mut self, t: usize, events: usize, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
         self.gather(t, events, lesson.others);
+        let loss = self.mix_gathered(lesson, mixed);
+        if lesson.is_learned() {
+            let Aggregator { resting, steps, .. } = &mut self.aggregator;
+            resting.decide(*steps);
+        }
+        loss
+    }
+
+    /// Mixes what is in hand, and learns how to.
+    fn mix_gathered(&mut self, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
         let Self { aggregator, late, row, .. } = self;
         let &Lesson { label, weight, ticket, .. } = lesson;
         let Some(kept) = lesson.is_learned().then(|| late.take(ticket)).flatten() else {
@@ -200,17 +215,23 @@ impl Learner for Mixture {
 
     fn run(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
         let (events, classes) = (block.len(), self.classes());
-        if events == 0 {
-            return;
-        }
-        self.run_experts(block, lessons);
-        for (t, (lesson, mixed)) in lessons.iter().zip(scores.chunks_exact_mut(classes)).enumerate() {
-            losses[t] = self.mix(t, events, lesson, mixed);
+        let mut begin = 0;
+        while begin < events {
+            let size = self.segment(&lessons[begin..]);
+            let lessons = &lessons[begin..begin + size];
+            self.run_experts(&block.part(begin, size), lessons);
+            for (t, lesson) in lessons.iter().enumerate() {
+                let mixed = &mut scores[(begin + t) * classes..(begin + t + 1) * classes];
+                losses[begin + t] = self.mix(t, size, lesson, mixed);
+            }
+            begin += size;
         }
     }
 
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
-        let (classes, mut rest) = (self.classes(), self.scores.as_mut_slice());
+        let (classes, resting) = (self.classes(), &self.aggregator.resting);
+        let asks_all = resting.asks_all(self.aggregator.steps());
+        let (mut rest, mut expert) = (self.scores.as_mut_slice(), 0);
         for learner in &mut self.learners {
             let own = rest.split_off_mut(..learner.models() * classes).unwrap_or_default();
             let label = if learner.takes_far_labels() {
@@ -218,7 +239,9 @@ impl Learner for Mixture {
             } else {
                 within_or_none(lesson.label, self.farthest)
             };
-            learner.learn_predicted(event, Lesson { label, ..lesson }, own);
+            let wants_scores = asks_all || !resting.rests(expert);
+            learner.learn_predicted(event, Lesson { label, wants_scores, ..lesson }, own);
+            expert += learner.models();
         }
         self.mix(0, 1, &lesson, scores)
     }
@@ -286,4 +309,15 @@ impl Learner for Mixture {
     fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
         self.merge_all(parts)
     }
+}
+
+/// The experts that learn what they were not asked about.
+fn those_that_may_rest(learners: &[Box<dyn Learner>]) -> Vec<usize> {
+    let mut next = 0;
+    let numbered = learners.iter().map(|learner| {
+        let first = next;
+        next += learner.models();
+        (first, learner)
+    });
+    numbered.filter(|(_, learner)| learner.learns_unasked()).map(|(first, _)| first).collect()
 }

@@ -2,10 +2,11 @@
 
 use super::aggregator::Aggregator;
 use super::calibration::{
-    BEND, FARTHEST, OF_CLASSES, OWN, PRIOR_VARIANCE, SLOPE, bounded_features, centre, clip, ema, fading,
+    BEND, FARTHEST, OF_CLASSES, OWN, PRIOR_VARIANCE, SLOPE, SMALLEST, bounded_features, centre, clip, ema, fading,
     softmax,
 };
 use super::newton::{Newton, step_offsets};
+use super::resting::without;
 use crate::math::{dot, log};
 
 impl Aggregator {
@@ -31,6 +32,11 @@ impl Aggregator {
         blended.fill(0.0);
         let features = scratch.features.chunks_exact_mut(OF_CLASSES * classes);
         for (e, (features, logits)) in features.zip(logits.chunks_exact_mut(classes)).enumerate() {
+            if scratch.weights[e] == 0.0 {
+                scratch.squares[e] = calibration.squares[e];
+                logits.fill(0.0);
+                continue;
+            }
             let (z, bounded) = features.split_at_mut(classes);
             let square = centre(&scores[e * classes..(e + 1) * classes], z);
             scratch.squares[e] = ema(calibration.squares[e], square, rate);
@@ -58,18 +64,42 @@ impl Aggregator {
         for (c, mixed) in mixed.iter_mut().enumerate() {
             let chances = scratch.chances.iter().skip(c).step_by(self.classes);
             scratch.likelihoods.iter_mut().zip(chances).for_each(|(to, chance)| *to = *chance);
-            let chance = dot(&self.shares.weights, &scratch.likelihoods);
+            let chance = dot(&scratch.weights, &scratch.likelihoods);
             *mixed = log(chance);
+            for (weight, said) in scratch.weights.iter().zip(scratch.chances.chunks_exact_mut(self.classes)) {
+                if *weight == 0.0 {
+                    said[c] = chance;
+                }
+            }
             entropy -= chance * *mixed;
         }
         entropy
     }
 
+    /// Take note of what experts have brought that may rest.
+    fn observe_several(&mut self, class: usize, weight: f64) {
+        let Self { resting, scratch, blend, steps, classes, experts, .. } = self;
+        let likelihoods: Vec<f64> = scratch.chances.chunks_exact(*classes).map(|said| said[class]).collect();
+        let said = dot(&scratch.weights, &likelihoods).max(SMALLEST);
+        resting.observe_loss(-log(said), weight, *steps);
+        let (logits, blended) = scratch.logits.split_at(*experts * *classes);
+        for (place, e) in resting.asked(&scratch.weights) {
+            let own = &logits[e * *classes..(e + 1) * *classes];
+            let mut left: Vec<f64> =
+                blended.iter().zip(own).map(|(all, own)| all - blend.mix[e] * own).collect();
+            let mut chances = left.clone();
+            softmax(&mut left, &mut chances);
+            let others = without(e, said, &scratch.weights, &likelihoods, chances[class]);
+            resting.observe_gain(place, log(said / others.max(SMALLEST)), weight, *steps);
+        }
+    }
+
     fn learn_several(&mut self, class: usize, weight: f64, doubt: f64) {
         let drift = fading(self.steps, self.forgetting.drift);
         let (experts, classes) = (self.experts, self.classes);
+        self.steps += 1;
+        self.observe_several(class, weight);
         let Self { shares, blend, steps, scratch, .. } = self;
-        *steps += 1;
         for (likelihood, chances) in
             scratch.likelihoods.iter_mut().zip(scratch.chances.chunks_exact_mut(classes))
         {
@@ -84,6 +114,9 @@ impl Aggregator {
         let newton = blend.newton(drift, &mut scratch.gains);
         newton.step(&scratch.direction[..experts], weight, weight);
         for e in 0..experts {
+            if self.scratch.weights[e] == 0.0 {
+                continue;
+            }
             self.calibrate_several(e, weight, drift);
         }
     }

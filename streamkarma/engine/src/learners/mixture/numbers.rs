@@ -1,8 +1,9 @@
 //! Mixing the predictions of a regression. All is in units of the target's root mean square.
 
-use super::aggregator::Aggregator;
+use super::aggregator::{Aggregator, Scratch};
 use super::calibration::{FARTHEST, NUMBER_PRIOR_VARIANCE, OF_NUMBERS, SLOPE, clip, ema, sanitise};
 use super::newton::Newton;
+use super::resting::without;
 use crate::math::{dot, exp};
 
 /// Residuals are kept within ± this many standard deviations, so that one target costs a member at most
@@ -32,11 +33,15 @@ impl Aggregator {
         let features = scratch.features.as_chunks_mut::<OF_NUMBERS>().0;
         let parameters = calibration.parameters.as_chunks::<OF_NUMBERS>().0;
         for e in 0..*experts {
+            if scratch.weights[e] == 0.0 {
+                scratch.logits[e] = 0.0;
+                continue;
+            }
             features[e] = [clip(sanitise(scores[e]) / unit, FARTHEST), 1.0];
             scratch.logits[e] = dot(&parameters[e], &features[e]);
         }
         scratch.logits[*experts] = dot(&blend.mix, &scratch.logits);
-        dot(&self.shares.weights, &scratch.logits)
+        dot(&scratch.weights, &scratch.logits)
     }
 
     fn learn_number(&mut self, target: f64, unit: f64, weight: f64) {
@@ -45,7 +50,11 @@ impl Aggregator {
         let square = ema(self.calibration.squares[0], target * target, 1.0 / (seen + 1.0));
         self.calibration.squares.fill(square);
         let target = clip(target / unit, FARTHEST);
+        self.observe_number(target, weight);
         for m in 0..=self.experts {
+            if self.scratch.weights[m] == 0.0 {
+                continue;
+            }
             let variance = self.variances[m];
             let deviation = variance.sqrt();
             let residual = clip(self.scratch.logits[m] - target, OUTLYING * deviation);
@@ -62,7 +71,28 @@ impl Aggregator {
             self.variances[m] = moved.max(NARROWEST);
             self.calibrate_number(m, weight * part, residual);
         }
+        let Scratch { weights, likelihoods, .. } = &mut self.scratch;
+        let all = dot(weights, likelihoods);
+        for (weight, likelihood) in weights.iter().zip(likelihoods) {
+            if *weight == 0.0 {
+                *likelihood = all;
+            }
+        }
         self.shares.update(&mut self.scratch.likelihoods, weight, f64::INFINITY, self.steps);
+    }
+
+    /// Take note of what experts have brought that may rest.
+    fn observe_number(&mut self, target: f64, weight: f64) {
+        let Self { resting, scratch, blend, steps, absolute, experts, .. } = self;
+        let loss = |said: f64| if *absolute { (said - target).abs() } else { (said - target) * (said - target) };
+        let (weights, logits) = (&scratch.weights, &scratch.logits);
+        let said = dot(weights, logits);
+        resting.observe_loss(loss(said), weight, *steps);
+        for (place, e) in resting.asked(weights) {
+            let left = logits[*experts] - blend.mix[e] * logits[e];
+            let others = without(e, said, weights, logits, left);
+            resting.observe_gain(place, loss(others) - loss(said), weight, *steps);
+        }
     }
 
     /// A step of member `m`, an expert's calibration or the blend.

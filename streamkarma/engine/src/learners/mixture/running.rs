@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Mixture;
+use super::resting::SEGMENT;
 use crate::block::Block;
 use crate::learner::{Learner, Lesson};
 use crate::scale::within;
@@ -27,33 +28,52 @@ pub fn threads() -> usize {
 }
 
 impl Mixture {
+    /// How many of the events that come next end with one after which it is decided anew who rests; all of them if
+    /// nobody may.
+    pub(super) fn segment(&self, lessons: &[Lesson]) -> usize {
+        let resting = &self.aggregator.resting;
+        if resting.experts.is_empty() {
+            return lessons.len();
+        }
+        let left = SEGMENT - self.aggregator.steps() % SEGMENT;
+        let learned = lessons.iter().enumerate().filter(|(_, lesson)| lesson.is_learned());
+        learned.map(|(t, _)| t + 1).nth(left as usize - 1).unwrap_or(lessons.len())
+    }
+
     /// Lets each expert predict and learn all of a block.
     pub(super) fn run_experts(&mut self, block: &Block, lessons: &[Lesson]) {
         let (events, classes) = (block.len(), self.classes());
         self.scores.resize(self.names.len() * events * classes, 0.0);
         self.losses.resize(self.learners.len() * events, 0.0);
         let near = self.near(lessons);
+        let seldom = self.asked_seldom(&near);
         let threads = if events < WORTH_A_THREAD { 1 } else { self.threads.min(self.learners.len()) };
+        let resting = &self.aggregator.resting;
         let mut rest = self.scores.as_mut_slice();
         // From the end on: in `auto` those come last that take the longest, and who is left with one of them
         // alone would be waited for.
         let work = self.learners.iter_mut().zip(self.losses.chunks_exact_mut(events)).rev().map(
             |(learner, losses)| {
                 let begin = rest.len() - learner.models() * events * classes;
-                (learner, rest.split_off_mut(begin..).unwrap_or_default(), losses)
+                let lessons = if resting.rests(begin / (events * classes)) {
+                    &seldom
+                } else if learner.takes_far_labels() {
+                    lessons
+                } else {
+                    &near
+                };
+                (learner, lessons, rest.split_off_mut(begin..).unwrap_or_default(), losses)
             },
         );
-        let of = |learner: &dyn Learner| if learner.takes_far_labels() { lessons } else { &near };
         if threads == 1 {
-            return work
-                .for_each(|(learner, scores, losses)| learner.run(block, of(&**learner), scores, losses));
+            return work.for_each(|(learner, lessons, scores, losses)| learner.run(block, lessons, scores, losses));
         }
         // Some take longer than others: who is done takes the next.
         let queue = Mutex::new(work);
         let take = || queue.lock().ok()?.next();
         let worker = || {
-            while let Some((learner, scores, losses)) = take() {
-                learner.run(block, of(&**learner), scores, losses);
+            while let Some((learner, lessons, scores, losses)) = take() {
+                learner.run(block, lessons, scores, losses);
             }
         };
         std::thread::scope(|scope| {
@@ -62,6 +82,21 @@ impl Mixture {
             }
             worker();
         });
+    }
+
+    /// The lessons for those that rest.
+    fn asked_seldom<'a, 'b>(&self, lessons: &'a [Lesson<'b>]) -> Cow<'a, [Lesson<'b>]> {
+        let resting = &self.aggregator.resting;
+        if !resting.rests.contains(&true) {
+            return Cow::Borrowed(lessons);
+        }
+        let mut events = self.aggregator.steps();
+        let asked = |lesson: &Lesson<'b>| {
+            let wants_scores = resting.asks_all(events);
+            events += u64::from(lesson.is_learned());
+            Lesson { wants_scores, ..*lesson }
+        };
+        Cow::Owned(lessons.iter().map(asked).collect())
     }
 
     /// The lessons for those that cannot have far targets.

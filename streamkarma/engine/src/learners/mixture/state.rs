@@ -8,12 +8,13 @@ use super::calibration::{NUMBER_PRIOR_VARIANCE, PRIOR_VARIANCE, SMALLEST};
 use super::fixed_share::BLEND_PRIOR_VARIANCE;
 use super::late::Late;
 use super::numbers::NARROWEST;
+use super::resting::Resting;
 use crate::state::{Refused, State, ensure};
 
 /// Why a state is refused.
 const CONTRADICTION: &str = "the mixing contradicts itself";
 /// Names in a state: as many arrays as `state` puts out.
-const ARRAYS: usize = 11;
+const ARRAYS: usize = 14;
 /// Most steps that a state may tell of: up to here they are whole numbers as f64, too.
 const MOST_STEPS: i64 = 1 << 53;
 /// No variance is larger than this many times what it began with: as it was, but for rounding.
@@ -63,6 +64,10 @@ impl Aggregator {
         state.put_f64s("mix", self.blend.mix.clone(), &[experts]);
         state.put_f64s("looseness", self.blend.covariance.clone(), &[experts, experts]);
         state.put_f64s("variances", self.variances.clone(), &[self.variances.len()]);
+        let Resting { gains, loss, rests, .. } = &self.resting;
+        state.put_f64s("gains", gains.clone(), &[gains.len()]);
+        state.put_f64s("mean_loss", vec![*loss], &[1]);
+        state.put_i64s("rests", rests.iter().map(|rests| i64::from(*rests)).collect(), &[rests.len()]);
         state.put_i64s("steps", vec![self.steps as i64], &[1]);
         state
     }
@@ -86,6 +91,7 @@ impl Aggregator {
         ensure(state.0.len() == ARRAYS, CONTRADICTION)?;
         let mut restored = Self::begin(self.experts, columns.max(1), self.regression, self.forgetting);
         restored.absolute = self.absolute;
+        restored.resting = Resting::new(self.resting.experts.clone());
         restored.take(state).ok_or(CONTRADICTION)?;
         ensure(restored.is_sound(), CONTRADICTION)?;
         *self = restored;
@@ -97,6 +103,7 @@ impl Aggregator {
         let shapes = self.state();
         let (steps, shape) = state.i64s("steps").ok()?;
         self.steps = u64::try_from(*steps.first()?).ok().filter(|_| shape == [1] && steps[0] < MOST_STEPS)?;
+        self.resting.take(state)?;
         let known = &mut self.calibration;
         for (name, to) in [
             ("squares", &mut known.squares),
@@ -130,6 +137,24 @@ impl Aggregator {
             && self.variances.iter().all(|&each| each >= NARROWEST)
             && known.covariances.chunks_exact(size * size).all(|each| is_covariance(each, size, variance))
             && is_covariance(&self.blend.covariance, self.experts, BLEND_PRIOR_VARIANCE)
+    }
+}
+
+impl Resting {
+    /// Copies what is known of the experts that may rest.
+    fn take(&mut self, state: &State) -> Option<()> {
+        let (gains, _) = state.f64s("gains").ok()?;
+        let (loss, _) = state.f64s("mean_loss").ok()?;
+        let (rests, _) = state.i64s("rests").ok()?;
+        let count = self.experts.len();
+        let fits = gains.len() == count && rests.len() == count && loss.len() == 1;
+        let is_sound = gains.iter().chain(loss).all(|each| each.is_finite()) && loss[0] >= 0.0;
+        if !fits || !is_sound || !rests.iter().all(|each| (0..=1).contains(each)) {
+            return None;
+        }
+        (self.gains, self.loss) = (gains.to_vec(), loss[0]);
+        self.rests = rests.iter().map(|&each| each == 1).collect();
+        Some(())
     }
 }
 

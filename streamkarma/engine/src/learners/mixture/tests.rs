@@ -9,8 +9,8 @@ use crate::state::{Array, Refused, State};
 
 pub(super) const EVENTS: usize = 400;
 /// Arrays of a state that any finite numbers may be in.
-const HARMLESS: [&str; 7] =
-    ["parameters", "offsets", "mix", "squares", "variances", "late.numbers", "late.sums"];
+const HARMLESS: [&str; 8] =
+    ["parameters", "offsets", "mix", "squares", "variances", "mean_loss", "late.numbers", "late.sums"];
 
 /// Says the values of an event from `at` on, once for each class, and counts events.
 #[derive(Clone)]
@@ -132,6 +132,7 @@ impl Stream {
 
     pub fn lessons(&self) -> Vec<Lesson<'_>> {
         let lesson = |t: usize| Lesson {
+            wants_scores: true,
             label: if t.is_multiple_of(7) { f64::NAN } else { self.labels[t] },
             weight: (t % 5) as f64 / 2.0,
             ticket: ticket_of(t),

@@ -218,8 +218,17 @@ impl Learner for Neighbors {
     }
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
-        self.predict(&event, scores);
+        if lesson.wants_scores {
+            self.predict(&event, scores);
+        } else {
+            self.nearest.found.clear();
+            scores.fill(f64::NAN);
+        }
         self.learn(&event, &lesson, scores)
+    }
+
+    fn learns_unasked(&self) -> bool {
+        true
     }
 
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
