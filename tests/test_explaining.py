@@ -7,6 +7,7 @@ from math import exp, isclose, log, nan
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -69,6 +70,22 @@ def check_total(model: Any, x: dict[str, Any]) -> dict[str, Any]:
         assert abs(sum(parts) - of(score)) <= 1e-9 * max(1.0, *map(abs, parts))
         assert isclose(of(explained.score), of(score), rel_tol=1e-12, abs_tol=1e-12)
     return dict(explained.contributions)
+
+
+@pytest.mark.parametrize("classes", [0, 2, 3])
+def test_experts_that_rest_contribute_nothing(classes: int) -> None:
+    """Labels are linear in twelve attributes, among which neighbours are of no help."""
+    random = np.random.default_rng(5)
+    values = random.normal(size=(1_300, 12))
+    numbers = values.sum(axis=1)
+    labels = numbers.tolist() if classes == 0 else np.digitize(numbers, [0.0, 2.0][: classes - 1]).tolist()
+    events = [{f"x{i}": value for i, value in enumerate(row)} for row in values.tolist()]
+    model: Any = LEARNERS["auto"][classes == 0]()
+    model.learn_many(pd.DataFrame(events[:-8]), pd.Series(labels[:-8]))
+    assert model._pipeline.learner.arrays()["rests"].all()
+    for x, y in zip(events[-8:], labels[-8:], strict=True):
+        check_sums(model, x)
+        model.learn_one(x, y)
 
 
 @pytest.mark.parametrize("classes", [0, 2, 3])

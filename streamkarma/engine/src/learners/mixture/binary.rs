@@ -2,8 +2,8 @@
 
 use super::aggregator::Aggregator;
 use super::calibration::{
-    BEND, FARTHEST, LIMIT, OF_CLASSES, PRIOR_VARIANCE, SHARP, SLOPE, SMALLEST, clip, ema, fading, sanitise, sigmoid,
-    softsign,
+    BEND, FARTHEST, LIMIT, OF_CLASSES, PRIOR_VARIANCE, SHARP, SLOPE, SMALLEST, clip, ema, fading, sanitise,
+    sigmoid, softsign,
 };
 use super::newton::{Newton, curvature};
 use super::resting::without;

@@ -2,8 +2,8 @@
 
 use super::aggregator::Aggregator;
 use super::calibration::{
-    BEND, FARTHEST, OF_CLASSES, OWN, PRIOR_VARIANCE, SLOPE, SMALLEST, bounded_features, centre, clip, ema, fading,
-    softmax,
+    BEND, FARTHEST, OF_CLASSES, OWN, PRIOR_VARIANCE, SLOPE, SMALLEST, bounded_features, centre, clip, ema,
+    fading, softmax,
 };
 use super::newton::{Newton, step_offsets};
 use super::resting::without;

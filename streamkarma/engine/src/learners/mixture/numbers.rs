@@ -84,7 +84,8 @@ impl Aggregator {
     /// Take note of what experts have brought that may rest.
     fn observe_number(&mut self, target: f64, weight: f64) {
         let Self { resting, scratch, blend, steps, absolute, experts, .. } = self;
-        let loss = |said: f64| if *absolute { (said - target).abs() } else { (said - target) * (said - target) };
+        let loss =
+            |said: f64| if *absolute { (said - target).abs() } else { (said - target) * (said - target) };
         let (weights, logits) = (&scratch.weights, &scratch.logits);
         let said = dot(weights, logits);
         resting.observe_loss(loss(said), weight, *steps);

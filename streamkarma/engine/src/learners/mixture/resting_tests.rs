@@ -94,7 +94,8 @@ impl Stream {
             };
             for known in [1.0, if t < TURN { 0.0 } else { 20.0 }] {
                 for class in 0..classes {
-                    let is_it = if kind == Kind::Several { f64::from(label as usize == class) } else { label };
+                    let is_it =
+                        if kind == Kind::Several { f64::from(label as usize == class) } else { label };
                     values.push(known * is_it + 2.0 * uniform());
                 }
             }

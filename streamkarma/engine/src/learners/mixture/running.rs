@@ -66,7 +66,8 @@ impl Mixture {
             },
         );
         if threads == 1 {
-            return work.for_each(|(learner, lessons, scores, losses)| learner.run(block, lessons, scores, losses));
+            return work
+                .for_each(|(learner, lessons, scores, losses)| learner.run(block, lessons, scores, losses));
         }
         // Some take longer than others: who is done takes the next.
         let queue = Mutex::new(work);
