@@ -22,6 +22,14 @@ from pathlib import Path
 HERE = Path(__file__).parent
 #: How long a broker may take to answer; these machines are shared.
 PATIENCE = 60.0
+#: Options of Java: what lives for minutes is not worth compiling well, nor collecting its garbage in parallel,
+#: nor verifying.
+BRIEF = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+)
 USER, PASSWORD = "reader", "open sesame"
 
 _SETTINGS = """
@@ -78,7 +86,7 @@ class Broker:
         self.locked_address = f"127.0.0.1:{ports['locked']}"
         self._port = ports["plain"]
         self._log = folder / "broker.log"
-        self._java = ["java", "-Xms256m", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars()}/*"]
+        self._java = ["java", "-Xms256m", "-Xmx512m", *BRIEF, "-cp", f"{jars()}/*"]
         self._settings = folder / "server.properties"
         self._settings.write_text(_SETTINGS.format(folder=folder, user=USER, password=PASSWORD, **ports))
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
@@ -150,7 +158,13 @@ def jars(pom: str = "pom.xml", name: str = "test-broker") -> Path:
         if done.returncode != 0:
             shutil.rmtree(partial, ignore_errors=True)
             raise UnavailableError(f"Maven could not fetch {name}: {done.stdout[-500:]}")
-        partial.replace(folder)
+        try:
+            partial.replace(folder)
+        except OSError:
+            # Another process, which fetched them at the same time, was faster.
+            shutil.rmtree(partial)
+            if not folder.is_dir():
+                raise
     return folder
 
 

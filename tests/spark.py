@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.broker import jars
+from tests.broker import BRIEF, jars
 
 HERE = Path(__file__).parent
 MASTER = "local-cluster[2,1,1024]"
@@ -21,12 +21,10 @@ MASTER = "local-cluster[2,1,1024]"
 untidy = pytest.mark.filterwarnings(
     "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
-#: What lives for a minute is not worth compiling well, nor collecting its garbage in parallel.
-_BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 #: What makes a start faster, and keeps to itself.
 SETTINGS = {
-    "spark.driver.extraJavaOptions": _BRIEF,
-    "spark.executor.extraJavaOptions": _BRIEF,
+    "spark.driver.extraJavaOptions": " ".join(BRIEF),
+    "spark.executor.extraJavaOptions": " ".join(BRIEF),
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",

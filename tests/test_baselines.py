@@ -25,8 +25,10 @@ QUICK: dict[str, dict[str, Any]] = {
     "GenRBF": {"C": 1.0, "width": 0.5},
     "GeometricMargin": {"C": 1.0},
     "Imputed": {"C": 1.0},
-    "MC1": {"weight": 1.0, "mu": 1e-3, "max_iter": 300},
-    "MCB": {"weight": 1.0, "mu": 1e-3, "max_iter": 300},
+    "InfiniteImputations": {"C": 1.0, "width": 0.5},
+    "MC1": {"weight": 1.0, "mu": 1e-3, "max_iter": 100},
+    "MCB": {"weight": 1.0, "mu": 1e-3, "max_iter": 100},
+    "MeanFeat": {"C": 1.0, "width": 0.5},
     "MissingValueTrees": {"trees": 10},
     "Projection": {"C": 1.0},
 }

@@ -8,11 +8,11 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from tests.broker import UnavailableError
+from tests.broker import Broker, UnavailableError
 from tests.cluster import Cluster, Record
 from tests.spark import SETTINGS, check_spark, environment, kafka_jars
 
@@ -75,11 +75,27 @@ def lines_in(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
 
 
-def test_each_partition_learns_alone_and_all_answer(cluster: Cluster, tmp_path: Path) -> None:
-    topic, folder = filled(cluster), tmp_path / "one"
+class Whole(NamedTuple):
+    """A topic, and the folder of a stream that learned it undisturbed."""
+
+    topic: str
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def whole(broker: Broker | str, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """Made once: it takes Spark longer to start than to learn."""
+    folder = tmp_path_factory.mktemp("whole")
+    cluster = Cluster(broker if isinstance(broker, str) else broker.address, folder, None)
+    topic = filled(cluster)
     process = start(cluster, topic, folder)
     _, said = process.communicate(timeout=300)
     assert process.returncode == 0, said
+    return Whole(topic, folder)
+
+
+def test_each_partition_learns_alone_and_all_answer(cluster: Cluster, whole: Whole) -> None:
+    topic, folder = whole
     base = (folder / "state" / "base" / "0").read_bytes()
     for partition in range(PARTITIONS):
         own = range(partition, len(EVENTS), PARTITIONS)
@@ -120,13 +136,9 @@ LATER = ["model", "{topic}:1:1", "state:together:1", "{topic}:0:2"]
     ],
 )
 def test_a_killed_driver_loses_nothing(
-    cluster: Cluster, tmp_path: Path, side: str, places: Sequence[str]
+    cluster: Cluster, whole: Whole, tmp_path: Path, side: str, places: Sequence[str]
 ) -> None:
-    topic = filled(cluster)
-    process = start(cluster, topic, tmp_path / "whole")
-    _, said = process.communicate(timeout=300)
-    assert process.returncode == 0, said
-    folder = tmp_path / "killed"
+    topic, folder = whole.topic, tmp_path / "killed"
     for place in places:
         flag = folder / "kills" / f"{side}-{place.format(topic=topic)}"
         flag.parent.mkdir(parents=True, exist_ok=True)
@@ -138,6 +150,6 @@ def test_a_killed_driver_loses_nothing(
     process = start(cluster, topic, folder)
     _, said = process.communicate(timeout=300)
     assert process.returncode == 0, said
-    found, expected = left(folder), left(tmp_path / "whole")
+    found, expected = left(folder), left(whole.folder)
     assert sorted(found) == sorted(expected)
     assert [name for name in found if found[name] != expected[name]] == []
