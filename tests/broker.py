@@ -22,8 +22,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 #: How long a broker may take to answer; these machines are shared.
 PATIENCE = 60.0
-#: Options of Java: what lives for minutes is not worth compiling well, nor collecting its garbage in parallel,
-#: nor verifying.
+#: Options of Java: what lives for minutes is not worth compiling well, nor verifying, nor looking for its
+#: garbage in parallel.
 BRIEF = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",

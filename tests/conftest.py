@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -39,6 +40,9 @@ settings.register_profile("same", settings.get_profile("search"), derandomize=Tr
 settings.load_profile("same")
 
 
+# Modules and tests are a million objects that stay: to look for garbage among them takes a fifth of the time.
+gc.set_threshold(50_000)
+
 #: Tests that have to be in one process, since they share what takes long to start and what some of them stop;
 #: the longest first. There are two brokers, for their tests wait more than they do.
 _TOGETHER = ["broker", "another broker", "spark"]
@@ -59,6 +63,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest."""
     places = {scope: place for place, scope in enumerate(_TOGETHER)}
     items.sort(key=lambda item: places.get(_scope(item.nodeid), len(places)))
+
+
+def pytest_collection_finish() -> None:
+    """Look for no garbage among what is there by now."""
+    gc.collect()
+    gc.freeze()
 
 
 class Scheduling(LoadScopeScheduling):

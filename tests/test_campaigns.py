@@ -12,9 +12,13 @@ from tests.campaigns import campaigns, row_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "robustness.md"
 MODULES = campaigns()
+#: With a broker of its own, and moments that are random; test_crashes.py kills at the worst ones by default.
+SLOW = "kills_on_a_broker"
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == SLOW else name for name in MODULES]
+)
 def test_short_form(name: str, tmp_path: Path) -> None:
     try:
         MODULES[name].run(MODULES[name].SHORT, 0, tmp_path)

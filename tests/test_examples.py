@@ -7,11 +7,14 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from river import datasets
 
 from tests.cluster import Cluster
@@ -30,8 +33,22 @@ def example(name: str, *options: str) -> bytes:
     return run(sys.executable, EXAMPLES / name, *options)
 
 
-def withheld(*options: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in example("withhold.py", *options).splitlines()]
+@pytest.fixture
+def withhold(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bytes]:
+    """Calls the program in this process, since river takes a second to import; test_docs.py runs it."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    main = import_module("withhold").main
+
+    def call(*options: str) -> bytes:
+        done = CliRunner().invoke(main, options)
+        assert done.exit_code == 0, done.output
+        return done.stdout_bytes
+
+    return call
+
+
+def events_of(lines: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in lines.splitlines()]
 
 
 def numbers(line: str) -> list[float]:
@@ -49,9 +66,9 @@ def numbers(line: str) -> list[float]:
     ],
 )
 def test_about_the_share_asked_for_is_observed_and_never_none(
-    missing: str, expected: float, within: float
+    withhold: Callable[..., bytes], missing: str, expected: float, within: float
 ) -> None:
-    events = withheld("imagesegments", "--missing", missing, "--observed", "0.5")
+    events = events_of(withhold("imagesegments", "--missing", missing, "--observed", "0.5"))
     whole = list(datasets.ImageSegments())
     assert [event["y"] for event in events] == [y for _, y in whole]
     assert all({"y"} < event.keys() for event in events)
@@ -60,25 +77,26 @@ def test_about_the_share_asked_for_is_observed_and_never_none(
     assert mean((len(event) - 1) / 18 for event in events) == pytest.approx(expected, abs=within)
 
 
-def test_an_event_that_would_lose_everything_keeps_one_attribute() -> None:
-    assert {len(event) for event in withheld("phishing", "--observed", "1e-9")} == {2}
+def test_an_event_that_would_lose_everything_keeps_one_attribute(withhold: Callable[..., bytes]) -> None:
+    assert {len(event) for event in events_of(withhold("phishing", "--observed", "1e-9"))} == {2}
 
 
-def test_everything_is_kept_when_all_is_observed() -> None:
-    events = withheld("TrumpApproval", "--observed", "1", "--missing", "value")
+def test_everything_is_kept_when_all_is_observed(withhold: Callable[..., bytes]) -> None:
+    events = events_of(withhold("TrumpApproval", "--observed", "1", "--missing", "value"))
     assert events == [{**x, "y": y} for x, y in datasets.TrumpApproval()]
 
 
-def test_neighbours_in_a_block_share_their_fate() -> None:
+def test_neighbours_in_a_block_share_their_fate(withhold: Callable[..., bytes]) -> None:
     names = list(next(iter(datasets.Phishing()))[0])
     blocks = [set(names[i : i + 3]) for i in (0, 3, 6)]
-    kept = [event.keys() - {"y"} for event in withheld("phishing", "--missing", "blocks", "--blocks", "3")]
+    events = events_of(withhold("phishing", "--missing", "blocks", "--blocks", "3"))
+    kept = [event.keys() - {"y"} for event in events]
     assert all(block <= keys or not block & keys for block in blocks for keys in kept)
     assert len({frozenset(keys) for keys in kept}) == 7
 
 
-def test_high_values_are_observed_more_often_than_low_ones() -> None:
-    events = withheld("shuttle", "--missing", "value", "--limit", "5000")
+def test_high_values_are_observed_more_often_than_low_ones(withhold: Callable[..., bytes]) -> None:
+    events = events_of(withhold("shuttle", "--missing", "value", "--limit", "5000"))
     whole = [x for x, _ in datasets.Shuttle().take(5000)]
     usual = mean(x["f1"] for x in whole)
     high = mean("f1" in event for event, x in zip(events, whole, strict=True) if x["f1"] > usual)
@@ -88,11 +106,11 @@ def test_high_values_are_observed_more_often_than_low_ones() -> None:
     assert low == pytest.approx(0.27, abs=0.06)
 
 
-def test_the_same_seed_gives_the_same_bytes_and_a_limit_a_beginning() -> None:
-    whole = example("withhold.py", "phishing", "--seed", "3")
-    assert example("withhold.py", "phishing", "--seed", "3") == whole
-    assert example("withhold.py", "phishing", "--seed", "4") != whole
-    short = example("withhold.py", "phishing", "--seed", "3", "--limit", "20")
+def test_the_same_seed_gives_the_same_bytes_and_a_limit_a_beginning(withhold: Callable[..., bytes]) -> None:
+    whole = withhold("phishing", "--seed", "3")
+    assert withhold("phishing", "--seed", "3") == whole
+    assert withhold("phishing", "--seed", "4") != whole
+    short = withhold("phishing", "--seed", "3", "--limit", "20")
     assert whole.startswith(short)
     assert short.count(b"\n") == 20
 

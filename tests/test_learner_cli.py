@@ -26,8 +26,16 @@ LEARNERS = [
 ]
 
 
-@pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
-@pytest.mark.parametrize("said", LEARNERS, ids=" ".join)
+@pytest.mark.parametrize(
+    ("said", "task"),
+    [
+        # By default every learner with one of the tasks, and the default learner with all of them.
+        pytest.param(said, task, marks=[pytest.mark.slow] if place and place % 3 != number else [])
+        for place, said in enumerate(LEARNERS)
+        for number, task in enumerate(["binary", "multiclass", "regression"])
+    ],
+    ids=lambda each: each if isinstance(each, str) else " ".join(each),
+)
 def test_stopping_and_resuming_is_never_having_stopped(
     streamkarma: Program, tmp_path: Path, said: tuple[str, ...], task: str
 ) -> None:

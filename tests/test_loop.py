@@ -98,7 +98,7 @@ def without_reasons(outcome: Any) -> Any:
 
 @pytest.mark.parametrize("labels", [[0, 1], [True, False], ["x", "y", "z"], [0, 1.5, 2.25]])
 @pytest.mark.parametrize("scale", [True, False])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data(), ordinary=st.booleans(), cuts=st.lists(st.integers(0, 200), max_size=10))
 def test_how_lines_are_cut_never_shows(
     labels: list[Any], scale: bool, data: Any, ordinary: bool, cuts: list[int]
