@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,13 @@ from streamkarma.core.loss import CLASSIFICATION
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
 from streamkarma.events.reservoir import Reservoir, Snapshot, uniform
-from streamkarma.regret.background_fit import BackgroundFit
+from streamkarma.regret.background_fit import BackgroundFit, request
 from streamkarma.regret.hindsight import EventTable, Fit, compare_losses, evaluate_baseline
 from streamkarma.regret.losses import STRENGTH, pointwise_loss, wrong
 from streamkarma.regret.oracle import LearnerProfile
 from streamkarma.regret.sufficient_stats import SufficientStats
 from streamkarma.regret.tracker import FIRST, Tracker, parse_baselines
+from streamkarma.regret.worker import answer
 
 Array = NDArray[np.float64]
 ROOT = Path(__file__).parents[1]
@@ -384,7 +386,33 @@ def fed(tracker: Tracker, n: int, cut: int, d: int = 3, task: str = "binary") ->
         tracker.add(block, rows, facts[rows], task, loss)
 
 
+class FitHere:
+    """What a process answers, answered in this one: of processes the tests are below."""
+
+    def __init__(
+        self, snapshot: Snapshot, names: list[str], task: str, loss: str, seconds: float, learner: Any
+    ) -> None:
+        answers: list[dict[str, Any]] = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # Behind the length, as a worker reads it.
+            answer(request(snapshot, names, task, loss, learner)[8:], answers.append)
+        self._found = [(row.pop("name"), row) for row in answers[1:]]
+        self.done = False
+
+    def poll(self) -> list[tuple[str, dict[str, Any]]]:
+        self.done = True
+        return self._found
+
+    def close(self) -> None:
+        pass
+
+
 class TestTracker:
+    @pytest.fixture(autouse=True)
+    def here(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("streamkarma.regret.tracker.BackgroundFit", FitHere)
+
     def test_it_asks_at_256_times_powers_of_two_and_at_the_end(self) -> None:
         whole, cut = Tracker(["zero"], patient=True), Tracker(["zero"], patient=True)
         fed(whole, 700, 700)
