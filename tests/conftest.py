@@ -43,11 +43,15 @@ settings.load_profile("same")
 # Modules and tests are a million objects that stay: to look for garbage among them takes a fifth of the time.
 gc.set_threshold(50_000)
 
-#: Tests that have to be in one process, since they share what takes long to start and what some of them stop;
-#: the longest first. There are two brokers, for their tests wait more than they do.
-_TOGETHER = ["broker", "another broker", "spark"]
-#: How the names of the files begin whose tests have the other broker.
-_ANOTHER = ("tests/test_share", "tests/test_spark_", "tests/test_group", "tests/test_metrics")
+#: Tests that have to be in one process, since they share what takes long to start and what some of them stop:
+#: those on Spark or a broker, by how the names of their files begin. Each process has a broker of its own, and
+#: there are more of them than cores, for these tests wait more than they do.
+_TOGETHER = {
+    "stopped broker": ("tests/test_crashes", "tests/test_trouble", "tests/test_recreated"),
+    "shared models": ("tests/test_share", "tests/test_group", "tests/test_metrics"),
+    "spark": ("tests/test_spark_",),
+    "broker": ("",),
+}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -86,9 +90,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 def _scope(nodeid: str) -> str:
     """What a test has to be in one process with."""
     path, *_, name = nodeid.partition("[")[0].split("::")
-    if name in _tests_on_broker(path):
-        return "another broker" if path.startswith(_ANOTHER) else "broker"
-    return "spark" if path.startswith("tests/test_spark_") else nodeid
+    if name in _tests_on_broker(path) or path.startswith(_TOGETHER["spark"]):
+        return next(scope for scope, begins in _TOGETHER.items() if path.startswith(begins))
+    return nodeid
 
 
 @cache
