@@ -34,9 +34,9 @@ class Result(NamedTuple):
 Program = Callable[..., Result]
 
 # On a machine that is shared, time says nothing about a test. The same examples come in every run, so that
-# what fails is what was changed; `pytest --hypothesis-profile search` looks at others.
+# what fails is what was changed; `pytest --hypothesis-profile search` looks at others, and at more of them.
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("same", settings.get_profile("search"), derandomize=True)
+settings.register_profile("same", settings.get_profile("search"), derandomize=True, max_examples=40)
 settings.load_profile("same")
 
 
@@ -44,8 +44,8 @@ settings.load_profile("same")
 gc.set_threshold(50_000)
 
 #: Tests that have to be in one process, since they share what takes long to start and what some of them stop:
-#: those on Spark or a broker, by how the names of their files begin. Each process has a broker of its own, and
-#: there are more of them than cores, for these tests wait more than they do.
+#: those on Spark or a broker, by how the names of their files begin. Each process has its own broker. They
+#: wait more than they do, so there may be more of them than cores.
 _TOGETHER = {
     "stopped broker": ("tests/test_crashes", "tests/test_trouble", "tests/test_recreated"),
     "shared models": ("tests/test_share", "tests/test_group", "tests/test_metrics"),

@@ -68,7 +68,7 @@ class Reference:
         return [(1 + self.entries.index(entry), there[entry]) for entry in known]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(streams)
 def test_names_are_places_and_values_their_own(stream: list[Any]) -> None:
     # No stream is long enough to run out of places: the reference knows no bounds.
@@ -123,7 +123,7 @@ def test_a_table_is_its_rows() -> None:
     assert one.moments().tobytes() == other.moments().tobytes()
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.lists(dirty.filter(is_event), max_size=5))
 def test_lines_of_json_are_their_dicts(events: list[dict[str, Any]]) -> None:
     text = "".join(json.dumps({**event, "y": t % 2}) + "\n" for t, event in enumerate(events)).encode()

@@ -120,7 +120,7 @@ def test_late_labels_teach_as_in_their_order(task: str, seed: int, cuts: list[in
     assert mean == pytest.approx(sum(losses) / len(losses))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     cuts=st.lists(st.integers(0, 120), max_size=6),
