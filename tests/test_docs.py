@@ -32,7 +32,7 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 INSTALL = "python3 -m venv .venv && . .venv/bin/activate && pip install -q "
 #: Options of programs that are not part of this repository.
-FOREIGN = {"--build", "--volumes"}
+FOREIGN = {"--build", "--hypothesis-profile", "--volumes"}
 
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
