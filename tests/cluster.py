@@ -18,6 +18,7 @@ from kafka.admin import NewTopic
 
 import streamkarma
 from streamkarma.checkpoint import read
+from tests import forked
 from tests.broker import Broker
 
 
@@ -127,10 +128,14 @@ class Cluster:
     def run(self, *arguments: str, code: int = 0, env: dict[str, str] | None = None,
             stdout: bool = False) -> str:  # fmt: skip
         """Run the program to its end; returns what it said."""
-        done = subprocess.run(
-            [sys.executable, "-m", "streamkarma", *arguments],
-            capture_output=True, cwd=self.folder, timeout=120, check=False, env={**os.environ, **(env or {})},
-        )  # fmt: skip
+        if env is None:
+            done = forked.run(arguments, b"", self.folder)
+        else:
+            # Some variables are for Python's own start.
+            done = subprocess.run(
+                [sys.executable, "-m", "streamkarma", *arguments],
+                capture_output=True, cwd=self.folder, timeout=120, check=False, env={**os.environ, **env},
+            )  # fmt: skip
         said = done.stderr.decode()
         assert done.returncode == code, said
         assert "Traceback" not in said
@@ -147,10 +152,8 @@ class Cluster:
 
     def learn(self, lines: Sequence[bytes], *given: str, model: str = "reference.karma") -> list[Any]:
         """The same by the pipe: predictions and a model to compare with."""
-        done = subprocess.run(
-            [sys.executable, "-m", "streamkarma", "learn", "--model", model, *given],
-            input=b"\n".join(lines), capture_output=True, cwd=self.folder, timeout=120, check=True,
-        )  # fmt: skip
+        done = forked.run(["learn", "--model", model, *given], b"\n".join(lines), self.folder)
+        done.check_returncode()
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def state(self, model: str) -> Any:

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from tests import forked
 from tests.broker import Broker, UnavailableError
 from tests.cluster import Cluster
 
@@ -109,15 +110,19 @@ def streamkarma(tmp_path: Path) -> Program:
         *args: str, records: Any = (), text: bytes | None = None, env: dict[str, str] | None = None
     ) -> Result:
         given = text if text is not None else b"".join(json.dumps(r).encode() + b"\n" for r in records)
-        done = subprocess.run(
-            [sys.executable, "-m", "streamkarma", *args],
-            input=given,
-            capture_output=True,
-            cwd=tmp_path,
-            env={**os.environ, **(env or {})},
-            timeout=120,
-            check=False,
-        )
+        if env is None:
+            done = forked.run(args, given, tmp_path)
+        else:
+            # Some variables are for Python's own start.
+            done = subprocess.run(
+                [sys.executable, "-m", "streamkarma", *args],
+                input=given,
+                capture_output=True,
+                cwd=tmp_path,
+                env={**os.environ, **env},
+                timeout=120,
+                check=False,
+            )
         lines = done.stdout.splitlines()
         rows = [json.loads(line) for line in lines] if lines and lines[0][:1] == b"{" else []
         return Result(done.returncode, rows, done.stderr.decode(), done.stdout)

@@ -1,0 +1,75 @@
+"""Runs of the program, forked from a process that has imported its libraries: a short run does little else.
+
+Each run is a process of its own, with its own arguments, folder, environment and streams, and imports this
+package afresh. Where Python's own start matters, tests start Python.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+#: What most runs import.
+_LIBRARIES = ["click", "concurrent.futures", "kafka.admin", "numpy", "orjson", "river.base", "tests.forked"]
+#: Seconds after which a run is killed.
+_PATIENCE = 120
+
+
+def run(arguments: Sequence[str], given: bytes, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    """Run the program with bytes on its standard input, to its end."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        command = [sys.executable, "-m", "streamkarma", *arguments]
+        return subprocess.run(
+            command, input=given, capture_output=True, cwd=folder, timeout=_PATIENCE, check=False
+        )
+    with TemporaryDirectory() as place:
+        said = [Path(place, name) for name in ("out", "err")]
+        from_us, to_it = _context().Pipe(duplex=False)
+        what = (list(arguments), folder, dict(os.environ), from_us, said)
+        process = _context().Process(target=_program, args=what)
+        process.start()
+        from_us.close()
+        with suppress(BrokenPipeError), open(to_it.fileno(), "wb", closefd=False) as file:
+            file.write(given)
+        to_it.close()
+        process.join(_PATIENCE)
+        if process.exitcode is None:
+            process.kill()
+            raise subprocess.TimeoutExpired(list(arguments), _PATIENCE, stderr=said[1].read_bytes())
+        return subprocess.CompletedProcess(arguments, process.exitcode, *[each.read_bytes() for each in said])
+
+
+@cache
+def _context() -> ForkServerContext:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_LIBRARIES)
+    return context
+
+
+def _program(
+    arguments: list[str], folder: Path, environment: dict[str, str], given: Connection, said: list[Path]
+) -> None:
+    os.dup2(given.fileno(), 0)
+    given.close()
+    for number, stream in enumerate(said, start=1):
+        with stream.open("wb") as file:
+            os.dup2(file.fileno(), number)
+    # What was made of them when the server began is closed, or is for another stream.
+    sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    sys.path[0] = str(folder)
+    sys.argv[1:] = arguments
+    runpy.run_module("streamkarma", run_name="__main__", alter_sys=True)
