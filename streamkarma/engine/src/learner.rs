@@ -60,6 +60,12 @@ impl Lesson<'_> {
         self.is_labelled() && self.weight > 0.0
     }
 
+    /// How many events it is in what fades event by event: its part of one where others have the same label, for
+    /// what is known of the experts fades with what was learned since.
+    pub fn events(&self) -> f64 {
+        if self.shares_label { self.weight.min(1.0) } else { 1.0 }
+    }
+
     /// Whether the event is to be learned without a label.
     pub fn is_observed(&self) -> bool {
         !self.is_labelled() && self.weight > 0.0

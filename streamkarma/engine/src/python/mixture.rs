@@ -119,7 +119,7 @@ impl Aggregator {
                 let place = (e * events + t) * classes;
                 row.iter_mut().zip(&said[place..]).for_each(|(to, score)| *to = *score);
             }
-            losses[t] = self.inner.step(&row, labels[t], weights[t], to);
+            losses[t] = self.inner.step(&row, labels[t], engine::Count::of(weights[t]), to);
         }
         Ok((mixed.into_pyarray(py).reshape([events, classes])?, losses.into_pyarray(py)))
     }

@@ -40,6 +40,22 @@ impl Forgetting {
     }
 }
 
+/// How much an event counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Count {
+    /// In Bayes' rule, and in gradient and curvature.
+    pub weight: f64,
+    /// As how many events in what fades from event to event.
+    pub events: f64,
+}
+
+impl Count {
+    /// One event of that weight.
+    pub fn of(weight: f64) -> Self {
+        Self { weight, events: 1.0 }
+    }
+}
+
 /// What is known of the event in hand.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
@@ -165,15 +181,15 @@ impl Aggregator {
     /// `scores` has `classes` of each expert, one expert after another. `mixed` receives the log-odds of the
     /// label +1, log-probabilities of several classes, or the mean. Returns the log loss of the mixture, in
     /// nats, or its squared error; NaN without a label.
-    pub fn step(&mut self, scores: &[f64], label: f64, weight: f64, mixed: &mut [f64]) -> f64 {
-        let weight = weight.min(HEAVIEST);
+    pub fn step(&mut self, scores: &[f64], label: f64, count: Count, mixed: &mut [f64]) -> f64 {
+        let count = Count { weight: count.weight.min(HEAVIEST), ..count };
         self.share_out(scores);
         if self.regression {
-            self.step_number(scores, label, weight, mixed)
+            self.step_number(scores, label, count, mixed)
         } else if self.classes > 1 {
-            self.step_several(scores, label, weight, mixed)
+            self.step_several(scores, label, count, mixed)
         } else {
-            self.step_two(scores, label, weight, mixed)
+            self.step_two(scores, label, count, mixed)
         }
     }
 
@@ -194,9 +210,9 @@ impl Aggregator {
     }
 
     /// Learn an event from scores of earlier on.
-    pub fn learn(&mut self, scores: &[f64], label: f64, weight: f64) {
+    pub fn learn(&mut self, scores: &[f64], label: f64, count: Count) {
         let mut mixed = std::mem::take(&mut self.scratch.mixed);
-        self.step(scores, label, weight, &mut mixed);
+        self.step(scores, label, count, &mut mixed);
         self.scratch.mixed = mixed;
     }
 

@@ -1,6 +1,6 @@
 //! Mixing two classes.
 
-use super::aggregator::Aggregator;
+use super::aggregator::{Aggregator, Count};
 use super::calibration::{
     BEND, FARTHEST, LIMIT, OF_CLASSES, PRIOR_VARIANCE, SHARP, SLOPE, SMALLEST, clip, ema, fading, sanitise,
     sigmoid, softsign,
@@ -10,7 +10,7 @@ use super::resting::without;
 use crate::math::{dot, log};
 
 impl Aggregator {
-    pub(super) fn step_two(&mut self, scores: &[f64], label: f64, weight: f64, mixed: &mut [f64]) -> f64 {
+    pub(super) fn step_two(&mut self, scores: &[f64], label: f64, count: Count, mixed: &mut [f64]) -> f64 {
         let chance = self.predict_two(scores);
         let logit = log(chance / (1.0 - chance));
         mixed[0] = logit;
@@ -18,8 +18,8 @@ impl Aggregator {
             return f64::NAN;
         }
         let truth = if label > 0.0 { 1.0 } else { 0.0 };
-        if weight > 0.0 {
-            self.learn_two(truth, weight, -log(1.0 - chance) - chance * logit);
+        if count.weight > 0.0 {
+            self.learn_two(truth, count, -log(1.0 - chance) - chance * logit);
         }
         -log(1.0 - (truth - chance).abs())
     }
@@ -72,8 +72,8 @@ impl Aggregator {
         }
     }
 
-    fn learn_two(&mut self, truth: f64, weight: f64, doubt: f64) {
-        let drift = fading(self.steps, self.forgetting.drift);
+    fn learn_two(&mut self, truth: f64, Count { weight, events }: Count, doubt: f64) {
+        let drift = events * fading(self.steps, self.forgetting.drift);
         self.steps += 1;
         self.observe_two(truth, weight);
         let Self { calibration, shares, blend, steps, scratch, experts, .. } = self;

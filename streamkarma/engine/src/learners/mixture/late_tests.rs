@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::aggregator::Aggregator;
+use super::aggregator::{Aggregator, Count};
 use super::late::{HALVES, Late, MOST};
 use super::tests::{EVENTS, KINDS, Kind, Stream, mixture, run};
 use crate::learner::Learner;
@@ -33,7 +33,7 @@ fn late_labels_are_judged_by_what_was_said_and_weighed_by_their_dependence() {
         let bits = run(&mut model, &stream, 0, EVENTS);
         for (t, lesson) in stream.lessons().iter().enumerate() {
             let (scores, mut mixed) = (stream.said(t, classes), vec![0.0; classes]);
-            alone.step(&scores, lesson.label, 0.0, &mut mixed);
+            alone.step(&scores, lesson.label, Count::of(0.0), &mut mixed);
             for (found, expected) in bits[t * classes..].iter().zip(&mixed) {
                 assert!((f64::from_bits(*found) - expected).abs() < 1e-9);
             }
@@ -49,7 +49,7 @@ fn late_labels_are_judged_by_what_was_said_and_weighed_by_their_dependence() {
                     kept = scores;
                     all.push(residual);
                 }
-                alone.step(&kept, lesson.label, weight, &mut mixed);
+                alone.step(&kept, lesson.label, Count::of(weight), &mut mixed);
             }
         }
         assert!(all.len() > 30);
@@ -61,7 +61,7 @@ fn keep(late: &mut Late, aggregator: &mut Aggregator, tickets: std::ops::Range<u
     for ticket in tickets {
         let mut mixed = vec![0.0; aggregator.classes()];
         let scores = vec![ticket as f64; 2 * aggregator.classes()];
-        aggregator.step(&scores, f64::NAN, 0.0, &mut mixed);
+        aggregator.step(&scores, f64::NAN, Count::of(0.0), &mut mixed);
         late.keep(ticket, aggregator, &scores, &mixed);
     }
 }

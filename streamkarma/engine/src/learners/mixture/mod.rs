@@ -31,7 +31,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-pub use aggregator::Aggregator;
+pub use aggregator::{Aggregator, Count};
 pub use calibrated::Calibrated;
 pub use running::use_threads;
 
@@ -153,20 +153,21 @@ impl Mixture {
     fn mix_gathered(&mut self, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
         let Self { aggregator, late, row, .. } = self;
         let &Lesson { label, weight, ticket, .. } = lesson;
+        let count = |weight| Count { weight, events: lesson.events() };
         let Some(kept) = lesson.is_learned().then(|| late.take(ticket)).flatten() else {
-            let loss = aggregator.step(row, label, weight, mixed);
+            let loss = aggregator.step(row, label, count(weight), mixed);
             if ticket > 0 && !lesson.is_labelled() {
                 late.keep(ticket, aggregator, row, mixed);
             }
             return loss;
         };
         let Some(part) = late.weigh(&kept, aggregator, label) else {
-            return aggregator.step(row, label, weight, mixed);
+            return aggregator.step(row, label, count(weight), mixed);
         };
         // Where labels are known to go together, the weight says how much they count.
         let part = if lesson.shares_label { 1.0 } else { part };
-        let loss = aggregator.step(row, label, 0.0, mixed);
-        aggregator.learn(late.scores(&kept), label, weight * part);
+        let loss = aggregator.step(row, label, count(0.0), mixed);
+        aggregator.learn(late.scores(&kept), label, count(weight * part));
         loss
     }
 

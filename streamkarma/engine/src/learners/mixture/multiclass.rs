@@ -1,6 +1,6 @@
 //! Mixing several classes.
 
-use super::aggregator::Aggregator;
+use super::aggregator::{Aggregator, Count};
 use super::calibration::{
     BEND, FARTHEST, OF_CLASSES, OWN, PRIOR_VARIANCE, SLOPE, SMALLEST, bounded_features, centre, clip, ema,
     fading, softmax,
@@ -10,15 +10,21 @@ use super::resting::without;
 use crate::math::{dot, log};
 
 impl Aggregator {
-    pub(super) fn step_several(&mut self, scores: &[f64], label: f64, weight: f64, mixed: &mut [f64]) -> f64 {
+    pub(super) fn step_several(
+        &mut self,
+        scores: &[f64],
+        label: f64,
+        count: Count,
+        mixed: &mut [f64],
+    ) -> f64 {
         self.predict_several(scores);
         let doubt = self.mix_several(mixed);
         let class = label as usize;
         if label.is_nan() || class >= self.classes {
             return f64::NAN;
         }
-        if weight > 0.0 {
-            self.learn_several(class, weight, doubt);
+        if count.weight > 0.0 {
+            self.learn_several(class, count, doubt);
         }
         -mixed[class]
     }
@@ -94,8 +100,8 @@ impl Aggregator {
         }
     }
 
-    fn learn_several(&mut self, class: usize, weight: f64, doubt: f64) {
-        let drift = fading(self.steps, self.forgetting.drift);
+    fn learn_several(&mut self, class: usize, Count { weight, events }: Count, doubt: f64) {
+        let drift = events * fading(self.steps, self.forgetting.drift);
         let (experts, classes) = (self.experts, self.classes);
         self.steps += 1;
         self.observe_several(class, weight);

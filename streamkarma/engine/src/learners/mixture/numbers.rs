@@ -1,6 +1,6 @@
 //! Mixing the predictions of a regression. All is in units of the target's root mean square.
 
-use super::aggregator::{Aggregator, Scratch};
+use super::aggregator::{Aggregator, Count, Scratch};
 use super::calibration::{FARTHEST, NUMBER_PRIOR_VARIANCE, OF_NUMBERS, SLOPE, clip, ema, sanitise};
 use super::newton::Newton;
 use super::resting::without;
@@ -15,14 +15,20 @@ const STEEPEST: f64 = 10.0;
 pub const NARROWEST: f64 = 1e-6;
 
 impl Aggregator {
-    pub(super) fn step_number(&mut self, scores: &[f64], target: f64, weight: f64, mixed: &mut [f64]) -> f64 {
+    pub(super) fn step_number(
+        &mut self,
+        scores: &[f64],
+        target: f64,
+        count: Count,
+        mixed: &mut [f64],
+    ) -> f64 {
         let unit = self.calibration.squares[0].sqrt();
         mixed[0] = unit * self.predict_number(scores, unit);
         if target.is_nan() {
             return f64::NAN;
         }
-        if weight > 0.0 {
-            self.learn_number(target, unit, weight);
+        if count.weight > 0.0 {
+            self.learn_number(target, unit, count);
         }
         let residual = mixed[0] - target;
         residual * residual
@@ -44,7 +50,7 @@ impl Aggregator {
         dot(&scratch.weights, &scratch.logits)
     }
 
-    fn learn_number(&mut self, target: f64, unit: f64, weight: f64) {
+    fn learn_number(&mut self, target: f64, unit: f64, Count { weight, events }: Count) {
         let seen = (self.steps as f64 + 1.0).min(self.forgetting.window);
         self.steps += 1;
         let square = ema(self.calibration.squares[0], target * target, 1.0 / (seen + 1.0));
@@ -59,7 +65,7 @@ impl Aggregator {
             let deviation = variance.sqrt();
             let residual = clip(self.scratch.logits[m] - target, OUTLYING * deviation);
             let rate = weight / (weight + seen);
-            let (cost, moved, part) = if self.absolute {
+            let (cost, moved, steepness) = if self.absolute {
                 let away = residual.abs();
                 let moved = deviation + rate * (away - deviation);
                 (away / deviation, moved * moved, (deviation / away).min(STEEPEST))
@@ -69,7 +75,7 @@ impl Aggregator {
             };
             self.scratch.likelihoods[m] = exp(-cost) / deviation;
             self.variances[m] = moved.max(NARROWEST);
-            self.calibrate_number(m, weight * part, residual);
+            self.calibrate_number(m, Count { weight: weight * steepness, events }, residual);
         }
         let Scratch { weights, likelihoods, .. } = &mut self.scratch;
         let all = dot(weights, likelihoods);
@@ -97,8 +103,8 @@ impl Aggregator {
     }
 
     /// A step of member `m`, an expert's calibration or the blend.
-    fn calibrate_number(&mut self, m: usize, weight: f64, residual: f64) {
-        let drift = self.forgetting.drift;
+    fn calibrate_number(&mut self, m: usize, Count { weight, events }: Count, residual: f64) {
+        let drift = events * self.forgetting.drift;
         let Self { calibration, scratch, blend, experts, .. } = self;
         if m == *experts {
             let newton = blend.newton(drift, &mut scratch.gains);

@@ -1,6 +1,6 @@
 //! A mixture of experts that say what the values of an event tell them to.
 
-use super::aggregator::Aggregator;
+use super::aggregator::{Aggregator, Count};
 use super::{Calibrated, Mixture};
 use crate::block::{Block, Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
@@ -193,7 +193,12 @@ fn a_mixture_is_its_experts_and_the_aggregator_of_their_scores() {
         let mut losses = Vec::new();
         for (t, lesson) in stream.lessons().iter().enumerate() {
             let mut mixed = vec![0.0; classes];
-            losses.push(alone.step(&stream.said(t, classes), lesson.label, lesson.weight, &mut mixed));
+            losses.push(alone.step(
+                &stream.said(t, classes),
+                lesson.label,
+                Count::of(lesson.weight),
+                &mut mixed,
+            ));
             expected.extend(mixed);
         }
         let bits: Vec<u64> = expected.iter().chain(&losses).map(|each| each.to_bits()).collect();
@@ -236,12 +241,38 @@ fn nothing_overflows_whatever_the_scores() {
                 let mut mixed = vec![0.0; classes];
                 for t in 0..60 {
                     let label = if kind == Kind::Several { f64::from(t % 3) } else { f64::from(t % 2) - 0.5 };
-                    let loss = model.step(&said, label, weight, &mut mixed);
+                    let loss = model.step(&said, label, Count::of(weight), &mut mixed);
                     assert!(loss.is_finite() && mixed.iter().all(|each| each.is_finite()));
                 }
                 model.clone().restore(&model.state()).unwrap();
             }
         }
+    }
+}
+
+/// How uncertain an expert's calibration is after labels that each came in so many parts.
+fn uncertainty(regression: bool, parts: u32, shares_label: bool) -> f64 {
+    let parrot: Box<dyn Learner> = Box::new(Parrot { at: 0, classes: 1, steps: 0 });
+    let mut model = Mixture::new(vec![("parrot".to_owned(), parrot)], 0, regression, 400.0).unwrap();
+    for t in 0..2000 {
+        let score = f64::from(t % 5) - 2.0;
+        let label = if t % 3 == 0 { -1.0 } else { score.signum() };
+        let event = Event { attributes: &[0], coordinates: &[0], values: &[score] };
+        for _ in 0..parts {
+            let lesson = Lesson { weight: 1.0 / f64::from(parts), shares_label, ..Lesson::of(label) };
+            model.step(event, lesson, &mut [0.0]);
+        }
+    }
+    let size = model.aggregator.size();
+    model.aggregator.calibration.covariances.iter().step_by(size + 1).sum()
+}
+
+#[test]
+fn a_label_in_parts_fades_what_is_known_no_more_than_one() {
+    for regression in [false, true] {
+        let once = uncertainty(regression, 1, false);
+        assert!((uncertainty(regression, 20, true) / once - 1.0).abs() < 0.1);
+        assert!(uncertainty(regression, 20, false) > 2.0 * once);
     }
 }
 
@@ -254,7 +285,7 @@ fn more_classes_and_a_new_beginning() {
         (0..3).flat_map(|e| [-0.5, 0.5].map(|half| half * stream.values[63 + 3 * e])).collect();
     let mut mixed = [0.0; 2];
     model.aggregator.widen(2);
-    assert!(model.aggregator.step(&said, f64::NAN, 1.0, &mut mixed).is_nan());
+    assert!(model.aggregator.step(&said, f64::NAN, Count::of(1.0), &mut mixed).is_nan());
     assert!((mixed[1] - mixed[0] - odds).abs() < 1e-9);
     model.restart(7);
     assert_eq!((model.steps(), model.classes()), (7, 1));
