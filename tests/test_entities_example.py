@@ -141,3 +141,13 @@ def test_the_table_of_real_streams(data: Path) -> None:
         for way in ("auto", "carried", "lr-named")
     ]
     assert [len(cells(row)) for row in rows] == [7] * 6
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="getrusage is not on Windows")
+def test_scale_has_a_row_for_each_way_and_each_part() -> None:
+    options = ("--entities", "20", "--events", "200", "--rounds", "1", "--most", "50")
+    speeds, growth = "\n".join(run("entity_scale.py", *options)).split("| entities | µs an event |")
+    ways = [line.split(" | ")[:2] for line in speeds.splitlines()[2:]]
+    assert ways == [["| 20", "complete"], ["| 20", "off"]]
+    seen = [int(line.split(" | ")[0][2:]) for line in growth.splitlines()[2:]]
+    assert seen == [10, 20, 30, 40, 50, 50]

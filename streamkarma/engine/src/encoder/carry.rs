@@ -98,7 +98,9 @@ impl Encoder {
     /// What the event says itself.
     fn find_own(&self, following: &mut Following) {
         let now = following.now();
-        let entity = self.vocabulary.find(Name::Text(&following.rules.entity));
+        let rules = &following.rules;
+        let is_attribute = rules.is_attribute.then(|| self.vocabulary.find(Name::Text(&rules.entity)));
+        let entity = is_attribute.flatten();
         let is_value = |item: &&Item| Some(item.attribute) != entity && !self.is_in_bag(item.attribute);
         let items = self.items.iter().filter(is_value);
         following
@@ -115,16 +117,19 @@ impl Encoder {
         let Following { rules, entities, own, new, carried, .. } = following;
         let is_new =
             |attribute| new.iter().any(|new| matches!(new.name, NewName::Known(a) if a == attribute));
-        let is_there = |attribute: u32| {
-            own.binary_search_by_key(&attribute, |each| each.attribute).is_ok()
-                || is_new(attribute)
-                || self.is_in_bag(attribute)
-        };
+        // Both are ascending.
+        let mut said = own.iter().map(|each| each.attribute).peekable();
         for each in entities.values_at(at) {
+            let attribute = each.attribute;
+            while said.next_if(|&own| own < attribute).is_some() {}
+            let mut is_there =
+                || said.peek() == Some(&attribute) || is_new(attribute) || self.is_in_bag(attribute);
+            if rules.carry != Carry::Last && is_there() {
+                continue;
+            }
             let age = (now - each.time).max(0.0);
             let is_current = each.generation == self.uses[each.coordinate as usize].generation;
-            let counts = rules.carry == Carry::Last || !is_there(each.attribute);
-            if is_current && age <= rules.longest && counts {
+            if is_current && age <= rules.longest {
                 carried.push((*each, age));
             }
         }
@@ -182,6 +187,7 @@ impl Encoder {
             following.own.sort_unstable_by_key(|each| each.attribute);
             let asked = following.asks && !learned;
             following.entities.remember(following.place, &name, &following.own, now, asked);
+            following.spare = name;
         }
         if !following.pauses && (learned || !following.asks) {
             following.advance(now);

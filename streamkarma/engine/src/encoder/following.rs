@@ -25,6 +25,8 @@ pub struct Following {
     pub(super) asks: bool,
     /// Of the event in hand: its entity, where that is if it is known, and its time.
     pub(super) entity: Option<Vec<u8>>,
+    /// Room for the name of the next one.
+    pub(super) spare: Vec<u8>,
     pub(super) place: Option<u32>,
     time: Option<f64>,
     /// Whether what should be a time is none.
@@ -49,6 +51,7 @@ impl Following {
             pauses: false,
             asks: false,
             entity: None,
+            spare: Vec::new(),
             place: None,
             time: None,
             has_no_time: false,
@@ -124,7 +127,10 @@ impl Following {
     pub(super) fn take_text(&mut self, name: &[u8], text: &[u8]) -> bool {
         if *name == *self.rules.entity {
             // One byte more than there may be says that it is too long.
-            self.entity = Some(text[..text.len().min(self.longest_name + 1)].to_vec());
+            let mut name = std::mem::take(&mut self.spare);
+            name.clear();
+            name.extend_from_slice(&text[..text.len().min(self.longest_name + 1)]);
+            self.entity = Some(name);
             return !self.rules.is_attribute;
         }
         let is_time = self.rules.time.as_deref() == Some(name);

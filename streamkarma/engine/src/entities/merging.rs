@@ -20,8 +20,8 @@ impl Entities {
         };
         let mut renewed = self.emptied();
         for entity in self.oldest_first() {
-            let asked = entity.asked.as_deref().map(|asked| all(asked).into_boxed_slice());
-            let (values, seen) = (all(&entity.values), later(entity.seen));
+            let asked = entity.asked.as_deref().map(|asked| Box::new(all(asked)));
+            let (values, seen) = (all(&entity.values).into(), later(entity.seen));
             renewed.push(Entity { name: entity.name.clone(), values, seen, asked, count: entity.count });
         }
         renewed
@@ -42,8 +42,9 @@ impl Entities {
             }
         }
         let mut newest_first: Vec<Entity> = all.into_values().collect();
-        newest_first
-            .sort_by(|one, other| other.seen.total_cmp(&one.seen).then_with(|| other.name.cmp(&one.name)));
+        newest_first.sort_by(|one, other| {
+            other.seen.total_cmp(&one.seen).then_with(|| (*other.name).cmp(&*one.name))
+        });
         let since = |part: &Self| part.evicted.saturating_sub(self.evicted);
         let evicted = parts.iter().map(since).fold(self.evicted, u64::saturating_add);
         let (found, mut values) = (newest_first.len(), 0);
@@ -65,13 +66,15 @@ impl Entities {
 impl Entity {
     /// Take in what another model knows of it, of whose events `before` are known.
     fn join(&mut self, other: &Self, before: u64) {
+        let mut values = std::mem::take(&mut self.values).into_vec();
         for each in &other.values {
-            match self.values.binary_search_by_key(&each.attribute, |value| value.attribute) {
-                Ok(at) if is_newer(each, &self.values[at]) => self.values[at] = *each,
+            match values.binary_search_by_key(&each.attribute, |value| value.attribute) {
+                Ok(at) if is_newer(each, &values[at]) => values[at] = *each,
                 Ok(_) => {}
-                Err(at) => self.values.insert(at, *each),
+                Err(at) => values.insert(at, *each),
             }
         }
+        self.values = values.into();
         self.count = self.count.saturating_add(other.count.saturating_sub(before));
         if other.seen > self.seen {
             self.asked.clone_from(&other.asked);

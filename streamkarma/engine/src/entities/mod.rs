@@ -4,6 +4,7 @@
 //! kept its last values and when they came, how often it came and when it was there last. When there are too
 //! many entities, or they have too many values, those that were not seen for the longest time leave.
 
+mod label;
 mod merging;
 mod state;
 mod store;

@@ -13,7 +13,7 @@ impl Entities {
         let (mut names, mut sizes, mut seen) = (Vec::new(), Vec::new(), Vec::new());
         let (mut places, mut values) = (Vec::new(), Vec::new());
         for entity in self.oldest_first() {
-            let asked = entity.asked.as_deref();
+            let asked = entity.asked.as_deref().map(Vec::as_slice);
             names.extend_from_slice(&entity.name);
             sizes.extend([
                 entity.name.len() as i64,
@@ -67,15 +67,18 @@ impl Entities {
                 each.map(|(place, value)| remembered(place, value, attributes, coordinates)).collect()
             };
             let values = take(own)?;
-            let asked = if asked < 0 { None } else { Some(take(asked)?.into_boxed_slice()) };
+            let asked = if asked < 0 { None } else { Some(Box::new(take(asked)?)) };
             let length = usize::try_from(length).map_err(|_| WRONG)?;
             let (name, others) = left.0.split_at_checked(length).ok_or(WRONG)?;
             left.0 = others;
             ensure(seen.is_finite() && count >= 0 && !restored.knows(name), WRONG)?;
-            let name = name.into();
+            let (name, values) = (name.into(), values.into());
             let entity = Entity { name, values, count: count as u64, seen, asked };
             let is_sorted = |values: &[Remembered]| values.is_sorted_by(|a, b| a.attribute < b.attribute);
-            ensure(is_sorted(&entity.values) && entity.asked.as_deref().is_none_or(is_sorted), WRONG)?;
+            ensure(
+                is_sorted(&entity.values) && entity.asked.as_deref().is_none_or(|asked| is_sorted(asked)),
+                WRONG,
+            )?;
             restored.push(entity);
         }
         ensure(left.0.is_empty() && left.1.is_empty(), WRONG)?;

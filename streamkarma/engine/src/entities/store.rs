@@ -6,6 +6,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::MEAN_VALUES;
+use super::label::Label;
 
 /// No entity.
 const NONE: u32 = u32::MAX;
@@ -27,17 +28,17 @@ pub struct Remembered {
     pub time: f64,
 }
 
-/// What is known of an entity.
+/// What is known of an entity: 64 bytes, for most of the time goes by until they are there.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entity {
-    pub(super) name: Box<[u8]>,
+    pub(super) name: Label,
     /// Attributes ascending.
-    pub(super) values: Vec<Remembered>,
+    pub(super) values: Box<[Remembered]>,
     /// How many events it had, and when the last one was.
     pub(super) count: u64,
     pub(super) seen: f64,
     /// The event that was asked about last, if nothing came after it.
-    pub(super) asked: Option<Box<[Remembered]>>,
+    pub(super) asked: Option<Box<Vec<Remembered>>>,
 }
 
 /// The next entities in the order in which they were seen last.
@@ -51,11 +52,11 @@ struct Links {
 #[derive(Clone, Debug)]
 pub struct Entities {
     most: usize,
-    // Names are from strangers, so the hash has a key of its own. Hashes stand beside the places, so that
-    // nothing else is touched when a table grows; and there are several tables, each of which grows on its own,
-    // since with a million entities one would take longer than an event should wait.
+    // Names are from strangers, so the hash has a key of its own. Half of each hash stands beside the place, so
+    // that nothing else is touched when a table grows; and there are several tables, each of which grows on its
+    // own, since with a million entities one would take longer than an event should wait.
     hasher: RandomState,
-    tables: [HashTable<(u64, u32)>; TABLES],
+    tables: [HashTable<(u32, u32)>; TABLES],
     entities: Vec<Entity>,
     // Apart from these, since three of them are touched with every event.
     links: Vec<Links>,
@@ -95,16 +96,16 @@ impl Entities {
 
     /// The memory they take, in bytes.
     pub fn bytes(&self) -> usize {
-        let names: usize = self.entities.iter().map(|entity| entity.name.len()).sum();
-        let own = size_of::<Entity>() + size_of::<Links>() + size_of::<(u64, u32)>();
+        let names: usize = self.entities.iter().map(|entity| entity.name.bytes()).sum();
+        let own = size_of::<Entity>() + size_of::<Links>() + size_of::<(u32, u32)>();
         names + self.entities.len() * own + self.values * size_of::<Remembered>()
     }
 
     /// Where the entity of that name is, until another is remembered.
     pub fn find(&self, name: &[u8]) -> Option<u32> {
-        let hash = self.hasher.hash_one(name);
-        let is_it = |&(_, at): &(u64, u32)| *self.entities[at as usize].name == *name;
-        self.tables[table_of(hash)].find(hash, is_it).map(|&(_, at)| at)
+        let (table, half) = self.slot_of(name);
+        let is_it = |&(own, at): &(u32, u32)| own == half && *self.entities[at as usize].name == *name;
+        self.tables[table].find(spread(half), is_it).map(|&(_, at)| at)
     }
 
     /// What the entity at a place said, attributes ascending.
@@ -122,7 +123,7 @@ impl Entities {
         let entity = &mut self.entities[at as usize];
         entity.seen = now;
         if asked {
-            entity.asked = Some(own.into());
+            entity.asked = Some(Box::new(own.to_vec()));
         } else {
             entity.count += 1;
             self.values += entity.take_in(own);
@@ -169,8 +170,8 @@ impl Entities {
 
     /// Add one that is new, the newest.
     pub(super) fn push(&mut self, entity: Entity) -> u32 {
-        let (at, hash) = (self.entities.len() as u32, self.hasher.hash_one(&*entity.name));
-        self.tables[table_of(hash)].insert_unique(hash, (hash, at), |&(hash, _)| hash);
+        let (at, (table, half)) = (self.entities.len() as u32, self.slot_of(&entity.name));
+        self.tables[table].insert_unique(spread(half), (half, at), |&(half, _)| spread(half));
         self.values += entity.values.len();
         self.entities.push(entity);
         self.links.push(Links { newer: NONE, older: NONE });
@@ -225,9 +226,9 @@ impl Entities {
         // The last one has its place now.
         let last = self.entities.len() as u32;
         if let Some(moved) = self.entities.get(at as usize) {
-            let hash = self.hasher.hash_one(&*moved.name);
+            let (table, half) = self.slot_of(&moved.name);
             let Links { newer, older } = self.links[at as usize];
-            if let Some(place) = self.tables[table_of(hash)].find_mut(hash, |&(_, place)| place == last) {
+            if let Some(place) = self.tables[table].find_mut(spread(half), |&(_, place)| place == last) {
                 place.1 = at;
             }
             *self.older_of(newer) = at;
@@ -235,9 +236,15 @@ impl Entities {
         }
     }
 
+    /// Which table a name is in, and half of its hash.
+    fn slot_of(&self, name: &[u8]) -> (usize, u32) {
+        let hash = self.hasher.hash_one(name);
+        ((hash >> 32) as usize % TABLES, hash as u32)
+    }
+
     fn forget_place(&mut self, at: u32) {
-        let hash = self.hasher.hash_one(&*self.entities[at as usize].name);
-        if let Ok(place) = self.tables[table_of(hash)].find_entry(hash, |&(_, place)| place == at) {
+        let (table, half) = self.slot_of(&self.entities[at as usize].name);
+        if let Ok(place) = self.tables[table].find_entry(spread(half), |&(_, place)| place == at) {
             place.remove();
         }
     }
@@ -245,30 +252,75 @@ impl Entities {
 
 impl Entity {
     pub(super) fn new(name: &[u8]) -> Self {
-        let (values, asked) = (Vec::new(), None);
+        let (values, asked) = (Box::default(), None);
         Self { name: name.into(), values, count: 0, seen: 0.0, asked }
     }
 
     /// Let these be the last values of their attributes; returns how many more values there are.
     fn take_in(&mut self, own: &[Remembered]) -> usize {
-        let before = self.values.len();
+        let (mut at, mut more) = (0, Vec::<Remembered>::new());
         for each in own {
-            match self.values.binary_search_by_key(&each.attribute, |value| value.attribute) {
-                Ok(at) => self.values[at] = *each,
-                Err(at) => self.values.insert(at, *each),
+            // Next to the one before, more often than not.
+            let is_before = |value: &Remembered| value.attribute < each.attribute;
+            at += usize::from(self.values.get(at).is_some_and(is_before));
+            if self.values.get(at).is_some_and(is_before) {
+                at += self.values[at..].partition_point(is_before);
+            }
+            let is_it = |value: &&mut Remembered| value.attribute == each.attribute;
+            let known = self.values.get_mut(at).filter(is_it);
+            match known.or_else(|| more.last_mut().filter(is_it)) {
+                Some(value) => *value = *each,
+                None => more.push(*each),
             }
         }
-        self.values.len() - before
+        let added = more.len();
+        if added > 0 {
+            more.extend_from_slice(&self.values);
+            more.sort_unstable_by_key(|each| each.attribute);
+            self.values = more.into();
+        }
+        added
     }
 }
 
-/// By bits of a hash that the table itself makes little use of.
-fn table_of(hash: u64) -> usize {
-    (hash >> 40) as usize % TABLES
+/// A whole hash from half of one: tables look at the first bits and at the last.
+fn spread(half: u32) -> u64 {
+    u64::from(half).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 /// Whether two events of an entity have the same values, whenever they came.
 fn is_same(one: &[Remembered], other: &[Remembered]) -> bool {
     let key = |each: &Remembered| (each.coordinate, each.value.to_bits());
     one.len() == other.len() && one.iter().map(key).eq(other.iter().map(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn the_last_value_of_each_attribute_stays() {
+        let (mut entity, mut all) = (Entity::new(b"one"), BTreeMap::new());
+        // Attributes that follow one another, some far apart, some new between others, one twice.
+        let events: [&[u32]; 6] =
+            [&[5, 9], &[1, 5, 9], &[2, 3, 3, 40], &[], &[40], &[0, 1, 2, 3, 5, 7, 9, 40, 41]];
+        for (time, attributes) in (0..).zip(events) {
+            let own: Vec<Remembered> = (0..)
+                .zip(attributes)
+                .map(|(n, &attribute)| Remembered {
+                    attribute,
+                    value: f64::from(n),
+                    time: f64::from(time),
+                    ..Default::default()
+                })
+                .collect();
+            let before = all.len();
+            all.extend(own.iter().map(|each| (each.attribute, *each)));
+            assert_eq!(entity.take_in(&own), all.len() - before);
+            assert!(entity.values.iter().eq(all.values()));
+        }
+        assert_eq!(size_of::<Entity>(), 64);
+    }
 }

@@ -1,0 +1,114 @@
+"""What following entities costs: processor time of an event, memory, and the longest pause.
+
+    python examples/entity_scale.py                       # 1,000 and 100,000 entities; then a million
+    python examples/entity_scale.py --most 50000 --events 100000 --rounds 1
+
+The first table compares ``streamkarma learn`` with and without ``--entity``, by the processor time of the
+whole process, the first event of each entity included. So that learners have as many coordinates with it as
+without, nothing is carried: with ``complete`` all ten attributes are in every event, with ``off`` there are
+two of ten, and ``--carry off``. The least of all rounds counts.
+
+The second is of one process, from Python, event by event: each entity comes once with all of its ten
+attributes until there are as many as there may be; then a fifth more of them push out the first.
+Not on Windows.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from tempfile import TemporaryDirectory
+
+import click
+
+from streamkarma import ConstantStepClassifier
+
+NAMES = [f"x{n}" for n in range(10)]
+#: Attributes of each event, and the options, of the two ways to have nothing carried.
+WAYS = {"complete": (10, ["--carry", "fill"]), "off": (2, ["--carry", "off"])}
+#: Every so many entities there is a line in the second table.
+PARTS = 5
+
+
+def lines(entities: int, events: int, present: int) -> Iterator[str]:
+    """Events of entities at random, with so many attributes each."""
+    chance = random.Random(0)
+    for _ in range(events):
+        values = {name: round(chance.gauss(0.0, 1.0), 3) for name in sorted(chance.sample(NAMES, present))}
+        y = int(sum(values.values()) > 0)
+        yield json.dumps({"entity": f"e{chance.randrange(entities)}", **values, "y": y}) + "\n"
+
+
+def processor_seconds(source: Path, options: Sequence[str]) -> float:
+    """Of ``streamkarma learn``, start and end included."""
+    command = [sys.executable, "-m", "streamkarma", "learn", str(source), "--ignore", "entity"]
+    before = getrusage(RUSAGE_CHILDREN)
+    subprocess.run([*command, "--learner", "sgd", "--no-predictions", "--quiet", *options], check=True)
+    after = getrusage(RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def speed(counts: Sequence[int], events: int, rounds: int) -> None:
+    print("| entities | | µs an event without | with `--entity` | more |\n|--:|---|--:|--:|--:|")
+    for entities in counts:
+        for way, (present, options) in WAYS.items():
+            with TemporaryDirectory() as folder:
+                source = Path(folder, "events.jsonl")
+                with source.open("w") as file:
+                    file.writelines(lines(entities, events, present))
+                times = [
+                    [processor_seconds(source, chosen) for chosen in ([], ["--entity", "entity", *options])]
+                    for _ in range(rounds)
+                ]
+            without, having = (1e6 * min(each) / events for each in zip(*times, strict=True))
+            figures = f"{without:.2f} | {having:.2f} | {having - without:.2f}"
+            print(f"| {entities:,} | {way} | {figures} |", flush=True)
+
+
+def megabytes() -> float:
+    """The most memory that this process had so far."""
+    return getrusage(RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def growth(most: int) -> None:
+    """Learn one event of each entity, and a fifth more entities than there may be."""
+    model = ConstantStepClassifier(entity="entity", max_entities=most)
+    event: dict[str, float | str] = {"entity": "", **dict.fromkeys(NAMES, 0.0)}
+    model.learn_one({**event, "entity": "first"}, True)
+    # The garbage collector of Python has pauses of its own.
+    gc.collect()
+    gc.disable()
+    print("| entities | µs an event | longest, ms | MB more |\n|--:|--:|--:|--:|")
+    clock, before = time.thread_time, megabytes()
+    for part in range(PARTS + 1):
+        begin = last = clock()
+        longest = 0.0
+        for n in range(part * most // PARTS, (part + 1) * most // PARTS):
+            event["entity"] = f"entity {n}"
+            event["x0"] = n % 7
+            model.learn_one(event, n % 2 == 0)
+            now = clock()
+            longest, last = max(longest, now - last), now
+        seen, each = min((part + 1) * most // PARTS, most), 1e6 * PARTS * (last - begin) / most
+        print(f"| {seen:,} | {each:.1f} | {1e3 * longest:.1f} | {megabytes() - before:.0f} |", flush=True)
+
+
+@click.command(help=__doc__.splitlines()[0])
+@click.option("--entities", default="1000,100000", show_default=True, help="Of the first table, with commas.")
+@click.option("--events", type=click.IntRange(min=1), default=500_000, show_default=True)
+@click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
+@click.option("--most", type=click.IntRange(min=PARTS), default=1_000_000, show_default=True)
+def main(entities: str, events: int, rounds: int, most: int) -> None:
+    speed([int(each) for each in entities.split(",")], events, rounds)
+    growth(most)
+
+
+if __name__ == "__main__":
+    main()
