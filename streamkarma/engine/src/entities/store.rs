@@ -38,6 +38,7 @@ pub(super) struct Entity {
     pub(super) count: u64,
     pub(super) seen: f64,
     /// The event that was asked about last, if nothing came after it.
+    #[expect(clippy::box_collection, reason = "few have any, and in place it would be three times as long")]
     pub(super) asked: Option<Box<Vec<Remembered>>>,
 }
 
