@@ -16,11 +16,17 @@
 //! more of them lay beyond the edge than within. A value that repeats does not count there, since a sensor
 //! that is stuck says nothing of the values to come.
 //!
-//! Without values far out, mean and deviation are those of all values (of the last `longest` ones).
+//! Where they move less far, or slowly, the older ones fade until the scale has caught up: see [`moving`].
+//!
+//! Without values far out, and where nothing moves, mean and deviation are those of all values (of the last
+//! `longest` ones).
 
 mod merging;
 #[cfg(test)]
 mod merging_tests;
+mod moving;
+#[cfg(test)]
+mod moving_tests;
 mod state;
 pub mod summary;
 #[cfg(test)]
@@ -31,6 +37,9 @@ mod tests;
 pub use state::WIDTH;
 
 use std::hint::select_unpredictable;
+
+use self::moving::{FADING, Latest, SHORTEST};
+use crate::math::log;
 
 /// Standardised values beyond this are cut: one broken sensor must not outweigh the others.
 pub const CLIP: f64 = 5.0;
@@ -60,6 +69,10 @@ pub struct Scale {
     lead: f64,
     /// How many more values lay beyond the edge than within.
     beyond: f64,
+    /// Where the latest values lie.
+    latest: Latest,
+    /// How much of what was seen has faded because the number moved: -1 times the logarithm of what is left.
+    moved: f64,
     /// How many first values there are; START once they are no longer looked at.
     kept: usize,
     /// The first values, ascending.
@@ -130,12 +143,18 @@ impl Scale {
     pub fn observe(&mut self, value: f64, longest: f64) -> Seen {
         self.fade(longest);
         let repeats = self.lead > 0.0 && value == self.mode;
+        // Of a sensor that may be stuck. The vote before says nothing of a value that is not, so what is left out
+        // of the latest is like the rest.
+        let is_stuck = self.mode_count == 0.0 && self.lead >= LEAD;
         if self.votes_for(value, repeats) {
             self.mode_count += 1.0;
         } else if self.kept < START {
             self.begin(value);
         } else {
-            self.go_on(value, repeats);
+            let away = self.go_on(value, repeats);
+            if !is_stuck {
+                self.follow(away);
+            }
         }
         if self.beyond >= RESTART {
             *self = Self { kept: 1, mode: value, lead: 1.0, ..Self::default() };
@@ -207,6 +226,7 @@ impl Scale {
         let loses = self.lead <= 0.0;
         if loses && self.mode_count > 0.0 {
             self.ordinary = self.joined();
+            self.latest = Latest::default();
             self.mode_count = 0.0;
             self.kept = START;
         }
@@ -229,8 +249,8 @@ impl Scale {
         self.ordinary = Sums::of_few(&self.first[..size]);
     }
 
-    /// A value as it usually comes.
-    fn go_on(&mut self, value: f64, repeats: bool) {
+    /// A value as it usually comes; returns how far it lay from the mean, cut to the edge.
+    fn go_on(&mut self, value: f64, repeats: bool) -> f64 {
         let unit = self.unit();
         let away = value - self.ordinary.mean;
         // No root is taken for a value that lies within the edge.
@@ -244,6 +264,19 @@ impl Scale {
         let step = away / ordinary.count;
         ordinary.mean += step;
         ordinary.squares += away * (away - step);
+        away
+    }
+
+    /// Forget faster where the number has moved.
+    fn follow(&mut self, away: f64) {
+        let Sums { count, squares, .. } = self.ordinary;
+        let variance = squares / count;
+        self.latest.observe(away, variance);
+        if count > SHORTEST && self.latest.have_moved(variance, CUT * CUT * self.unit()) {
+            let keep = (1.0 - FADING).max(SHORTEST / count);
+            self.shrink(keep);
+            self.moved -= log(keep);
+        }
     }
 
     /// The ordinary values and the most common one together (Chan et al.).

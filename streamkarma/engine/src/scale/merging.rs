@@ -6,12 +6,14 @@
 //! - The first values of models that have seen few are taken in once more, by what the others know.
 //! - A common value stays apart if it is the same in all models that have seen more than a few; else common
 //!   values are ordinary ones from then on.
-//! - Of votes, and of values beyond the edge, the most in any model count, so that the order of merging never
-//!   shows.
-//! - A model that looked at its values anew no longer has those that all began with.
+//! - Of votes, of values beyond the edge, and of how far the latest values lie, the most in any model count, so that
+//!   the order of merging never shows.
+//! - A model that looked at its values anew no longer has those that all began with. One whose number moved has less
+//!   of them, as much as it says; so has what is made of all.
 
+use super::moving::Latest;
 use super::{START, Scale, Sums};
-use crate::math::pow;
+use crate::math::{exp, pow};
 
 /// What should be 0 comes out as so much of what went in.
 const NOISE: f64 = 1e-9;
@@ -53,6 +55,7 @@ impl Scale {
         self.ordinary.mean *= factor;
         self.ordinary.squares *= factor * factor;
         self.mode *= factor;
+        self.latest = self.latest.times(factor);
         let first = &mut self.first[..self.kept];
         first.iter_mut().for_each(|value| *value *= factor);
         if factor < 0.0 {
@@ -68,6 +71,14 @@ impl Scale {
         if fading > 0.0 {
             let most = self.count() + before;
             self.shrink((longest - 1.0) / most * pow((longest - 1.0) / longest, fading - 1.0));
+        }
+        self
+    }
+
+    /// As it is once it has faded by so much since its number moved.
+    fn after_moving(mut self, by: f64) -> Self {
+        if by > 0.0 {
+            self.shrink(exp(-by));
         }
         self
     }
@@ -95,6 +106,7 @@ impl Scale {
             (self.mode, self.lead) = (leader.mode, leader.lead);
         }
         self.beyond = scales().fold(0.0, |most, scale| scale.beyond.max(most));
+        self.latest = scales().fold(Latest::default(), |latest, scale| scale.latest.farther(latest));
         self
     }
 }
@@ -116,21 +128,27 @@ struct Pool {
     /// Values of models that have few.
     few: Vec<f64>,
     mode_count: f64,
+    /// How much of what was there at first has faded since the number moved, as in a scale.
+    moved: f64,
 }
 
 impl Pool {
     fn of(base: Scale, news: &[(Scale, f64)], longest: f64, mode: Option<f64>) -> Self {
         let mut pool = Self::default();
-        let mut is_held = false;
+        let (mut is_held, mut moved) = (false, 0.0);
         for &(part, values) in news {
-            let (part, before) = (part.with_mode(mode), base.faded(values, longest).with_mode(mode));
-            let holds = part.count() >= before.count();
+            let since = part.moved - base.moved;
+            let before = base.faded(values, longest).after_moving(since).with_mode(mode);
+            let part = part.with_mode(mode);
+            let holds = since >= 0.0 && part.count() >= before.count();
             pool.add(part, if holds { before } else { Scale::default() });
             is_held |= holds;
+            moved += if holds { since } else { 0.0 };
         }
         if is_held {
             let values = news.iter().map(|(_, values)| values).sum();
-            pool.add(base.faded(values, longest).with_mode(mode), Scale::default());
+            pool.add(base.faded(values, longest).after_moving(moved).with_mode(mode), Scale::default());
+            pool.moved = base.moved + moved;
         }
         pool
     }
@@ -159,10 +177,10 @@ impl Pool {
         if self.mode_count < 0.0 {
             return None;
         }
-        let mut scale =
-            Scale { ordinary, mode, mode_count: self.mode_count, kept: START, ..Scale::default() };
+        let (mode_count, moved) = (self.mode_count, self.moved);
+        let mut scale = Scale { ordinary, mode, mode_count, moved, kept: START, ..Scale::default() };
         if ordinary.count > 0.0 {
-            self.few.iter().for_each(|&value| scale.go_on(value, true));
+            self.few.iter().for_each(|&value| _ = scale.go_on(value, true));
             return Some(scale);
         }
         if !self.few.is_empty() {

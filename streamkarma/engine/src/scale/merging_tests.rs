@@ -120,7 +120,17 @@ fn a_scale_that_began_anew_does_not_have_the_base_taken_out() {
 
 #[test]
 fn whatever_a_file_holds_nothing_panics() {
-    for (at, value) in [(0, 1e250), (1, -1e250), (2, 1e250), (3, 1e250), (4, 1e250), (7, 3.0), (8, -1e250)] {
+    for (at, value) in [
+        (0, 1e250),
+        (1, -1e250),
+        (2, 1e250),
+        (3, 1e250),
+        (4, 1e250),
+        (7, 3.0),
+        (8, -1e250),
+        (10, 1e250),
+        (11, -1e250),
+    ] {
         let mut row = scale_of(&numbers(30), 50.0).row();
         row[at] = value;
         let odd = Scale::from_row(&row).unwrap();

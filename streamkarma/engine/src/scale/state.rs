@@ -1,19 +1,23 @@
 //! A scale as numbers.
 
+use super::moving::Latest;
 use super::{START, Scale, Sums};
 
 /// No number of a state is larger.
 pub(super) const LARGEST_SUM: f64 = 1e250;
 
 /// How many numbers are kept of an attribute.
-pub const WIDTH: usize = 8 + START;
+pub const WIDTH: usize = PLAIN + START;
+/// Of these, how many are not first values.
+const PLAIN: usize = 11;
 
 impl Scale {
     /// As a row of a model file.
     pub fn row(&self) -> [f64; WIDTH] {
         let Sums { count, mean, squares } = self.ordinary;
+        let Latest { lag, excess } = self.latest;
         let mut row = [0.0; WIDTH];
-        row[..8].copy_from_slice(&[
+        row[..PLAIN].copy_from_slice(&[
             count,
             mean,
             squares,
@@ -22,18 +26,22 @@ impl Scale {
             self.lead,
             self.beyond,
             self.kept as f64,
+            lag,
+            excess,
+            self.moved,
         ]);
-        row[8..].copy_from_slice(&self.first);
+        row[PLAIN..].copy_from_slice(&self.first);
         row
     }
 
     /// From a row of a model file; None if no values leave such a row.
     pub fn from_row(row: &[f64]) -> Option<Self> {
-        let (&[count, mean, squares, mode, mode_count, lead, beyond, kept], first) =
-            row.split_first_chunk()?;
+        let (&[count, mean, squares, mode, mode_count, lead, beyond, kept, lag, excess, moved], first) =
+            row.split_first_chunk::<PLAIN>()?;
         let first = first.try_into().ok()?;
         let bounded = row.iter().all(|number| number.abs() <= LARGEST_SUM);
-        let counted = [count, squares, mode_count, lead, beyond, kept].iter().all(|&number| number >= 0.0);
+        let counts = [count, squares, mode_count, lead, beyond, kept, moved];
+        let counted = counts.iter().all(|&number| number >= 0.0);
         let whole = kept <= START as f64 && kept == kept.floor();
         (bounded && counted && whole).then_some(Self {
             ordinary: Sums { count, mean, squares },
@@ -41,6 +49,8 @@ impl Scale {
             mode_count,
             lead,
             beyond,
+            latest: Latest { lag, excess },
+            moved,
             kept: kept as usize,
             first,
         })

@@ -30,10 +30,21 @@ fn without_wild_values_it_is_the_mean_and_deviation_of_all() {
 
 #[test]
 fn whatever_a_file_holds_what_comes_out_is_finite() {
-    for (at, value) in [(0, 1e-320), (1, 1e250), (2, 1e250), (3, -1e250), (4, 1e250), (5, 3.0), (7, 3.0)] {
+    for (at, value) in [
+        (0, 1e-320),
+        (1, 1e250),
+        (2, 1e250),
+        (3, -1e250),
+        (4, 1e250),
+        (5, 3.0),
+        (7, 3.0),
+        (8, 1e250),
+        (9, 1e250),
+        (10, 1e250),
+    ] {
         let mut row = Scale::default().row();
         (row[at], row[6]) = (value, 99.5);
-        row[8..11].copy_from_slice(&[3.0, -1e250, 1.0]);
+        row[11..14].copy_from_slice(&[3.0, -1e250, 1.0]);
         let mut scale = Scale::from_row(&row).unwrap();
         for value in numbers(300) {
             assert!(scale.standardise(value * 1e100, true, 2.0).value.abs() <= CLIP);
