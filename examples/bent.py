@@ -37,9 +37,9 @@ BLOCK = 4096
 AFTER = slice(200, 1000)
 
 
-def our_errors(learner: str, given: Stream) -> Floats:
-    """The error of each prediction of one of ours."""
-    model: Any = OURS[learner][given.regression]()
+def our_errors(learner: str, given: Stream, **parameters: Any) -> Floats:
+    """The error of each prediction of one of ours, with its defaults but for some parameters."""
+    model: Any = OURS[learner][given.regression](**parameters)
     errors = []
     for begin in range(0, len(given.events), BLOCK):
         labels = given.labels[begin : begin + BLOCK]

@@ -175,6 +175,16 @@ def test_the_river_pipeline() -> None:
     assert all(60 < value < 100 for row in rows for value in numbers(row))
 
 
+def test_streams_that_change() -> None:
+    options = ("--events", "10400", "--seeds", "7", "7", "--only", "means", "--only", "nothing")
+    lines = example("moving.py", *options, "--forget", "1000").decode().splitlines()
+    assert [line.split()[1] for line in lines[2:]] == ["means", "nothing"]
+    means, nothing = (numbers(line)[1:] for line in lines[2:])
+    # Before the change nothing tells them apart.
+    assert means[0] == nothing[0]
+    assert all(0.0 < share < 60.0 for share in means + nothing)
+
+
 def test_the_budget_table() -> None:
     _, _, *lines = example("budgets.py", "--seeds", "2", "--events", "1000").decode().splitlines()
     rows = [numbers(line.removeprefix("mean")) for line in lines]
