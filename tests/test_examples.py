@@ -182,7 +182,7 @@ def test_streams_that_change() -> None:
     means, nothing = (numbers(line)[1:] for line in lines[2:])
     # Before the change nothing tells them apart.
     assert means[0] == nothing[0]
-    assert all(0.0 < share < 60.0 for share in means + nothing)
+    assert all(0.0 <= share < 60.0 for share in means + nothing)
 
 
 def test_the_budget_table() -> None:
