@@ -14,15 +14,15 @@
 //! is not known than that a² lies between 0 and E, the squared edge at which values are cut, and has the mean σ²:
 //! v is at most (E - σ²) σ² (Bhatia and Davis). A number *has moved* where one of the squared means is more than
 //! [`SURE`] times its variance. A normal mean is so large once in 130,000 values, and then for some w / `SURE`
-//! values at a time. By values of a Gaussian it takes a lag of 0.14 deviations, or a spread that is another by a sixth.
+//! values at a time. It takes a lag of 0.14 deviations, or a deviation that grows by a sixth or shrinks by a quarter.
 //!
 //! For as long as that holds, the scale's values fade by [`FADING`] each time, down to [`SHORTEST`] of them; then
 //! their number grows again. After a jump, the scale is a new one within some hundred values. Of a mean that keeps
 //! moving it remains as far behind as is just not noticed, which is about the same distance all the time. A false
-//! alarm costs a third of the values. A number that wanders and comes back, as with the seasons, is followed as well.
+//! alarm costs some four tenths of the values. A number that wanders and comes back, as with the seasons, is followed as well.
 //!
-//! Fewer values than that are never forgotten, since mean and deviation from so few are noise in every event: on
-//! streams of rank 5 that drift, shares of errors were alike with 500, and elsewhere higher.
+//! Fewer values than that never fade, since mean and deviation of so few are noise in every event. On streams of rank 5
+//! whose means drift, errors were more with 500 and with 2,000.
 
 /// The window of the running means, in values.
 const LATEST: f64 = 500.0;
