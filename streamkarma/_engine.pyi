@@ -431,6 +431,7 @@ def subspace(
     indicators: bool = False,
     shrink: float = 5.0,
     forget: float = 0.0,
+    moving: float = 0.0,
     max_rank_dim: int = 64,
     rank: int = 16,
 ) -> Learner:

@@ -8,6 +8,7 @@ which is asked for by PLAIN or by SCRAM.
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -16,6 +17,7 @@ import sys
 import time
 import uuid
 from base64 import urlsafe_b64encode
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -122,11 +124,17 @@ class Broker:
 
 
 def free_port() -> int:
-    """A port nobody listens on at the moment."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port: int = s.getsockname()[1]
-        return port
+    """A port nobody listens on at the moment.
+
+    It is none of those that systems give to whoever does not mind, from 32,768 on: one of these may be gone
+    before the broker has it.
+    """
+    chance = random.SystemRandom()
+    while True:
+        port = chance.randrange(16_384, 32_768)
+        with socket.socket() as s, suppress(OSError):
+            s.bind(("127.0.0.1", port))
+            return port
 
 
 def jars(pom: str = "pom.xml", name: str = "test-broker") -> Path:

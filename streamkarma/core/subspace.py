@@ -35,6 +35,8 @@ class SubspaceSettings(NamedTuple):
         How many events without any correlation each pair starts with, 0 or more.
     forget
         Half-life in events, above 0; 0 for never.
+    moving
+        The same of the weights, where they forget faster than the subspace; 0 for no faster.
     max_rank_dim
         Most coordinates of which all pairs are kept, 1 or more; with 1 a factor stands for pairs.
     rank
@@ -46,6 +48,7 @@ class SubspaceSettings(NamedTuple):
     indicators: bool = False
     shrink: float = 5.0
     forget: float = 0.0
+    moving: float = 0.0
     max_rank_dim: int = 64
     rank: int = 16
 

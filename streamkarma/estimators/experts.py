@@ -103,6 +103,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
         "karma": SupportVectors(rule, average=False),
         "subspace": Subspace(plain._replace(r=100.0)),
         "subspace indicators": Subspace(plain._replace(indicators=True)),
+        "subspace moving": Subspace(plain._replace(r=1.0, moving=moving)),
         "subspace factor": Subspace(plain._replace(max_rank_dim=1, rank=RANK)),
         "neighbors": Neighbors(regression),
         "forest": Forest(regression, TREES, forget),

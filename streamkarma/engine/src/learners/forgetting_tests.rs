@@ -66,8 +66,18 @@ fn forest() -> Forest {
 }
 
 fn of_subspace(max_rank_dim: usize) -> Subspace {
-    let (regression, r, indicators, shrink, forget) = (false, 3.0, true, 5.0, 0.0);
-    Subspace::new(subspace::Settings { regression, r, indicators, shrink, forget, max_rank_dim, rank: 3 })
+    let (regression, r, indicators, shrink, forget, moving) = (false, 3.0, true, 5.0, 0.0, 0.0);
+    let rank = 3;
+    Subspace::new(subspace::Settings {
+        regression,
+        r,
+        indicators,
+        shrink,
+        forget,
+        moving,
+        max_rank_dim,
+        rank,
+    })
 }
 
 fn support_vectors(average: bool) -> SupportVectors {

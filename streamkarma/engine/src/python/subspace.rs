@@ -13,17 +13,28 @@ use crate::learners::subspace::{Settings, Subspace as Inner};
 
 /// A linear model on completed events; see `Settings` of `core.subspace`.
 #[pyfunction]
-#[pyo3(signature = (regression=false, r=10.0, indicators=false, shrink=5.0, forget=0.0, max_rank_dim=64, rank=16))]
+#[pyo3(signature = (regression=false, r=10.0, indicators=false, shrink=5.0, forget=0.0, moving=0.0, max_rank_dim=64, rank=16))]
+#[allow(clippy::too_many_arguments, reason = "they are settings, given by name")]
 pub fn subspace(
     regression: bool,
     r: f64,
     indicators: bool,
     shrink: f64,
     forget: f64,
+    moving: f64,
     max_rank_dim: usize,
     rank: usize,
 ) -> Learner {
-    Learner::of(Inner::new(Settings { regression, r, indicators, shrink, forget, max_rank_dim, rank }))
+    Learner::of(Inner::new(Settings {
+        regression,
+        r,
+        indicators,
+        shrink,
+        forget,
+        moving,
+        max_rank_dim,
+        rank,
+    }))
 }
 
 /// The subspace alone: what completes events.
@@ -37,8 +48,8 @@ impl Subspace {
     #[new]
     #[pyo3(signature = (shrink=5.0, forget=0.0, max_rank_dim=64, rank=16))]
     fn new(shrink: f64, forget: f64, max_rank_dim: usize, rank: usize) -> Self {
-        let (regression, r, indicators) = (false, 1.0, false);
-        let settings = Settings { regression, r, indicators, shrink, forget, max_rank_dim, rank };
+        let (regression, r, indicators, moving) = (false, 1.0, false, 0.0);
+        let settings = Settings { regression, r, indicators, shrink, forget, moving, max_rank_dim, rank };
         Self { inner: Inner::new(settings) }
     }
 

@@ -65,9 +65,14 @@ impl Stream {
 
 /// Two that share, beside one that has nobody to share with.
 fn subspaces(max_rank_dim: usize, regression: bool) -> Vec<Box<dyn Learner>> {
-    let plain =
-        Settings { regression, r: 3.0, indicators: false, shrink: 5.0, forget: 40.0, max_rank_dim, rank: 3 };
-    let each = [Settings { shrink: 1.0, ..plain }, plain, Settings { indicators: true, r: 1.0, ..plain }];
+    let (indicators, shrink, forget, moving, rank) = (false, 5.0, 40.0, 0.0, 3);
+    let plain = Settings { regression, r: 3.0, indicators, shrink, forget, moving, max_rank_dim, rank };
+    let each = [
+        Settings { shrink: 1.0, ..plain },
+        plain,
+        Settings { indicators: true, r: 1.0, ..plain },
+        Settings { moving: 7.0, ..plain },
+    ];
     each.into_iter().map(|settings| Box::new(Subspace::new(settings)) as Box<dyn Learner>).collect()
 }
 
@@ -186,5 +191,5 @@ fn who_has_learned_something_shares_nothing() {
     let mut experts = subspaces(64, false);
     let lesson = Lesson::of(1.0);
     experts[2].step(stream.block(0, 1).event(0), lesson, &mut [0.0]);
-    mixture(experts, 2, false, 3);
+    mixture(experts, 2, false, 4);
 }

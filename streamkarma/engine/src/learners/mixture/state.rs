@@ -146,13 +146,13 @@ impl Resting {
         let (gains, _) = state.f64s("gains").ok()?;
         let (loss, _) = state.f64s("mean_loss").ok()?;
         let (rests, _) = state.i64s("rests").ok()?;
-        let count = self.experts.len();
-        let fits = gains.len() == count && rests.len() == count && loss.len() == 1;
-        let is_sound = gains.iter().chain(loss).all(|each| each.is_finite()) && loss[0] >= 0.0;
+        let &[loss] = loss else { return None };
+        let fits = gains.len() == self.experts.len() && rests.len() == self.experts.len();
+        let is_sound = gains.iter().all(|each| each.is_finite()) && loss.is_finite() && loss >= 0.0;
         if !fits || !is_sound || !rests.iter().all(|each| (0..=1).contains(each)) {
             return None;
         }
-        (self.gains, self.loss) = (gains.to_vec(), loss[0]);
+        (self.gains, self.loss) = (gains.to_vec(), loss);
         self.rests = rests.iter().map(|&each| each == 1).collect();
         Some(())
     }

@@ -314,6 +314,13 @@ fn states_that_contradict_themselves_are_refused() {
                 assert!(mixture(kind, 0).restore(&state, 0, 0).is_err(), "{name} times {change}");
             }
         }
+        for (name, array) in &good.0 {
+            let Array::F64(_, shape) = array else { continue };
+            let mut state = good.clone();
+            state.put_f64s(name, Vec::new(), &vec![0; shape.len()]);
+            let was_empty = shape.contains(&0);
+            assert!(was_empty || mixture(kind, 0).restore(&state, 0, 0).is_err(), "{name} empty");
+        }
         let mut more = good.clone();
         more.put_f64s("3.seen", vec![], &[0]);
         assert!(model.restore(&more, 0, 0).is_err());

@@ -19,6 +19,8 @@ pub struct Settings {
     pub shrink: f64,
     /// Half-life in events, above 0; 0 for never.
     pub forget: f64,
+    /// The same of the weights, where they forget faster than the subspace; 0 for no faster.
+    pub moving: f64,
     /// Most coordinates of which all pairs are kept, 1 or more; with 1 a factor stands for pairs.
     pub max_rank_dim: usize,
     /// Dimension of that factor, 1 or more.
@@ -36,13 +38,13 @@ impl Settings {
 
     pub(super) fn step(&self) -> Step {
         let loss = if self.regression { Loss::Squared } else { Loss::Hinge };
-        let (update, half_life) = (Update::Arow, self.forget);
+        let (update, half_life) = (Update::Arow, if self.moving > 0.0 { self.moving } else { self.forget });
         Step { update, loss, r: self.r, eta: 0.0, rho: 0.0, steepness: 0.0, half_life }
     }
 
     /// Without what is a head's own.
     pub(super) fn of_completion(self) -> Self {
-        Self { r: 0.0, indicators: false, ..self }
+        Self { r: 0.0, indicators: false, moving: 0.0, ..self }
     }
 
     /// Over how many events what is learned is a mean.

@@ -12,6 +12,7 @@ pub const SETTINGS: Settings = Settings {
     indicators: true,
     shrink: 5.0,
     forget: 0.0,
+    moving: 0.0,
     max_rank_dim: 64,
     rank: 4,
 };
