@@ -1,4 +1,4 @@
-"""A process beside the stream that answers one request: how it is started, and how both talk.
+"""A process beside the stream that answers requests: how it is started, and how both talk.
 
 A message is its length, then JSON and arrays as ``numpy.savez`` writes them, nothing pickled. When the
 worker's standard input closes, its parent has gone, and it ends.
@@ -12,6 +12,8 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -51,13 +53,15 @@ def start(module: str) -> subprocess.Popen[bytes]:
     )
 
 
-def read_request() -> bytes:
-    """In a worker: the request on standard input. From then on the process ends with its parent."""
-    content = sys.stdin.buffer.read(int.from_bytes(sys.stdin.buffer.read(8), "little"))
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
-    return content
+def requests() -> Iterator[bytes]:
+    """In a worker: the requests on standard input. The process ends with its parent, whatever it is doing."""
+    found: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_receive, args=(found,), daemon=True).start()
+    while True:
+        yield found.get()
 
 
-def _exit_with_parent() -> None:
-    sys.stdin.buffer.read(1)
+def _receive(found: SimpleQueue[bytes]) -> None:
+    while size := sys.stdin.buffer.read(8):
+        found.put(sys.stdin.buffer.read(int.from_bytes(size, "little")))
     os._exit(1)

@@ -386,11 +386,29 @@ def fed(tracker: Tracker, n: int, cut: int, d: int = 3, task: str = "binary") ->
         tracker.add(block, rows, facts[rows], task, loss)
 
 
+class Nobody:
+    """A worker that is not there."""
+
+    is_alive = False
+
+    def end(self) -> None:
+        pass
+
+
 class FitHere:
     """What a process answers, answered in this one: of processes the tests are below."""
 
+    worker = Nobody()
+
     def __init__(
-        self, snapshot: Snapshot, names: list[str], task: str, loss: str, seconds: float, learner: Any
+        self,
+        snapshot: Snapshot,
+        names: list[str],
+        task: str,
+        loss: str,
+        seconds: float,
+        learner: Any,
+        _worker: Nobody | None,
     ) -> None:
         answers: list[dict[str, Any]] = []
         with warnings.catch_warnings():
@@ -538,18 +556,29 @@ class TestBackgroundFit:
 
     def test_a_process_that_dies_takes_one_baseline_with_it(self) -> None:
         running = BackgroundFit(self.snapshot(), ["mcb", "zero"], "binary", "logistic", 60)
-        assert running._process is not None
-        os.kill(running._process.pid, signal.SIGKILL)
+        os.kill(running.worker.process.pid, signal.SIGKILL)
         found = self.everything(running)
         assert found["mcb"]["problem"] == "its process ended with status -9"
         assert found["zero"]["events"] == 300
+
+    def test_a_worker_answers_one_request_after_another(self) -> None:
+        first = BackgroundFit(self.snapshot(), ["zero"], "binary", "logistic", 60)
+        while not first.done:
+            first.poll()
+        again = BackgroundFit(
+            self.snapshot(), ["mean", "zero"], "binary", "logistic", 60, worker=first.worker
+        )
+        found = self.everything(again)
+        assert (found["mean"]["events"], found["zero"]["events"]) == (300, 300)
+        assert again.worker is first.worker
+        assert not again.worker.is_alive
 
     def test_a_worker_does_not_outlive_who_asked(self) -> None:
         # Killed outright, nobody is there to end it.
         code = (
             "import sys, time, tests.test_regret as t; snapshot = t.TestBackgroundFit().snapshot();"
             "r = t.BackgroundFit(snapshot, ['wii-meanfeat'], 'binary', 'logistic', 600);"
-            "print(r._process.pid, flush=True); time.sleep(600)"
+            "print(r.worker.process.pid, flush=True); time.sleep(600)"
         )
         with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=ROOT) as asker:
             assert asker.stdout is not None

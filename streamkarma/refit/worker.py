@@ -13,7 +13,7 @@ from streamkarma.events.reservoir import Snapshot
 from streamkarma.refit.ensemble import Ensemble
 from streamkarma.refit.fits import fit
 from streamkarma.system import be_nice
-from streamkarma.worker_process import Arrays, message_of, read_message, read_request
+from streamkarma.worker_process import Arrays, message_of, read_message, requests
 
 
 def answer(content: bytes) -> bytes:
@@ -45,7 +45,7 @@ def main() -> None:
     # Libraries may print; the answer has the output to itself.
     output = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    content = read_request()
+    content = next(requests())
     with os.fdopen(output, "wb") as out:
         out.write(answer(content))
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 import threading
 import time
+import weakref
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -28,6 +29,27 @@ def request(
     return message_of(header, arrays)
 
 
+class Worker:
+    """A process that answers one request after another, and the lines that it has answered."""
+
+    def __init__(self) -> None:
+        self.process = start("streamkarma.regret.worker")
+        #: None at the end.
+        self.lines: SimpleQueue[bytes | None] = SimpleQueue()
+        threading.Thread(target=_listen, args=(self.process, self.lines), daemon=True).start()
+        #: Ends the process, whatever it is doing; with this object, and with the program, at the latest.
+        self.end = weakref.finalize(self, _end, self.process)
+
+    def ask(self, message: bytes) -> None:
+        """Send a request; does not wait until it is read."""
+        threading.Thread(target=_send, args=(self.process, message), daemon=True).start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process is still there."""
+        return self.process.poll() is None
+
+
 class BackgroundFit:
     """The fits of several baselines on the same events, in a worker process.
 
@@ -41,6 +63,8 @@ class BackgroundFit:
         Time limit for each baseline.
     learner
         As in ``hindsight.evaluate_baseline``.
+    worker
+        One that has nothing left to do; else another is started.
     """
 
     def __init__(
@@ -51,22 +75,22 @@ class BackgroundFit:
         loss: str,
         seconds: float,
         learner: LearnerProfile | None = None,
+        worker: Worker | None = None,
     ) -> None:
         self._snapshot, self._task, self._loss, self._seconds = snapshot, task, loss, seconds
         self._learner = learner
         self._left = list(names)
         self._deadline = 0.0
         self._ready = False
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
-        self._start()
+        self._worker = worker or Worker()
+        self._ask()
 
     def poll(self) -> list[tuple[str, dict[str, Any]]]:
         """New results since the last call, as pairs of a name and a row; does not wait."""
         found: list[tuple[str, dict[str, Any]]] = []
         while self._left:
             try:
-                line = self._lines.get_nowait()
+                line = self._worker.lines.get_nowait()
             except Empty:
                 if time.monotonic() < self._deadline:
                     return found
@@ -74,8 +98,7 @@ class BackgroundFit:
                 found.append(self._give_up(late))
                 continue
             if line is None:
-                assert self._process is not None
-                found.append(self._give_up(f"its process ended with status {self._process.wait()}"))
+                found.append(self._give_up(f"its process ended with status {self._worker.process.wait()}"))
                 continue
             row = json.loads(line)
             self._ready, self._deadline = True, time.monotonic() + self._seconds
@@ -93,46 +116,48 @@ class BackgroundFit:
     def close(self) -> None:
         """Kill the process, whatever it is doing."""
         self._left = []
-        self._stop()
+        self._worker.end()
+
+    @property
+    def worker(self) -> Worker:
+        """The process, which has nothing left to do once all results are in."""
+        return self._worker
 
     def _give_up(self, reason: str) -> tuple[str, dict[str, Any]]:
         """Skip the baseline being fitted and continue with the next."""
         name = self._left.pop(0)
-        self._stop()
+        self._worker.end()
         if self._left:
-            self._start()
+            self._worker = Worker()
+            self._ask()
         return name, {"events": self._snapshot.events, "problem": reason}
 
-    def _start(self) -> None:
-        self._process = start("streamkarma.regret.worker")
-        self._lines = SimpleQueue()
+    def _ask(self) -> None:
         self._ready = False
         self._deadline = time.monotonic() + START
-        message = request(self._snapshot, self._left, self._task, self._loss, self._learner)
-        threading.Thread(target=_talk, args=(self._process, message, self._lines), daemon=True).start()
-
-    def _stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+        self._worker.ask(request(self._snapshot, self._left, self._task, self._loss, self._learner))
 
 
-def _talk(process: subprocess.Popen[bytes], message: bytes, lines: SimpleQueue[bytes | None]) -> None:
-    """Send the request and pass on the answers; None at the end."""
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
     assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        # Stays open: it closes when this process ends, and then the worker ends too.
+    with suppress(OSError):
+        process.stdin.close()
+
+
+def _send(process: subprocess.Popen[bytes], message: bytes) -> None:
+    assert process.stdin is not None
+    # A process that was killed or never started has no ear; its exit status tells. What it listens to stays
+    # open: it closes when this process ends, and then the worker ends too.
+    with suppress(OSError, ValueError):
         process.stdin.write(message)
         process.stdin.flush()
+
+
+def _listen(process: subprocess.Popen[bytes], lines: SimpleQueue[bytes | None]) -> None:
+    assert process.stdout is not None
+    with suppress(OSError, ValueError), process.stdout:
         for line in process.stdout:
             lines.put(line)
-    except (OSError, ValueError):
-        # The process was killed or never started; its exit status tells.
-        pass
-    finally:
-        process.stdout.close()
-        with suppress(OSError):
-            process.stdin.close()
-        lines.put(None)
+    lines.put(None)

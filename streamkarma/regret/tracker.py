@@ -15,7 +15,7 @@ from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
 from streamkarma.events.lasting_indices import LastingIndices
 from streamkarma.events.reservoir import ERROR, LOSS, Arrays, Reservoir
-from streamkarma.regret.background_fit import BackgroundFit
+from streamkarma.regret.background_fit import BackgroundFit, Worker
 from streamkarma.regret.loss_curves import LossCurve, RecentLosses
 from streamkarma.regret.oracle import LearnerProfile
 from streamkarma.regret.sufficient_stats import NAMES, SufficientStats
@@ -122,6 +122,7 @@ class Tracker:
         self._stats: SufficientStats | None = None
         self._numbers = False
         self._fit: BackgroundFit | None = None
+        self._idle: Worker | None = None
         self._next = FIRST
         self._compared_at = 0
 
@@ -193,6 +194,9 @@ class Tracker:
         if self._fit is not None:
             self._fit.close()
             self._fit = None
+        if self._idle is not None:
+            self._idle.end()
+            self._idle = None
 
     def latest(self) -> dict[str, dict[str, Any]]:
         """The last result of each baseline; a problem only if it has no result."""
@@ -221,7 +225,8 @@ class Tracker:
                     wanted.remove(name)
                     self._record([(name, self._stats.row(name))])
         if wanted:
-            self._fit = BackgroundFit(snapshot, wanted, task, loss, self.seconds, self.learner)
+            worker, self._idle = self._idle, None
+            self._fit = BackgroundFit(snapshot, wanted, task, loss, self.seconds, self.learner, worker)
         self.say(f"{self.reservoir.events:,} events: comparing with {', '.join(wanted)}")
         while self.patient and self._fit is not None and not self.stopped():
             time.sleep(0.01)
@@ -231,8 +236,12 @@ class Tracker:
         if self._fit is not None:
             self._record(self._fit.poll())
             if self._fit.done:
-                self._fit.close()
-                self._fit = None
+                worker, self._fit = self._fit.worker, None
+                if self.patient and worker.is_alive:
+                    # Who waits for a comparison asks for the next one soon: it need not start anew.
+                    self._idle = worker
+                else:
+                    worker.end()
 
     def _record(self, found: list[tuple[str, dict[str, Any]]]) -> None:
         for name, row in found:

@@ -1,7 +1,7 @@
 """The process that fits baselines while the stream goes on: ``python -m streamkarma.regret.worker``.
 
-It reads one request from standard input, see ``worker_process``. It prints a line of JSON when it is ready,
-and one for each baseline as soon as that is fitted.
+It reads requests from standard input, see ``worker_process``. For each it prints a line of JSON when it is
+ready, and one for each baseline as soon as that is fitted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from streamkarma.events.reservoir import Snapshot
 from streamkarma.regret.hindsight import EventTable, evaluate_baseline
 from streamkarma.regret.oracle import LearnerProfile
 from streamkarma.system import be_nice
-from streamkarma.worker_process import read_message, read_request
+from streamkarma.worker_process import read_message, requests
 
 
 def answer(message: bytes, send: Any) -> None:
@@ -46,7 +46,7 @@ def _in_a_line(error: Exception) -> str:
 
 
 def main() -> None:
-    """Answer the request on standard input."""
+    """Answer the requests on standard input."""
     # Library warnings about single fits are of no use here.
     warnings.simplefilter("ignore")
     # The stream has priority.
@@ -55,7 +55,8 @@ def main() -> None:
     def send(row: dict[str, Any]) -> None:
         print(json.dumps(row), flush=True)
 
-    answer(read_request(), send)
+    for request in requests():
+        answer(request, send)
 
 
 if __name__ == "__main__":
