@@ -16,7 +16,7 @@
 /// Who rests is asked about one event in so many.
 pub const PERIOD: u64 = 4;
 /// Events from one decision to the next.
-pub const SEGMENT: u64 = 256;
+pub const SEGMENT: u64 = 512;
 /// Means are over about so many events.
 const WINDOW: f64 = 2000.0;
 /// Before so many events nobody rests.
