@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -128,14 +127,7 @@ class Cluster:
     def run(self, *arguments: str, code: int = 0, env: dict[str, str] | None = None,
             stdout: bool = False) -> str:  # fmt: skip
         """Run the program to its end; returns what it said."""
-        if env is None:
-            done = forked.run(arguments, b"", self.folder)
-        else:
-            # Some variables are for Python's own start.
-            done = subprocess.run(
-                [sys.executable, "-m", "streamkarma", *arguments],
-                capture_output=True, cwd=self.folder, timeout=120, check=False, env={**os.environ, **env},
-            )  # fmt: skip
+        done = forked.run(arguments, b"", self.folder, env)
         said = done.stderr.decode()
         assert done.returncode == code, said
         assert "Traceback" not in said

@@ -4,8 +4,6 @@ import gc
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -110,19 +108,7 @@ def streamkarma(tmp_path: Path) -> Program:
         *args: str, records: Any = (), text: bytes | None = None, env: dict[str, str] | None = None
     ) -> Result:
         given = text if text is not None else b"".join(json.dumps(r).encode() + b"\n" for r in records)
-        if env is None:
-            done = forked.run(args, given, tmp_path)
-        else:
-            # Some variables are for Python's own start.
-            done = subprocess.run(
-                [sys.executable, "-m", "streamkarma", *args],
-                input=given,
-                capture_output=True,
-                cwd=tmp_path,
-                env={**os.environ, **env},
-                timeout=120,
-                check=False,
-            )
+        done = forked.run(args, given, tmp_path, env)
         lines = done.stdout.splitlines()
         rows = [json.loads(line) for line in lines] if lines and lines[0][:1] == b"{" else []
         return Result(done.returncode, rows, done.stderr.decode(), done.stdout)

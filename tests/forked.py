@@ -25,12 +25,18 @@ _LIBRARIES = ["click", "concurrent.futures", "kafka.admin", "numpy", "orjson", "
 _PATIENCE = 120
 
 
-def run(arguments: Sequence[str], given: bytes, folder: Path) -> subprocess.CompletedProcess[bytes]:
-    """Run the program with bytes on its standard input, to its end."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
+def run(
+    arguments: Sequence[str], given: bytes, folder: Path, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the program with bytes on its standard input, to its end.
+
+    With an environment of its own it starts as programs do: some variables are for Python's own start.
+    """
+    if env is not None or "forkserver" not in multiprocessing.get_all_start_methods():
         command = [sys.executable, "-m", "streamkarma", *arguments]
+        whole = {**os.environ, **(env or {})}
         return subprocess.run(
-            command, input=given, capture_output=True, cwd=folder, timeout=_PATIENCE, check=False
+            command, input=given, capture_output=True, cwd=folder, env=whole, timeout=_PATIENCE, check=False
         )
     with TemporaryDirectory() as place:
         said = [Path(place, name) for name in ("out", "err")]

@@ -78,7 +78,7 @@ def by_library(name: str, snapshot: Snapshot, task: str, X: Floats) -> Floats:
     y = (y - centre) / unit
     n = len(X)
     if name == "lightgbm":
-        lightgbm = pytest.importorskip("lightgbm")
+        lightgbm = pytest.importorskip("lightgbm", reason="it is an extra")
         several = {"objective": "multiclass", "num_class": 3}
         objectives = {"binary": {"objective": "binary"}, "regression": {}, "multiclass": several}
         settings = {**objectives[task], "verbosity": -1, "num_threads": 1, "deterministic": True, "seed": 0}
@@ -105,7 +105,7 @@ def by_library(name: str, snapshot: Snapshot, task: str, X: Floats) -> Floats:
 @pytest.mark.parametrize("name", NAMES)
 def test_trees_predict_what_the_library_does(name: str, task: str) -> None:
     if name == "lightgbm":
-        pytest.importorskip("lightgbm")
+        pytest.importorskip("lightgbm", reason="it is an extra")
     snapshot = sample(task)
     ensemble = fit(name, snapshot, task == "regression")
     assert ensemble is not None

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from streamkarma.connectors.jsonlines.lines import MAX_RECORD_BYTES
 from streamkarma.errors import RunError
 
-pa = pytest.importorskip("pyarrow")
+pa = pytest.importorskip("pyarrow", reason="it is an extra")
 
 import pyarrow.parquet as pq
 import zstandard

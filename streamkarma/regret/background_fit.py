@@ -82,7 +82,8 @@ class BackgroundFit:
         self._left = list(names)
         self._deadline = 0.0
         self._ready = False
-        self._worker = worker or Worker()
+        #: It has nothing left to do once all results are in.
+        self.worker = worker or Worker()
         self._ask()
 
     def poll(self) -> list[tuple[str, dict[str, Any]]]:
@@ -90,7 +91,7 @@ class BackgroundFit:
         found: list[tuple[str, dict[str, Any]]] = []
         while self._left:
             try:
-                line = self._worker.lines.get_nowait()
+                line = self.worker.lines.get_nowait()
             except Empty:
                 if time.monotonic() < self._deadline:
                     return found
@@ -98,7 +99,7 @@ class BackgroundFit:
                 found.append(self._give_up(late))
                 continue
             if line is None:
-                found.append(self._give_up(f"its process ended with status {self._worker.process.wait()}"))
+                found.append(self._give_up(f"its process ended with status {self.worker.process.wait()}"))
                 continue
             row = json.loads(line)
             self._ready, self._deadline = True, time.monotonic() + self._seconds
@@ -116,26 +117,21 @@ class BackgroundFit:
     def close(self) -> None:
         """Kill the process, whatever it is doing."""
         self._left = []
-        self._worker.end()
-
-    @property
-    def worker(self) -> Worker:
-        """The process, which has nothing left to do once all results are in."""
-        return self._worker
+        self.worker.end()
 
     def _give_up(self, reason: str) -> tuple[str, dict[str, Any]]:
         """Skip the baseline being fitted and continue with the next."""
         name = self._left.pop(0)
-        self._worker.end()
+        self.worker.end()
         if self._left:
-            self._worker = Worker()
+            self.worker = Worker()
             self._ask()
         return name, {"events": self._snapshot.events, "problem": reason}
 
     def _ask(self) -> None:
         self._ready = False
         self._deadline = time.monotonic() + START
-        self._worker.ask(request(self._snapshot, self._left, self._task, self._loss, self._learner))
+        self.worker.ask(request(self._snapshot, self._left, self._task, self._loss, self._learner))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -190,7 +190,7 @@ class Tracker:
         self.close()
 
     def close(self) -> None:
-        """Cancel the comparison that is running."""
+        """Cancel the comparison that is running, and end the process that waits for another."""
         if self._fit is not None:
             self._fit.close()
             self._fit = None

@@ -102,8 +102,8 @@ impl Scratch {
 /// Calibrates experts and mixes what they say; the method is in [`super::calibration`], [`super::newton`]
 /// and [`super::fixed_share`].
 ///
-/// Scores may be on any scale; of an expert that says nothing the first is NaN, see [`super::resting`]. An event of weight w counts w times: in Bayes' rule, and in
-/// gradient and curvature of Newton's steps.
+/// Scores may be on any scale; of an expert that says nothing the first is NaN, see [`super::resting`]. An event
+/// of weight w counts w times: in Bayes' rule, and in gradient and curvature of Newton's steps.
 #[derive(Clone, Debug)]
 pub struct Aggregator {
     pub(super) experts: usize,

@@ -2,11 +2,11 @@
 
 use super::aggregator::{Aggregator, Count};
 use super::calibration::{
-    BEND, FARTHEST, LIMIT, OF_CLASSES, PRIOR_VARIANCE, SHARP, SLOPE, SMALLEST, clip, ema, fading, sanitise,
-    sigmoid, softsign,
+    BEND, FARTHEST, LIMIT, OF_CLASSES, PRIOR_VARIANCE, SHARP, SLOPE, clip, ema, fading, sanitise, sigmoid,
+    softsign,
 };
 use super::newton::{Newton, curvature};
-use super::resting::without;
+use super::resting::{UNLIKELY, without};
 use crate::math::{dot, log};
 
 impl Aggregator {
@@ -60,15 +60,21 @@ impl Aggregator {
     /// Take note of what experts have brought that may rest.
     fn observe_two(&mut self, truth: f64, weight: f64) {
         let Self { resting, scratch, blend, steps, .. } = self;
-        let likelihood = |chance: f64| (1.0 - (truth - chance).abs()).max(SMALLEST);
+        if resting.experts.is_empty() {
+            return;
+        }
+        let likelihood = |chance: f64| (1.0 - (truth - chance).abs()).max(UNLIKELY);
         let (weights, chances) = (&scratch.weights, &scratch.chances);
         let said = dot(weights, chances);
         resting.observe_loss(-log(likelihood(said)), weight, *steps);
         let blended = dot(&blend.mix, &scratch.logits);
-        for (place, e) in resting.asked(weights) {
-            let blend = sigmoid(clip(blended - blend.mix[e] * scratch.logits[e], LIMIT));
-            let others = without(e, said, weights, chances, blend);
-            resting.observe_gain(place, log(likelihood(said) / likelihood(others)), weight, *steps);
+        for place in 0..resting.experts.len() {
+            let e = resting.experts[place];
+            if weights[e] > 0.0 {
+                let blend = sigmoid(clip(blended - blend.mix[e] * scratch.logits[e], LIMIT));
+                let others = without(e, said, weights, chances, blend);
+                resting.observe_gain(place, log(likelihood(said) / likelihood(others)), weight, *steps);
+            }
         }
     }
 

@@ -1,13 +1,13 @@
 //! Mixing several classes.
 
-use super::aggregator::{Aggregator, Count};
+use super::aggregator::{Aggregator, Count, Scratch};
 use super::calibration::{
-    BEND, FARTHEST, OF_CLASSES, OWN, PRIOR_VARIANCE, SLOPE, SMALLEST, bounded_features, centre, clip, ema,
+    BEND, FARTHEST, LIMIT, OF_CLASSES, OWN, PRIOR_VARIANCE, SLOPE, bounded_features, centre, clip, ema,
     fading, softmax,
 };
 use super::newton::{Newton, step_offsets};
-use super::resting::without;
-use crate::math::{dot, log};
+use super::resting::{UNLIKELY, without};
+use crate::math::{dot, exp, log};
 
 impl Aggregator {
     pub(super) fn step_several(
@@ -85,18 +85,25 @@ impl Aggregator {
     /// Take note of what experts have brought that may rest.
     fn observe_several(&mut self, class: usize, weight: f64) {
         let Self { resting, scratch, blend, steps, classes, experts, .. } = self;
-        let likelihoods: Vec<f64> = scratch.chances.chunks_exact(*classes).map(|said| said[class]).collect();
-        let said = dot(&scratch.weights, &likelihoods).max(SMALLEST);
+        let Scratch { weights, chances, logits, likelihoods, .. } = scratch;
+        if resting.experts.is_empty() {
+            return;
+        }
+        let of_class = chances.iter().skip(class).step_by(*classes);
+        likelihoods.iter_mut().zip(of_class).for_each(|(to, chance)| *to = *chance);
+        let said = dot(weights, likelihoods).max(UNLIKELY);
         resting.observe_loss(-log(said), weight, *steps);
-        let (logits, blended) = scratch.logits.split_at(*experts * *classes);
-        for (place, e) in resting.asked(&scratch.weights) {
-            let own = &logits[e * *classes..(e + 1) * *classes];
-            let mut left: Vec<f64> =
-                blended.iter().zip(own).map(|(all, own)| all - blend.mix[e] * own).collect();
-            let mut chances = left.clone();
-            softmax(&mut left, &mut chances);
-            let others = without(e, said, &scratch.weights, &likelihoods, chances[class]);
-            resting.observe_gain(place, log(said / others.max(SMALLEST)), weight, *steps);
+        let (logits, blended) = logits.split_at(*experts * *classes);
+        for place in 0..resting.experts.len() {
+            let e = resting.experts[place];
+            if weights[e] > 0.0 {
+                let left = |class: usize| blended[class] - blend.mix[e] * logits[e * *classes + class];
+                let highest = (0..*classes).map(left).fold(f64::NEG_INFINITY, f64::max);
+                let part = |class| exp((left(class) - highest).max(-LIMIT));
+                let blend = part(class) / (0..*classes).map(part).sum::<f64>();
+                let others = without(e, said, weights, likelihoods, blend);
+                resting.observe_gain(place, log(said / others.max(UNLIKELY)), weight, *steps);
+            }
         }
     }
 

@@ -95,10 +95,13 @@ impl Aggregator {
         let (weights, logits) = (&scratch.weights, &scratch.logits);
         let said = dot(weights, logits);
         resting.observe_loss(loss(said), weight, *steps);
-        for (place, e) in resting.asked(weights) {
-            let left = logits[*experts] - blend.mix[e] * logits[e];
-            let others = without(e, said, weights, logits, left);
-            resting.observe_gain(place, loss(others) - loss(said), weight, *steps);
+        for place in 0..resting.experts.len() {
+            let e = resting.experts[place];
+            if weights[e] > 0.0 {
+                let left = logits[*experts] - blend.mix[e] * logits[e];
+                let others = without(e, said, weights, logits, left);
+                resting.observe_gain(place, loss(others) - loss(said), weight, *steps);
+            }
         }
     }
 

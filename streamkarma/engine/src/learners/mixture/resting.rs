@@ -21,6 +21,8 @@ pub const SEGMENT: u64 = 512;
 const WINDOW: f64 = 2000.0;
 /// Before so many events nobody rests.
 const PROBATION: u64 = 1024;
+/// No probability is smaller, so that rounding makes none 0.
+pub const UNLIKELY: f64 = 1e-12;
 /// An expert is asked about all events if it spares the mixture this part of its loss.
 const WORTH: f64 = 0.005;
 
@@ -51,12 +53,6 @@ impl Resting {
     /// Whether an expert is among those that rest.
     pub fn rests(&self, expert: usize) -> bool {
         self.experts.iter().zip(&self.rests).any(|(&each, &rests)| rests && each == expert)
-    }
-
-    /// The places of experts, and which they are, that may rest and were asked.
-    pub fn asked(&self, weights: &[f64]) -> Vec<(usize, usize)> {
-        let all = self.experts.iter().copied().enumerate();
-        all.filter(|(_, e)| weights[*e] > 0.0).collect()
     }
 
     /// Take note that the mixture lost so much, in event number `events`, from 1.

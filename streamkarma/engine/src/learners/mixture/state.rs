@@ -134,6 +134,8 @@ impl Aggregator {
         known.squares.iter().all(|&each| each >= SMALLEST)
             && known.offset_variances.iter().all(|each| (0.0..=MOST_VARIANCE * PRIOR_VARIANCE).contains(each))
             && [&self.shares.weights, &self.shares.means].iter().all(|shares| are_shares(shares))
+            // Where one of them says nothing, the others share its part.
+            && self.shares.weights.iter().all(|&each| each > 0.0)
             && self.variances.iter().all(|&each| each >= NARROWEST)
             && known.covariances.chunks_exact(size * size).all(|each| is_covariance(each, size, variance))
             && is_covariance(&self.blend.covariance, self.experts, BLEND_PRIOR_VARIANCE)

@@ -113,6 +113,22 @@ fn active(model: &Subspace) -> Vec<u32> {
 }
 
 #[test]
+fn weights_that_move_follow_labels_that_turn() {
+    let mut stream = low_rank(4000, 10);
+    stream.labels[3000..].iter_mut().for_each(|label| *label = -*label);
+    let errors = |moving: f64| {
+        let mut model = Subspace::new(Settings { moving, ..SETTINGS });
+        let scores = stream.teach(&mut model, 0..4000);
+        scores[3100..3500]
+            .iter()
+            .zip(&stream.labels[3100..3500])
+            .filter(|(score, label)| **score * **label <= 0.0)
+            .count()
+    };
+    assert!(2 * errors(100.0) < errors(0.0), "{} {}", errors(100.0), errors(0.0));
+}
+
+#[test]
 fn the_columns_of_the_subspace_are_found_among_those_of_noise() {
     let stream = low_rank_and_noise(4000, 10, 50);
     let mut model = Subspace::new(Settings { indicators: false, max_rank_dim: 24, ..SETTINGS });
