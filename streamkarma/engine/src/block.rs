@@ -58,6 +58,13 @@ pub struct Gone {
     pub coordinates: Vec<u32>,
 }
 
+/// How many indices there are up to the highest of some.
+pub fn room_for(indices: &[u32]) -> usize {
+    // Beginning with 0, since a fold over options takes several times as long.
+    let highest = indices.iter().fold(0, |highest, &each| highest.max(each));
+    if indices.is_empty() { 0 } else { highest as usize + 1 }
+}
+
 /// Of ascending indices those below a count.
 pub fn below(indices: &[u32], count: usize) -> &[u32] {
     &indices[..indices.partition_point(|&each| (each as usize) < count)]

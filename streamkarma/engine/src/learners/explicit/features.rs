@@ -15,7 +15,7 @@
 //! indicators of what is missing.
 
 use super::layout::{Layout, first_code, hash, mix, set_count};
-use crate::block::Event;
+use crate::block::{Event, room_for};
 use crate::kernel::growth;
 use crate::math::dot;
 
@@ -128,15 +128,23 @@ impl FeatureMap {
 
     /// Write the features of order 1: the values, since all roots are 1.
     fn list_values(&self, coordinates: &[u32], values: &[f64], factor: f64, features: &mut Features) {
-        for (&coordinate, value) in coordinates.iter().zip(values) {
-            let x = factor * value;
-            if x != 0.0 && (coordinate as usize) < self.coordinates {
-                features.index.push(match self.layout {
-                    Layout::Plain { set_bits } => coordinate << set_bits,
-                    Layout::Hashed { bits } => hash(mix(i64::from(coordinate)), mix(!0), bits),
-                });
-                features.phi.push(x);
+        let Features { index, phi } = features;
+        phi.extend(values[..coordinates.len()].iter().map(|value| factor * value));
+        match self.layout {
+            Layout::Plain { set_bits } => index.extend(coordinates.iter().map(|each| each << set_bits)),
+            Layout::Hashed { bits } => {
+                index.extend(coordinates.iter().map(|&each| hash(mix(i64::from(each)), mix(!0), bits)));
             }
+        }
+        // Products and bins have many items, of which hardly ever one is left out.
+        if phi.contains(&0.0) || room_for(coordinates) > self.coordinates {
+            let mut kept = 0;
+            for (item, &coordinate) in coordinates.iter().enumerate() {
+                (index[kept], phi[kept]) = (index[item], phi[item]);
+                kept += usize::from(phi[kept] != 0.0 && (coordinate as usize) < self.coordinates);
+            }
+            index.truncate(kept);
+            phi.truncate(kept);
         }
     }
 

@@ -26,7 +26,7 @@ pub use sets::Set;
 
 use std::any::Any;
 
-use crate::block::{Event, Gone};
+use crate::block::{Event, Gone, room_for};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
@@ -87,9 +87,8 @@ impl Explicit {
 
     /// Make room for what an event has; returns whether there is anything new.
     fn meet(&mut self, event: &Event) -> bool {
-        let above = |highest: Option<&u32>| highest.map_or(0, |&highest| highest as usize + 1);
-        let attributes = above(event.attributes.last()).max(self.map.attributes);
-        let coordinates = above(event.coordinates.iter().max()).max(self.map.coordinates);
+        let attributes = room_for(event.attributes).max(self.map.attributes);
+        let coordinates = room_for(event.coordinates).max(self.map.coordinates);
         let is_new = (attributes, coordinates) != (self.map.attributes, self.map.coordinates);
         if is_new {
             (self.map.attributes, self.map.coordinates) = (attributes, coordinates);

@@ -30,7 +30,7 @@ mod tests;
 
 use rows::{RANK, Row, Rows};
 
-use crate::block::{Event, Gone};
+use crate::block::{Event, Gone, room_for};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
@@ -100,9 +100,8 @@ impl FactorisationMachine {
 
     /// Make room for what an event has; returns whether anything is new.
     fn meet(&mut self, event: &Event) -> bool {
-        let above = |highest: Option<&u32>| highest.map_or(0, |&highest| highest as usize + 1);
-        let attributes = above(event.attributes.last()).max(self.attributes);
-        let coordinates = above(event.coordinates.iter().max()).max(self.coordinates);
+        let attributes = room_for(event.attributes).max(self.attributes);
+        let coordinates = room_for(event.coordinates).max(self.coordinates);
         let is_new = (attributes, coordinates) != (self.attributes, self.coordinates);
         if is_new {
             (self.attributes, self.coordinates) = (attributes, coordinates);

@@ -2,7 +2,7 @@
 
 use super::linear::LARGEST_GROWTH;
 use super::{FIRST_DUE, Form, NOBODY, Subspace};
-use crate::block::Event;
+use crate::block::{Event, room_for};
 use crate::learner::Lesson;
 use crate::math::pow;
 
@@ -22,8 +22,7 @@ impl Subspace {
 
     /// Take note of what an event to be learned has; returns whether there is anything new.
     pub(super) fn admit(&mut self, event: &Event) -> bool {
-        let highest = |places: &[u32]| places.iter().max().map_or(0, |&highest| highest as usize + 1);
-        let (attributes, coordinates) = (highest(event.attributes), highest(event.coordinates));
+        let (attributes, coordinates) = (room_for(event.attributes), room_for(event.coordinates));
         let mut is_new = attributes > self.known.len() || coordinates > self.owners.len();
         if is_new {
             self.grow(attributes.max(self.known.len()), coordinates.max(self.owners.len()));
