@@ -47,9 +47,7 @@ def start(cluster: Cluster, topic: str, folder: Path, *more: str) -> subprocess.
         pytest.skip(str(error))
     arguments = ["--brokers", cluster.address, "--checkpoint", "state", "--until-end", "--max-batch", "400"]
     arguments += ["--model", "model.karma", "--predictions", "rows", "--dead-letters", "letters"]
-    # Without a task the first labels of all partitions tell it, and Spark says which partition is the first.
-    arguments += ["--summary", "summary.json", "--learner", "explicit", "--task", "binary"]
-    arguments += ["--master", "local[2]"]
+    arguments += ["--summary", "summary.json", "--learner", "explicit", "--master", "local[2]"]
     arguments += [word for name, value in settings.items() for word in ("--spark", f"{name}={value}")]
     folder.mkdir(exist_ok=True)
     env = {**os.environ, **environment(folder)}

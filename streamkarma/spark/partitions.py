@@ -69,7 +69,7 @@ class Batch:
         """Learn the partitions of a task: all of one, then all of the next."""
         use_threads(1)
         try:
-            for key, parts in groupby(_by_partition(batches), itemgetter(0)):
+            for key, parts in groupby(by_partition(batches), itemgetter(0)):
                 counted = self._learn(key, (polled for _, polled in parts))
                 yield batch_of([Row(self.number, ANSWERED, counted)])
         except StreamkarmaError as error:
@@ -102,7 +102,8 @@ class Batch:
         return nullcontext() if folder is None else written(f"{folder}/{self.number}/{key[0]}-{key[1]}.jsonl")
 
 
-def _by_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Key, list[Polled]]]:
+def by_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Key, list[Polled]]]:
+    """Records of one partition in a row, as they are in the batches of a task."""
     for batch in batches:
         rows = zip(*(batch.column(name).to_pylist() for name in COLUMNS), strict=True)
         for key, own in groupby(rows, itemgetter(0, 1)):

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from streamkarma._engine import parse
 from streamkarma.connectors.jsonlines.lines import BLOCK
+from streamkarma.connectors.records import Records
 from streamkarma.errors import RecordError
 from streamkarma.events.flatten import is_flat
-from streamkarma.events.values import is_missing
+from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.session import Session
+from streamkarma.runtime.task import TaskModel
 from streamkarma.spark.inputs import Inputs
+from streamkarma.spark.partitions import by_partition, records_of
 from streamkarma.spark.reading import Chunk
+from streamkarma.spark.session import translated
 from streamkarma.spark.tasks import over_parts, rows_in_order
-from streamkarma.spark.work import Copy
+from streamkarma.spark.work import windowed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+#: The kind of a row that has labels.
+LABELS = "labels"
+#: The labels of some records of a topic in a row, and the place of the first of them.
+_PLACED = "topic string, partition bigint, offset bigint, labels binary"
 
 
 def settle(session: Session, inputs: Inputs) -> None:
@@ -21,23 +38,93 @@ def settle(session: Session, inputs: Inputs) -> None:
 
     If they are all alike, it stays open.
     """
-    if session.task_model.settled:
-        return
-    windows = dict.fromkeys(range(inputs.size), (0, BLOCK))
-    for row in rows_in_order(over_parts(inputs.frame, inputs.reader, Copy(windows))):
-        for value in Chunk.unpacked(row.data).records().values:
-            with suppress(RecordError):
-                _look_at(session, value)
-            if session.task_model.settled:
+    if not session.task_model.settled:
+        rows = rows_in_order(over_parts(inputs.frame, inputs.reader, PartLabels(session.fields)))
+        _look_at(session.task_model, (row.data for row in rows))
+
+
+def settle_by_topics(session: Session, frame: DataFrame, longest: int) -> None:
+    """The same for topics, in the order of their names, partitions and offsets.
+
+    Spark lists partitions in any order, but which classes come first must not depend on it.
+    """
+    if not session.task_model.settled:
+        with translated():
+            rows = frame.mapInArrow(TopicLabels(session.fields, longest), _PLACED).collect()
+        _look_at(session.task_model, (bytes(row.labels) for row in sorted(rows)))
+
+
+@dataclass(frozen=True)
+class PartLabels:
+    """Hands out the labels that a part begins with.
+
+    Attributes
+    ----------
+    fields
+        Which attribute is the label.
+    """
+
+    fields: Fields
+
+    def __call__(self, part: int, chunks: Iterator[Chunk]) -> Iterator[tuple[str, bytes]]:
+        for chunk in windowed(chunks, (0, BLOCK)):
+            yield LABELS, _labels_in(chunk.records(), self.fields)
+
+
+@dataclass(frozen=True)
+class TopicLabels:
+    """Hands out the labels that the partition of a task begins with.
+
+    Attributes
+    ----------
+    fields
+        Which attribute is the label.
+    longest
+        The longest record.
+    """
+
+    fields: Fields
+    longest: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        left = BLOCK
+        for (topic, partition), polled in by_partition(batches):
+            labels = _labels_in(records_of(topic, partition, polled[:left], self.longest), self.fields)
+            row = {"topic": topic, "partition": partition, "offset": polled[0][0], "labels": labels}
+            yield pa.RecordBatch.from_pylist([row])
+            left -= len(polled)
+            if left <= 0:
                 return
 
 
-def _look_at(session: Session, value: bytes) -> None:
-    """Have the task know the label of a record; RecordError if it is none."""
+def _labels_in(records: Records, fields: Fields) -> bytes:
+    """The labels of records as JSON, each once, in the order in which they first come."""
+    found: dict[tuple[type, Any], None] = {}
+    for i, value in enumerate(records.values):
+        if i not in records.refused:
+            with suppress(RecordError):
+                label = _label_in(value, fields)
+                if isinstance(label, (bool, int, float, str)):
+                    # True is not 1.
+                    found[type(label), label] = None
+    return json.dumps([label for _, label in found]).encode()
+
+
+def _label_in(value: bytes, fields: Fields) -> Any:
+    """The label of a record, or None; RecordError if it is no record."""
     record = parse(value)
-    if session.fields.nested and not is_flat(record):
-        record = session.fields.flattened(record)
-    label = record.get(session.fields.target)
-    if not is_missing(label):
-        checked = session.task_model.check(label)
-        session.task_model.model.meet([checked], [1.0])
+    if fields.nested and not is_flat(record):
+        record = fields.flattened(record)
+    return record.get(fields.target)
+
+
+def _look_at(task_model: TaskModel, rows: Iterable[bytes]) -> None:
+    """Have the task know labels, until it is settled."""
+    for row in rows:
+        for label in json.loads(row):
+            with suppress(RecordError):
+                task_model.model.meet([task_model.check(label)], [1.0])
+            if task_model.settled:
+                return

@@ -21,11 +21,9 @@ from streamkarma.runtime.progress import Progress
 from streamkarma.runtime.session import Session, check_options, check_task, resumed
 from streamkarma.runtime.signals import StopSignal
 from streamkarma.spark.files import absolute, folders_in, remove_leftovers
-from streamkarma.spark.inputs import Inputs
 from streamkarma.spark.partitions import COLUMNS, Batch
-from streamkarma.spark.reading import TEXT
 from streamkarma.spark.session import translated
-from streamkarma.spark.settling import settle
+from streamkarma.spark.settling import settle_by_topics
 from streamkarma.spark.states import State, summed, unpacked_counts
 from streamkarma.spark.store import Store
 from streamkarma.spark.tasks import COLUMNS as ROWS
@@ -211,8 +209,7 @@ class Stream:
 
     def _begun(self, frame: DataFrame) -> State | None:
         """What all partitions begin with, once there is a record to tell the task by."""
-        texts = frame.selectExpr(f"CAST(value AS STRING) AS {TEXT}")
-        settle(self.session, Inputs.of_frame(texts, None, self._subscription.longest))
+        settle_by_topics(self.session, frame, self._subscription.longest)
         task_model = self.session.task_model
         if frame.isEmpty():
             return None
