@@ -7,7 +7,7 @@ same events. Then in turns: a loop that polls and does nothing else, one that pa
 on the file, `attach`, and `attach --output-topic`. Rates are those between the first and the last
 tenth of the events, so that connecting and starting, about a second, do not count;
 whole processes are given beside. What attaching must cost is polling and learning: that sum is one
-row. `python tests/broker.py FOLDER` starts a broker to try it on.
+row. `python -m tests.broker FOLDER` starts a broker to try it on.
 """
 
 from __future__ import annotations

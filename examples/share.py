@@ -6,7 +6,7 @@ Puts the stream ``lowrank`` (20 attributes, rank 5, half of them observed, 5 % n
 three processes of `streamkarma attach --share` learn from it. One of them is killed after a third of the
 events, and another comes in its place. At the end, what they have in common is pulled into a file. The error
 rates of the second half are compared with those of one process that learns all events in turn, and of three
-that learn a third of them each and share nothing. `python tests/broker.py FOLDER` starts a broker for it.
+that learn a third of them each and share nothing. `python -m tests.broker FOLDER` starts a broker for it.
 """
 
 from __future__ import annotations

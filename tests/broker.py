@@ -21,17 +21,11 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from tests.jvm import BRIEF, Archive, cache
+
 HERE = Path(__file__).parent
 #: How long a broker may take to answer; these machines are shared.
 PATIENCE = 60.0
-#: Options of Java: what lives for minutes is not worth compiling well, nor verifying, nor looking for its
-#: garbage in parallel.
-BRIEF = (
-    "-XX:TieredStopAtLevel=1",
-    "-XX:+UseSerialGC",
-    "-XX:+UnlockDiagnosticVMOptions",
-    "-XX:-BytecodeVerificationRemote",
-)
 USER, PASSWORD = "reader", "open sesame"
 
 _SETTINGS = """
@@ -88,6 +82,7 @@ class Broker:
         self.locked_address = f"127.0.0.1:{ports['locked']}"
         self._port = ports["plain"]
         self._log = folder / "broker.log"
+        self._archive = Archive("test-broker", jars().name)
         self._java = ["java", "-Xms256m", "-Xmx512m", *BRIEF, "-cp", f"{jars()}/*"]
         self._settings = folder / "server.properties"
         self._settings.write_text(_SETTINGS.format(folder=folder, user=USER, password=PASSWORD, **ports))
@@ -95,12 +90,14 @@ class Broker:
         # One in 64 of these names begins with a dash: as a word of its own it would be an option.
         tool = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(self._settings)]
         tool.append(f"--add-scram=SCRAM-SHA-256=[name={USER},password={PASSWORD}]")
-        subprocess.run([*self._java, *tool], check=True, capture_output=True, timeout=PATIENCE)
+        command = [*self._java, *self._archive.used, *tool]
+        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start, and wait until it answers."""
-        options = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
+        archive = self._archive.used or self._archive.made
+        options = [*archive, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*self._java, *options, "kafka.Kafka", str(self._settings)], stdout=log, stderr=log
@@ -121,6 +118,7 @@ class Broker:
             self._process.send_signal(signal.SIGKILL if hard else signal.SIGTERM)
             self._process.wait(PATIENCE)
             self._process = None
+            self._archive.keep()
 
 
 def free_port() -> int:
@@ -151,8 +149,7 @@ def jars(pom: str = "pom.xml", name: str = "test-broker") -> Path:
             f"{' and '.join(missing)} not found; install them or set STREAMKARMA_TEST_KAFKA"
         )
     version = sha256((HERE / pom).read_bytes()).hexdigest()[:12]
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    folder = cache / "streamkarma" / f"{name}-{version}"
+    folder = cache() / f"{name}-{version}"
     if not folder.is_dir():
         # Renamed when whole: a run that was broken off leaves no half of it.
         partial = folder.with_name(f"{folder.name}.{os.getpid()}")

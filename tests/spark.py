@@ -5,15 +5,19 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.broker import BRIEF, jars
+from tests.broker import PATIENCE, jars
+from tests.jvm import BRIEF, Archive
 
 HERE = Path(__file__).parent
 MASTER = "local-cluster[2,1,1024]"
@@ -21,10 +25,8 @@ MASTER = "local-cluster[2,1,1024]"
 untidy = pytest.mark.filterwarnings(
     "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
-#: What makes a start faster, and keeps to itself.
-SETTINGS = {
-    "spark.driver.extraJavaOptions": " ".join(BRIEF),
-    "spark.executor.extraJavaOptions": " ".join(BRIEF),
+#: What keeps to itself.
+_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -32,6 +34,21 @@ SETTINGS = {
     "spark.task.maxFailures": "4",
     "spark.network.timeout": "120s",
 }
+#: A job that is as those of the tests; Java has ended when it has.
+_JOB = """
+import sys
+import pyspark
+from pyspark.sql import SparkSession
+conf = pyspark.SparkConf().setMaster("local[1]").set("spark.log.level", "OFF")
+conf.set("spark.driver.extraJavaOptions", sys.argv[1])
+spark = SparkSession.builder.config(conf=conf).getOrCreate()
+spark.range(0, 10, 1, 2).mapInArrow(lambda batches: batches, "id bigint").collect()
+gateway = spark.sparkContext._gateway
+spark.stop()
+gateway.shutdown()
+gateway.proc.stdin.close()
+gateway.proc.wait()
+"""
 
 
 def check_spark() -> None:
@@ -46,6 +63,22 @@ def check_spark() -> None:
         if os.environ.get("STREAMKARMA_TEST_SPARK_REQUIRED"):
             raise RuntimeError(problem)
         pytest.skip(f"no Spark to test with: {problem}", allow_module_level=True)
+
+
+@cache
+def settings() -> dict[str, str]:
+    """What makes a start faster, and keeps to itself."""
+    import pyspark
+
+    archive = Archive("test-spark", f"{pyspark.__file__} {pyspark.__version__}")
+    if not archive.used:
+        options = " ".join([*BRIEF, *archive.made])
+        subprocess.run(
+            [sys.executable, "-c", _JOB, options], check=True, capture_output=True, timeout=PATIENCE
+        )
+        archive.keep()
+    options = " ".join([*BRIEF, *archive.used])
+    return {"spark.driver.extraJavaOptions": options, "spark.executor.extraJavaOptions": options, **_SETTINGS}
 
 
 def kafka_jars() -> str:
@@ -66,7 +99,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def session(folder: Path, master: str = MASTER, **settings: str) -> Iterator[Any]:
+def session(folder: Path, master: str = MASTER, **more: str) -> Iterator[Any]:
     """A session whose executors are killed at the places that ``folder / "kills"`` names."""
     from streamkarma.spark.session import started
 
@@ -76,6 +109,6 @@ def session(folder: Path, master: str = MASTER, **settings: str) -> Iterator[Any
         patch.chdir(folder)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
-            with started("tests", master, {**SETTINGS, **settings}) as spark:
+            with started("tests", master, {**settings(), **more}) as spark:
                 yield spark
             gc.collect()

@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -536,6 +537,7 @@ class TestBackgroundFit:
         found: list[tuple[str, dict[str, Any]]] = []
         while not running.done:
             found += running.poll()
+            time.sleep(0.005)
         running.close()
         return dict(found)
 
@@ -565,6 +567,7 @@ class TestBackgroundFit:
         first = BackgroundFit(self.snapshot(), ["zero"], "binary", "logistic", 60)
         while not first.done:
             first.poll()
+            time.sleep(0.005)
         again = BackgroundFit(
             self.snapshot(), ["mean", "zero"], "binary", "logistic", 60, worker=first.worker
         )

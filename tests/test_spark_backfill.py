@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import zstandard
 
 from streamkarma import load, spark
+from streamkarma.connectors.jsonlines.lines import BLOCK
 from streamkarma.errors import RunError, UsageError
 from streamkarma.estimators.persistence import to_bytes
 from streamkarma.runtime.plan import Plan
@@ -28,6 +29,7 @@ from streamkarma.runtime.session import Session
 from streamkarma.spark.files import files_of
 from streamkarma.spark.pieces import parts_of
 from streamkarma.spark.reading import PieceReader
+from streamkarma.spark.settling import settle_by_topics
 from streamkarma.spark.states import State
 from streamkarma.spark.tasks import Row
 from streamkarma.spark.tree import FAN, merge_rows
@@ -35,6 +37,18 @@ from streamkarma.spark.work import Learn, Survey
 from streamkarma.synthetic import StreamSpec, records
 
 pytestmark = untidy
+
+#: Labels by the topic, the partition and the first offset of the task that reads them; bytes are no event.
+Labels = Mapping[tuple[str, int, int], Sequence[Any]]
+STRINGS: Labels = {
+    ("a", 2, 0): [b"", b"{", b'{"y": ["none"]}', None],
+    ("a", 2, 4): ["first"],
+    ("a", 10, 0): ["second"],
+    ("b", 0, 0): ["third"],
+}
+NUMBERS: Labels = {("a", 0, 0): [1, 1], ("a", 1, 0): [0], ("b", 0, 0): [2.5]}
+#: Nobody looks so far for a label.
+LATE: Labels = {("a", 0, 0): [None] * BLOCK + [1], ("a", 1, 0): [0, 1]}
 
 
 @pytest.fixture(scope="module")
@@ -244,3 +258,34 @@ def test_options_that_there_are_not_are_refused(cluster_of_spark: Any, events: P
         spark.backfill(cluster_of_spark.range(1).repartition(1), partitions=9)
     with pytest.raises(RunError, match="no file matches"):
         spark.backfill(str(events / "*.nothing"))
+
+
+def listed(cluster_of_spark: Any, labels: Labels) -> Any:
+    """A batch of topics, whose partitions Spark lists in this order."""
+    tasks = []
+    for (topic, partition, first), own in labels.items():
+        values = [each if isinstance(each, bytes) else json.dumps({"y": each}).encode() for each in own]
+        tasks.append([(topic, partition, first + i, value or None) for i, value in enumerate(values)])
+    rows = cluster_of_spark.sparkContext.parallelize(tasks, len(tasks)).flatMap(list)
+    schema = "topic string, partition int, offset bigint, value binary"
+    return cluster_of_spark.createDataFrame(rows, schema)
+
+
+@pytest.mark.parametrize(("labels", "expected"), [(STRINGS, ["first"]), (NUMBERS, [1, 0]), (LATE, [0, 1])])
+def test_partitions_are_looked_at_in_the_order_of_topics(
+    cluster_of_spark: Any, labels: Labels, expected: list[Any]
+) -> None:
+    for places in (list(labels), list(labels)[::-1]):
+        own = Session(Plan(fields={"target": "y"}, learner="explicit", quiet=True), None, lambda _: None)
+        settle_by_topics(own, listed(cluster_of_spark, {place: labels[place] for place in places}), 1 << 20)
+        assert own.task_model.settled
+        assert own.task_model.model.classes == expected
+
+
+def test_files_are_looked_at_in_the_order_of_their_names(cluster_of_spark: Any, tmp_path: Path) -> None:
+    # The first one is the last one made, and the smallest.
+    for name, label in (("b", 0), ("a", 1)):
+        rows = [{"x": i, "y": label} for i in range(20 - 10 * label)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    model = spark.backfill(str(tmp_path), partitions=2, learner="explicit")
+    assert model.classes == [1, 0]

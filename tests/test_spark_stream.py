@@ -14,7 +14,7 @@ import pytest
 
 from tests.broker import Broker, UnavailableError
 from tests.cluster import Cluster, Record
-from tests.spark import SETTINGS, check_spark, environment, kafka_jars
+from tests.spark import check_spark, environment, kafka_jars, settings
 
 check_spark()
 
@@ -40,7 +40,7 @@ def filled(cluster: Cluster) -> str:
 def start(cluster: Cluster, topic: str, folder: Path, *more: str) -> subprocess.Popen[str]:
     """A stream in three batches, in a folder of its own."""
     try:
-        settings = {**SETTINGS, "spark.jars": kafka_jars()}
+        spark = {**settings(), "spark.jars": kafka_jars()}
     except UnavailableError as error:
         if os.environ.get("STREAMKARMA_TEST_SPARK_REQUIRED"):
             raise
@@ -48,7 +48,7 @@ def start(cluster: Cluster, topic: str, folder: Path, *more: str) -> subprocess.
     arguments = ["--brokers", cluster.address, "--checkpoint", "state", "--until-end", "--max-batch", "400"]
     arguments += ["--model", "model.karma", "--predictions", "rows", "--dead-letters", "letters"]
     arguments += ["--summary", "summary.json", "--learner", "explicit", "--master", "local[2]"]
-    arguments += [word for name, value in settings.items() for word in ("--spark", f"{name}={value}")]
+    arguments += [word for name, value in spark.items() for word in ("--spark", f"{name}={value}")]
     folder.mkdir(exist_ok=True)
     env = {**os.environ, **environment(folder)}
     process = subprocess.Popen(

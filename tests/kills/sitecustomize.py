@@ -4,12 +4,15 @@ A file in the folder STREAMKARMA_TEST_KILLS names a place; whoever comes there f
 ``Survey-3`` and ``Learn-3``: the executor that has done the work of part 3, before it hands it on.
 ``before-PATH`` and ``after-PATH``, the end of a path with colons for slashes: the driver, before or after a
 file of that path is written, and ``model`` is the model file.
+
+It also has workers take pyspark from where it is installed.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,5 +81,13 @@ def _install() -> None:
     streaming.save = deadly_save
 
 
+def _leave_out_archives() -> None:
+    """Spark gives its workers itself as archives, whose directories Python would read for each task."""
+    for path in [path for path in sys.path if "pyspark" in path and path.endswith((".zip", ".jar"))]:
+        sys.path.remove(path)
+        sys.path_importer_cache.pop(path, None)
+
+
 if _FOLDER is not None:
+    _leave_out_archives()
     _install()
