@@ -95,7 +95,9 @@ class Broker:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start, and wait until it answers."""
+        """Start, unless it runs, and wait until it answers."""
+        if self._process is not None:
+            return
         archive = self._archive.used or self._archive.made
         options = [*archive, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
         with self._log.open("ab") as log:

@@ -51,6 +51,8 @@ _TOGETHER = {
     "spark": ("tests/test_spark_",),
     "broker": ("",),
 }
+#: The broker of this process, once there is one.
+_BROKER = pytest.StashKey[Broker]()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -68,6 +70,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places.get(_scope(item.nodeid), len(places)))
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Stop a broker that nobody needs any more: even a broker that waits takes some of a core."""
+    own = item.config.stash.get(_BROKER, None)
+    if own is not None and _scope(item.nodeid) not in _TOGETHER:
+        own.stop()
+
+
 def pytest_collection_finish() -> None:
     """Look for no garbage among what is there by now."""
     gc.collect()
@@ -75,7 +84,7 @@ def pytest_collection_finish() -> None:
 
 
 class Scheduling(LoadScopeScheduling):
-    """One process for all tests on a broker; the others go one by one."""
+    """One process for all tests on a broker, and for those of a module that share something."""
 
     def _split_scope(self, nodeid: str) -> str:
         return _scope(nodeid)
@@ -91,13 +100,18 @@ def _scope(nodeid: str) -> str:
     path, *_, name = nodeid.partition("[")[0].split("::")
     if name in _tests_on_broker(path) or path.startswith(_TOGETHER["spark"]):
         return next(scope for scope, begins in _TOGETHER.items() if path.startswith(begins))
-    return nodeid
+    return path if 'scope="module"' in _text(path) else nodeid
 
 
 @cache
 def _tests_on_broker(path: str) -> set[str]:
     """Names of the tests that begin with the cluster; who hands out the tests knows no more of them."""
-    return set(re.findall(r"^def (\w+)\(\s*cluster: Cluster", (ROOT / path).read_text(), re.MULTILINE))
+    return set(re.findall(r"^def (\w+)\(\s*cluster: Cluster", _text(path), re.MULTILINE))
+
+
+@cache
+def _text(path: str) -> str:
+    return (ROOT / path).read_text()
 
 
 @pytest.fixture
@@ -117,7 +131,9 @@ def streamkarma(tmp_path: Path) -> Program:
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker | str]:
+def broker(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Broker | str]:
     """A broker of our own, or the address in STREAMKARMA_TEST_KAFKA."""
     if address := os.environ.get("STREAMKARMA_TEST_KAFKA"):
         yield address
@@ -129,6 +145,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker | str]:
             raise
         pytest.skip(f"no Kafka to test with: {error}")
     own.start()
+    request.config.stash[_BROKER] = own
     yield own
     own.stop()
 
@@ -138,6 +155,7 @@ def cluster(broker: Broker | str, tmp_path: Path) -> Cluster:
     """The broker with topics and groups of the test's own."""
     if isinstance(broker, str):
         return Cluster(broker, tmp_path, None)
+    broker.start()
     return Cluster(broker.address, tmp_path, broker)
 
 
@@ -146,4 +164,5 @@ def own_broker(broker: Broker | str) -> Broker:
     """The broker, for tests that stop it or use its locked door."""
     if isinstance(broker, str):
         pytest.skip("STREAMKARMA_TEST_KAFKA names a broker that is not ours to stop; unset it")
+    broker.start()
     return broker
