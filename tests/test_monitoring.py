@@ -7,6 +7,7 @@ import math
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -98,8 +99,10 @@ def test_health_and_readiness(tmp_path: Path) -> None:
 def test_hostile_requests_get_nothing_and_do_no_harm(hostile: Watched, request_: bytes) -> None:
     place = urlsplit(hostile.address)
     with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as asking:
-        asking.sendall(request_)
-        asking.shutdown(socket.SHUT_WR)
+        # What is too long may be refused, and the connection be closed, before it is all sent.
+        with suppress(OSError):
+            asking.sendall(request_)
+            asking.shutdown(socket.SHUT_WR)
         answer = b"".join(iter(lambda: _read(asking), b""))
     assert b"root:" not in answer
     assert b" 200 " not in answer.split(b"\r\n", 1)[0]
