@@ -77,11 +77,14 @@ impl Encoder {
         if !following.pauses
             && let Some(name) = following.entity.take()
         {
-            self.find_own(&mut following);
+            let in_bags = self.in_bags();
+            self.find_own(&mut following, &in_bags);
             following.place = following.entities.find(&name);
             if let Some(at) = following.place {
                 following.entities.settle(at, &following.own);
-                self.find_carried(&mut following, at);
+                if following.rules.carry != Carry::Off {
+                    self.find_carried(&mut following, at, &in_bags);
+                }
             }
             following.entity = Some(name);
             for (each, age) in &following.carried {
@@ -95,24 +98,24 @@ impl Encoder {
         self.following = Some(following);
     }
 
-    /// What the event says itself.
-    fn find_own(&self, following: &mut Following) {
+    /// What the event says itself, but for what is `in_bags`.
+    fn find_own(&self, following: &mut Following, in_bags: &[u32]) {
         let now = following.now();
         let rules = &following.rules;
         let is_attribute = rules.is_attribute.then(|| self.vocabulary.find(Name::Text(&rules.entity)));
         let entity = is_attribute.flatten();
-        let is_value = |item: &&Item| Some(item.attribute) != entity && !self.is_in_bag(item.attribute);
-        let items = self.items.iter().filter(is_value);
-        following
-            .own
-            .extend(items.map(|item| self.remembered(item.attribute, item.coordinate, item.value, now)));
+        for item in &self.items {
+            if Some(item.attribute) != entity && !in_bags.contains(&item.attribute) {
+                following.own.push(self.remembered(item.attribute, item.coordinate, item.value, now));
+            }
+        }
         following.own.sort_unstable_by_key(|each| each.attribute);
         let is_named = |new: &&New| self.name_of(&new.name).text() != &*following.rules.entity;
         following.new.extend(self.new.iter().filter(|new| !new.value.is_nan()).filter(is_named).cloned());
     }
 
     /// What its entity said before, as far as it counts.
-    fn find_carried(&self, following: &mut Following, at: u32) {
+    fn find_carried(&self, following: &mut Following, at: u32, in_bags: &[u32]) {
         let now = following.now();
         let Following { rules, entities, own, new, carried, .. } = following;
         let is_new =
@@ -123,7 +126,7 @@ impl Encoder {
             let attribute = each.attribute;
             while said.next_if(|&own| own < attribute).is_some() {}
             let mut is_there =
-                || said.peek() == Some(&attribute) || is_new(attribute) || self.is_in_bag(attribute);
+                || said.peek() == Some(&attribute) || is_new(attribute) || in_bags.contains(&attribute);
             if rules.carry != Carry::Last && is_there() {
                 continue;
             }
@@ -135,9 +138,9 @@ impl Encoder {
         }
     }
 
-    /// Whether the event has words, tags or a time of an attribute.
-    fn is_in_bag(&self, attribute: u32) -> bool {
-        self.bags.iter().any(|bag| self.vocabulary.find(self.name_of(bag.name())) == Some(attribute))
+    /// Attributes of which the event has words, tags or a time.
+    fn in_bags(&self) -> Vec<u32> {
+        self.bags.iter().filter_map(|bag| self.vocabulary.find(self.name_of(bag.name()))).collect()
     }
 
     fn remembered(&self, attribute: u32, coordinate: u32, value: f64, time: f64) -> Remembered {
@@ -179,12 +182,14 @@ impl Encoder {
         if !following.pauses
             && let Some(name) = following.entity.take()
         {
-            for new in std::mem::take(&mut following.new) {
-                if let Some((attribute, coordinate)) = self.place_of_new(&new) {
-                    following.own.push(self.remembered(attribute, coordinate, new.value, now));
+            if !following.new.is_empty() {
+                for new in std::mem::take(&mut following.new) {
+                    if let Some((attribute, coordinate)) = self.place_of_new(&new) {
+                        following.own.push(self.remembered(attribute, coordinate, new.value, now));
+                    }
                 }
+                following.own.sort_unstable_by_key(|each| each.attribute);
             }
-            following.own.sort_unstable_by_key(|each| each.attribute);
             let asked = following.asks && !learned;
             following.entities.remember(following.place, &name, &following.own, now, asked);
             following.spare = name;
