@@ -21,7 +21,7 @@ impl Entities {
         let mut renewed = self.emptied();
         for entity in self.oldest_first() {
             let asked = entity.asked.as_deref().map(|asked| Box::new(all(asked)));
-            let (values, seen) = (all(&entity.values).into(), later(entity.seen));
+            let (values, seen) = (all(&entity.values), later(entity.seen));
             renewed.push(Entity { name: entity.name.clone(), values, seen, asked, count: entity.count });
         }
         renewed
@@ -66,7 +66,7 @@ impl Entities {
 impl Entity {
     /// Take in what another model knows of it, of whose events `before` are known.
     fn join(&mut self, other: &Self, before: u64) {
-        let mut values = std::mem::take(&mut self.values).into_vec();
+        let mut values = std::mem::take(&mut self.values);
         for each in &other.values {
             match values.binary_search_by_key(&each.attribute, |value| value.attribute) {
                 Ok(at) if is_newer(each, &values[at]) => values[at] = *each,
@@ -74,7 +74,7 @@ impl Entity {
                 Err(at) => values.insert(at, *each),
             }
         }
-        self.values = values.into();
+        self.values = values;
         self.count = self.count.saturating_add(other.count.saturating_sub(before));
         if other.seen > self.seen {
             self.asked.clone_from(&other.asked);

@@ -72,8 +72,7 @@ impl Entities {
             let (name, others) = left.0.split_at_checked(length).ok_or(WRONG)?;
             left.0 = others;
             ensure(seen.is_finite() && count >= 0 && !restored.knows(name), WRONG)?;
-            let (name, values) = (name.into(), values.into());
-            let entity = Entity { name, values, count: count as u64, seen, asked };
+            let entity = Entity { name: name.into(), values, count: count as u64, seen, asked };
             let is_sorted = |values: &[Remembered]| values.is_sorted_by(|a, b| a.attribute < b.attribute);
             ensure(
                 is_sorted(&entity.values) && entity.asked.as_deref().is_none_or(|asked| is_sorted(asked)),

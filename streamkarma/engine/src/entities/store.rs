@@ -28,12 +28,12 @@ pub struct Remembered {
     pub time: f64,
 }
 
-/// What is known of an entity: 64 bytes, for most of the time goes by until they are there.
+/// What is known of an entity: 72 bytes, for much of the time goes by until they are there.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entity {
     pub(super) name: Label,
     /// Attributes ascending.
-    pub(super) values: Box<[Remembered]>,
+    pub(super) values: Vec<Remembered>,
     /// How many events it had, and when the last one was.
     pub(super) count: u64,
     pub(super) seen: f64,
@@ -97,9 +97,10 @@ impl Entities {
 
     /// The memory they take, in bytes.
     pub fn bytes(&self) -> usize {
-        let names: usize = self.entities.iter().map(|entity| entity.name.bytes()).sum();
+        let value = size_of::<Remembered>();
+        let elsewhere = |entity: &Entity| entity.name.bytes() + entity.values.capacity() * value;
         let own = size_of::<Entity>() + size_of::<Links>() + size_of::<(u32, u32)>();
-        names + self.entities.len() * own + self.values * size_of::<Remembered>()
+        self.entities.iter().map(elsewhere).sum::<usize>() + self.entities.len() * own
     }
 
     /// Where the entity of that name is, until another is remembered.
@@ -170,7 +171,9 @@ impl Entities {
     }
 
     /// Add one that is new, the newest.
-    pub(super) fn push(&mut self, entity: Entity) -> u32 {
+    pub(super) fn push(&mut self, mut entity: Entity) -> u32 {
+        // What was read or merged may have room for more.
+        entity.values.shrink_to_fit();
         let (at, (table, half)) = (self.entities.len() as u32, self.slot_of(&entity.name));
         self.tables[table].insert_unique(spread(half), (half, at), |&(half, _)| spread(half));
         self.values += entity.values.len();
@@ -253,32 +256,34 @@ impl Entities {
 
 impl Entity {
     pub(super) fn new(name: &[u8]) -> Self {
-        let (values, asked) = (Box::default(), None);
+        let (values, asked) = (Vec::new(), None);
         Self { name: name.into(), values, count: 0, seen: 0.0, asked }
     }
 
     /// Let these be the last values of their attributes; returns how many more values there are.
     fn take_in(&mut self, own: &[Remembered]) -> usize {
-        let (mut at, mut more) = (0, Vec::<Remembered>::new());
+        let (mut at, before) = (0, self.values.len());
+        if before == 0 {
+            self.values.reserve_exact(own.len());
+        }
         for each in own {
             // Next to the one before, more often than not.
             let is_before = |value: &Remembered| value.attribute < each.attribute;
-            at += usize::from(self.values.get(at).is_some_and(is_before));
-            if self.values.get(at).is_some_and(is_before) {
-                at += self.values[at..].partition_point(is_before);
+            let known = &self.values[..before];
+            at += usize::from(known.get(at).is_some_and(is_before));
+            if known.get(at).is_some_and(is_before) {
+                at += known[at..].partition_point(is_before);
             }
-            let is_it = |value: &&mut Remembered| value.attribute == each.attribute;
-            let known = self.values.get_mut(at).filter(is_it);
-            match known.or_else(|| more.last_mut().filter(is_it)) {
-                Some(value) => *value = *each,
-                None => more.push(*each),
+            let is_it =
+                |&at: &usize| self.values.get(at).is_some_and(|value| value.attribute == each.attribute);
+            match [at, self.values.len().saturating_sub(1)].into_iter().find(is_it) {
+                Some(at) => self.values[at] = *each,
+                None => self.values.push(*each),
             }
         }
-        let added = more.len();
-        if added > 0 {
-            more.extend_from_slice(&self.values);
-            more.sort_unstable_by_key(|each| each.attribute);
-            self.values = more.into();
+        let added = self.values.len() - before;
+        if added > 0 && before > 0 {
+            self.values.sort_by_key(|each| each.attribute);
         }
         added
     }
@@ -322,6 +327,6 @@ mod tests {
             assert_eq!(entity.take_in(&own), all.len() - before);
             assert!(entity.values.iter().eq(all.values()));
         }
-        assert_eq!(size_of::<Entity>(), 64);
+        assert_eq!(size_of::<Entity>(), 72);
     }
 }
