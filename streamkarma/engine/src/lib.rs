@@ -7,6 +7,7 @@
 //! [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 
 pub mod adwin;
+mod ahead;
 pub mod ascending;
 pub mod asked;
 pub mod block;

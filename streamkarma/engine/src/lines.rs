@@ -5,6 +5,7 @@
 //! are numbered. A line with a name that comes twice
 //! is read again, the long way: of a name that occurs twice in an object the last counts.
 
+use crate::ahead::Ahead;
 use crate::encoder::Encoder;
 use crate::events::{Events, Rejected};
 use crate::fields::{Labels, MOST_KEPT, Role, Roles};
@@ -65,7 +66,11 @@ impl Reading {
     ) -> Events {
         let items = text.len().saturating_sub(begin) / BYTES_OF_AN_ITEM;
         let mut events = Events::beginning_at(begin, self.roles.kept, items);
+        let mut ahead = Ahead::new(encoder).filter(|_| most > 1);
         while events.end < text.len() && events.lines.len() < most {
+            if let Some(ahead) = &mut ahead {
+                ahead.reach(encoder, text, events.end);
+            }
             let rest = &text[events.end..];
             let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             let read = match std::str::from_utf8(&rest[..length]) {

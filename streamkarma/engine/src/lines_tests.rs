@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::encoder::Encoder;
+use crate::encoder::{Encoder, Following};
+use crate::entities::{Carry, Rules};
 use crate::events::{Events, Rejected};
 use crate::fields::{Classes, Labels, Role, Roles};
 use crate::lines::Reading;
@@ -140,4 +141,40 @@ fn broken_bytes_never_panic() {
             }
         }
     }
+}
+
+#[test]
+fn entities_that_are_fetched_ahead_say_what_they_would_say_anyway() {
+    let rules = Rules {
+        entity: b"who".as_slice().into(),
+        is_attribute: false,
+        time: None,
+        carry: Carry::Fill,
+        longest: f64::INFINITY,
+        most: 5000,
+    };
+    // More than there may be, so that some leave; then names in every way, wrong, nested or missing.
+    let mut text: String = (0..5500).map(|n| format!("{{\"who\":\"e{n}\",\"a\":{n},\"y\":7}}\n")).collect();
+    for n in 500..1500 {
+        text += &format!("{{\"b\":1,\"who\" : \"e{n}\",\"y\":7}}\n{{\"who\":{n},\"b\":2,\"y\":7}}\n");
+        text += &format!(
+            "{{\"who\":\"\\u0065{n}\",\"y\":7}}\n{{\"c\":{{\"who\":\"e{n}\"}},\"y\":7}}\n{{\"who\":\n"
+        );
+    }
+    let read_by = |most: usize| {
+        let mut encoder = encoder();
+        encoder.set_following(Some(Following::new(rules.clone(), 99)));
+        let (mut begin, mut starts, mut values) = (0, vec![], vec![]);
+        while begin < text.len() {
+            let events = reading("id").read(&mut encoder, &labels(), text.as_bytes(), begin, most);
+            begin = events.end;
+            starts.extend(events.encoded.starts.windows(2).map(|ends| ends[1] - ends[0]));
+            values.extend(events.encoded.raw);
+        }
+        (starts, values, encoder.following().map(Following::state))
+    };
+    let one_by_one = read_by(1);
+    assert!(one_by_one.0.contains(&3));
+    assert_eq!(read_by(usize::MAX), one_by_one);
+    assert_eq!(read_by(700), one_by_one);
 }

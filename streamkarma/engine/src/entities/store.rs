@@ -1,5 +1,7 @@
 //! Entities by name, and in the order in which they were seen.
 
+mod fetching;
+
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
