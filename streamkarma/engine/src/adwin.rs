@@ -7,6 +7,8 @@
 //! [B] Bifet, Gavaldà: Learning from Time-Changing Data with Adaptive Windowing, SIAM International Conference on
 //! Data Mining 2007, sections 3 and 4.
 
+pub mod state;
+
 use std::collections::VecDeque;
 
 use crate::math::log;
@@ -86,14 +88,24 @@ impl Adwin {
     /// [B] takes one at a time, and drops them one by one as long as the window can be cut. Here the window is
     /// cut where the means differ most beyond chance, so that what is left is of the new kind alone.
     pub fn update(&mut self, count: u64, sum: f64, sum_of_squares: f64) -> Option<Drift> {
+        self.add(count, sum, sum_of_squares);
+        self.check()
+    }
+
+    /// Take in some values that came together, as [`Self::update`] does, but do not look for a change.
+    pub fn add(&mut self, count: u64, sum: f64, sum_of_squares: f64) {
         if count == 0 {
-            return None;
+            return;
         }
         let count = count as f64;
         let bucket = Bucket { count, sum, squares: (sum_of_squares - sum * sum / count).max(0.0) };
         self.buckets.push_back(bucket);
         self.all = self.all.joined(bucket);
         self.compress();
+    }
+
+    /// Look for a change, and drop what is from before it.
+    pub fn check(&mut self) -> Option<Drift> {
         let cut = self.cut()?;
         let dropped = self.buckets.drain(..cut).fold(Bucket::default(), Bucket::joined);
         self.all = self.buckets.iter().copied().fold(Bucket::default(), Bucket::joined);
@@ -118,19 +130,20 @@ impl Adwin {
 
     /// Before which bucket the means of the two parts differ most beyond what chance makes of it, if they do.
     fn cut(&self) -> Option<usize> {
-        let Bucket { count, squares, .. } = self.all;
+        let Bucket { count, sum, squares } = self.all;
         let (variance, confidence) = (squares / count, log(2.0 * log(count.max(2.0)) / self.delta));
+        let least = 2.0 * count * variance * confidence;
         let (mut old, mut best) = (Bucket::default(), None);
         let mut furthest = 1.0;
         for (place, bucket) in self.buckets.iter().enumerate() {
             old = Bucket { count: old.count + bucket.count, sum: old.sum + bucket.sum, squares: 0.0 };
-            let new = Bucket { count: count - old.count, sum: self.all.sum - old.sum, squares: 0.0 };
+            let new = Bucket { count: count - old.count, sum: sum - old.sum, squares: 0.0 };
             if old.count < SHORTEST || new.count < SHORTEST {
                 continue;
             }
             // Most places are ruled out by the first term of what chance makes, which takes no division.
-            let (apart, product) = (old.sum * new.count - new.sum * old.count, old.count * new.count);
-            if apart * apart <= 2.0 * count * product * variance * confidence {
+            let apart = old.sum * new.count - new.sum * old.count;
+            if apart * apart <= least * (old.count * new.count) {
                 continue;
             }
             let inverse = 1.0 / old.count + 1.0 / new.count;

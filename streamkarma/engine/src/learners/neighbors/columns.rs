@@ -147,6 +147,17 @@ impl Columns {
         Column { weight, ..Column::new(attribute, kind, self.tiles) }
     }
 
+    /// Go on with the events of some slots alone, in that order; the columns keep their places.
+    pub fn retain(&mut self, slots: &[usize]) {
+        self.tiles = slots.len().div_ceil(LANES);
+        for place in 0..self.places.len() {
+            let Some(old) = self.places[place].take() else { continue };
+            let mut new = self.empty(old.attribute, old.kind, old.weight);
+            slots.iter().enumerate().for_each(|(to, &from)| new.set(to, old.get(from)));
+            self.places[place] = Some(new);
+        }
+    }
+
     fn drop_at(&mut self, place: usize) {
         if self.places[place].take().is_some() {
             self.index.retain(|(_, own)| *own != place);

@@ -6,6 +6,9 @@
 //! content decides which has room. So neither the order of the parts shows, nor whether some were merged before; but
 //! of more attributes than there are columns for, those go that fewer of the events have.
 //!
+//! Of what the base had, the events that every part has dropped since, as they do after a change, do not come back.
+//! Errors are watched anew: they were of other windows.
+//!
 //! Weights of distances are averaged by the events learned since the base, with 1 for an attribute that a part has not
 //! met, as it would begin there; their mean remains 1. They have single precision.
 
@@ -14,7 +17,9 @@ use std::cmp::Ordering;
 use super::Neighbors;
 use super::column::{ABSENT, Kind, LEAST_WEIGHT};
 use super::columns::{Columns, MOST};
+use super::cutting::DELTA;
 use super::moments::Moments;
+use crate::adwin::Adwin;
 use crate::change::Change;
 use crate::learner::Learner;
 use crate::learners::linear::LARGEST;
@@ -93,17 +98,20 @@ impl Neighbors {
         new.labels = window.iter().map(|kept| kept.of.labels[kept.slot]).collect();
         new.weights = window.iter().map(|kept| kept.of.weights[kept.slot]).collect();
         new.learned_at = window.iter().map(|kept| kept.learned_at).collect();
+        new.asked = window.iter().map(|kept| kept.of.asked[kept.slot]).collect();
         new.next = window.len() % self.settings.window;
+        new.errors = Adwin::new(DELTA);
         new.recount();
         new.columns = self.columns_of(&window, learned, attributes);
         new
     }
 
-    /// The latest events, the oldest of them first.
+    /// The latest events, the oldest of them first; of the base's those that a part still has.
     fn latest<'a>(&'a self, learned: &[(&'a Self, u64)], steps: u64, attributes: &[u32]) -> Vec<Kept<'a>> {
+        let oldest = learned.iter().filter_map(|(part, _)| part.learned_at.iter().min()).min();
         let own =
-            self.learned_at.iter().enumerate().map(|(slot, &learned_at)| Kept { of: self, slot, learned_at });
-        let mut all: Vec<Kept> = own.collect();
+            self.learned_at.iter().enumerate().filter(|(_, at)| oldest.is_some_and(|oldest| *at >= oldest));
+        let mut all: Vec<Kept> = own.map(|(slot, &learned_at)| Kept { of: self, slot, learned_at }).collect();
         for &(of, _) in learned {
             let since = of.learned_at.iter().enumerate().filter(|(_, at)| **at > self.steps);
             all.extend(since.map(|(slot, at)| Kept { of, slot, learned_at: steps - (of.steps - at) }));
@@ -167,7 +175,7 @@ impl Neighbors {
     }
 
     /// Count the classes in the window anew.
-    fn recount(&mut self) {
+    pub(super) fn recount(&mut self) {
         self.counts.fill(0);
         for slot in 0..self.labels.len() {
             self.count(self.labels[slot], usize::saturating_add);

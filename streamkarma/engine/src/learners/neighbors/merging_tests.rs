@@ -1,5 +1,6 @@
 //! Windows that are merged, against the events they should have, and what is carried over.
 
+use super::cutting_tests::turning;
 use super::tests::{Sample, learner, step, stream, teach};
 use super::*;
 use crate::change::DROPPED;
@@ -50,6 +51,19 @@ fn the_window_has_the_latest_of_all_parts() {
             }
         }
     }
+}
+
+#[test]
+fn what_all_parts_have_dropped_does_not_come_back() {
+    let base = taught(&learner(false, WINDOW, 5), &turning(1, 300, 300));
+    let [a, b] = [2, 3].map(|seed| taught(&base, &turning(seed, 27, 0)));
+    assert!([&a, &b].iter().all(|part| part.labels.len() < WINDOW));
+    let all = merged(&base, &[&a, &b]);
+    let oldest = a.learned_at[0].min(b.learned_at[0]);
+    assert_eq!(all.learned_at.iter().filter(|at| **at <= base.steps).count() as u64, base.steps + 1 - oldest);
+    assert!(all.errors.is_empty());
+    let some = merged(&base, &[&a, &taught(&base, &turning(4, 2, 0))]);
+    assert_eq!(some.labels.len(), WINDOW);
 }
 
 #[test]
@@ -170,10 +184,19 @@ fn targets_are_carried_over_and_merged() {
 fn states_that_do_not_say_when_events_came_are_read() {
     let model = taught(&learner(false, WINDOW, 5), &stream(1, 100));
     let mut state = model.state();
+    for name in ["window_asked", "window_errors.all", "window_errors.buckets"] {
+        let mut broken = state.clone();
+        broken.0.remove(name);
+        assert!(learner(false, WINDOW, 5).restore(&broken, 5, 12).is_err());
+    }
+    state.0.retain(|name, _| name != "window_asked" && !name.starts_with("window_errors"));
+    let mut unwatched = learner(false, WINDOW, 5);
+    unwatched.restore(&state, 5, 12).unwrap();
+    assert!(unwatched.errors.is_empty() && unwatched.asked == [true; WINDOW]);
     state.0.remove("window_learned_at");
     let mut back = learner(false, WINDOW, 5);
     back.restore(&state, 5, 12).unwrap();
-    assert_eq!(back.state(), model.state());
+    assert_eq!(back.state(), unwatched.state());
     for steps in [vec![101; WINDOW], vec![-1; WINDOW], vec![0; 3], (0..WINDOW as i64).rev().collect()] {
         let size = steps.len();
         state.put_i64s("window_learned_at", steps, &[size]);

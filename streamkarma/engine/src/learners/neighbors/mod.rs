@@ -1,6 +1,7 @@
 //! Nearest neighbours among the last events with a label.
 //!
-//! The learner has no model but a window of events, so that it follows whatever bends or moves within it.
+//! The learner has no model but a window of events, so that it follows whatever bends or moves within it. After an
+//! abrupt change, what is from before it leaves the window, see [`cutting`].
 //! The distance from an event x to one of the window, q, is a sum over the attributes of x,
 //!
 //! ```text
@@ -19,6 +20,9 @@
 
 mod column;
 mod columns;
+mod cutting;
+#[cfg(test)]
+mod cutting_tests;
 mod merging;
 #[cfg(test)]
 mod merging_tests;
@@ -34,9 +38,11 @@ mod votes;
 
 use self::column::Item;
 use self::columns::Columns;
+use self::cutting::DELTA;
 use self::metric::Metric;
 use self::moments::Moments;
 use self::nearest::Nearest;
+use crate::adwin::Adwin;
 use crate::block::{Event, Gone};
 use crate::change::Change;
 use crate::learner::{Fact, Learner, Lesson};
@@ -74,6 +80,10 @@ pub struct Neighbors {
     weights: Vec<f64>,
     /// By slot: the step in which it was learned; see [`merging`].
     learned_at: Vec<u64>,
+    /// By slot: whether the neighbours were asked about it before it was learned.
+    asked: Vec<bool>,
+    /// The errors of what they said; see [`cutting`].
+    errors: Adwin,
     /// The slot that is filled next, that of the oldest event once there are as many as may be.
     next: usize,
     /// How many events of each class are in the window.
@@ -105,6 +115,8 @@ impl Neighbors {
             labels: Vec::new(),
             weights: Vec::new(),
             learned_at: Vec::new(),
+            asked: Vec::new(),
+            errors: Adwin::new(DELTA),
             next: 0,
             counts: vec![0; 2],
             target: Moments::default(),
@@ -147,7 +159,9 @@ impl Neighbors {
             if !Self::is_wide(event) {
                 let label = self.label_of(lesson.label);
                 self.learn_weights(label);
-                self.keep(event, label, lesson.weight.min(LARGEST));
+                let error = self.error(label, scores);
+                self.keep(event, label, lesson.weight.min(LARGEST), error.is_some());
+                error.into_iter().for_each(|error| self.watch(error));
             }
         }
         suffered
@@ -184,16 +198,18 @@ impl Neighbors {
     }
 
     /// Put an event into the window, in place of the oldest if that is full.
-    fn keep(&mut self, event: &Event, label: f64, weight: f64) {
+    fn keep(&mut self, event: &Event, label: f64, weight: f64, asked: bool) {
         let slot = self.next;
         self.columns.put(event, slot);
         if slot < self.labels.len() {
             self.count(self.labels[slot], usize::saturating_sub);
-            (self.labels[slot], self.weights[slot], self.learned_at[slot]) = (label, weight, self.steps);
+            (self.labels[slot], self.weights[slot]) = (label, weight);
+            (self.learned_at[slot], self.asked[slot]) = (self.steps, asked);
         } else {
             self.labels.push(label);
             self.weights.push(weight);
             self.learned_at.push(self.steps);
+            self.asked.push(asked);
         }
         self.count(label, usize::saturating_add);
         self.target.observe(label, self.settings.window as f64);
@@ -253,7 +269,7 @@ impl Learner for Neighbors {
     }
 
     fn summary(&self) -> Vec<(&'static str, Fact)> {
-        let bytes = self.columns.bytes() + 3 * size_of_val(&self.labels[..]);
+        let bytes = self.columns.bytes() + 3 * size_of_val(&self.labels[..]) + self.asked.len();
         vec![("window", Fact::Count(self.labels.len() as u64)), ("bytes", Fact::Count(bytes as u64))]
     }
 

@@ -10,9 +10,12 @@ use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the events of the window contradict each other";
 /// Names in a state: as many arrays as `to_state` puts out.
-const ARRAYS: usize = 9;
+const ARRAYS: usize = 10;
 /// One that models of older versions do not have.
 const LEARNED_AT: &str = "window_learned_at";
+/// Another one, and a part.
+const ASKED: &str = "window_asked";
+const ERRORS: &str = "window_errors";
 /// In place of an attribute or of the coordinate of numbers, where there is none.
 const NONE: i64 = -1;
 
@@ -42,6 +45,8 @@ impl Neighbors {
         state.put_f64s("window_weights", slots().map(|slot| self.weights[slot]).collect(), &[events]);
         let learned_at = slots().map(|slot| self.learned_at[slot] as i64).collect();
         state.put_i64s(LEARNED_AT, learned_at, &[events]);
+        state.put_bools(ASKED, slots().map(|slot| self.asked[slot]).collect(), &[events]);
+        state.put_part(ERRORS, self.errors.state());
         state.put_i64s("window_columns", places.iter().flat_map(of_column).collect(), &[places.len(), 2]);
         state.put_f64s("window_metric", places.iter().map(weight).collect(), &[places.len()]);
         state.put_f64s("window_values", all().map(value).collect(), &[places.len(), events]);
@@ -60,12 +65,21 @@ impl Neighbors {
         attributes: usize,
         coordinates: usize,
     ) -> Result<Self, Refused> {
-        let older = usize::from(!state.0.contains_key(LEARNED_AT));
-        ensure(state.0.len() + older == ARRAYS, WHY)?;
+        let mut parts = state.parts();
+        let own = parts.remove("").unwrap_or_default();
+        let errors = parts.remove(ERRORS);
+        let older = [LEARNED_AT, ASKED].iter().filter(|name| !own.0.contains_key(**name)).count();
+        ensure(parts.is_empty() && own.0.len() + older == ARRAYS, WHY)?;
+        ensure(errors.is_some() == own.0.contains_key(ASKED), WHY)?;
         let mut learner = Self::new(self.settings)?;
+        if let Some(errors) = errors {
+            learner.errors = learner.errors.restored(&errors)?;
+        }
+        let state = &own;
         learner.take_size(state)?;
         learner.take_labels(state)?;
         learner.take_learned_at(state)?;
+        learner.take_asked(state)?;
         learner.take_columns(state, attributes, coordinates)?;
         learner.take_values(state, coordinates)?;
         Ok(learner)
@@ -123,6 +137,19 @@ impl Neighbors {
         ensure(shape == [events] && steps.is_sorted(), WHY)?;
         ensure(steps.iter().all(|&step| (0..=self.steps as i64).contains(&step)), WHY)?;
         self.learned_at = steps.iter().map(|&step| step as u64).collect();
+        Ok(())
+    }
+
+    /// About which events the neighbours were asked; all where the state does not say.
+    fn take_asked(&mut self, state: &State) -> Result<(), Refused> {
+        let events = self.labels.len();
+        if !state.0.contains_key(ASKED) {
+            self.asked = vec![true; events];
+            return Ok(());
+        }
+        let (asked, shape) = state.bools(ASKED)?;
+        ensure(shape == [events], WHY)?;
+        self.asked = asked.to_vec();
         Ok(())
     }
 

@@ -80,6 +80,11 @@ fn broken_states_are_refused() {
         ("window_values", Array::F64(vec![], vec![0, 1 << 60])),
         ("window_observed", Array::Bool(vec![false; 80], vec![4, 20])),
         ("window_observed", Array::Bool(vec![true; 3], vec![3])),
+        ("window_asked", Array::Bool(vec![true; 19], vec![19])),
+        ("window_asked", Array::I64(vec![1; 20], vec![20])),
+        ("window_errors.all", f64s(&[1.0, 2.0, 0.0])),
+        ("window_errors.other", f64s(&[])),
+        ("other.all", f64s(&[])),
         ("other", f64s(&[])),
     ] {
         let mut broken = model.state();

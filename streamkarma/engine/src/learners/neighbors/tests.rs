@@ -4,10 +4,10 @@ use super::column::ABSENT;
 use super::*;
 
 /// Numbers from 0 to 1, the same each time (a linear congruential generator).
-struct Numbers(u64);
+pub(super) struct Numbers(pub u64);
 
 impl Numbers {
-    fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 40) as f64 / f64::from(1 << 24)
     }
