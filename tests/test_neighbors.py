@@ -39,6 +39,8 @@ def test_it_finds_squares_and_follows_when_they_change() -> None:
     wrong = errors(NeighborsClassifier(), stream + changed)
     assert np.mean(wrong[1500:3000]) < 0.15
     assert np.mean(wrong[4500:]) < 0.15
+    # As soon as in the beginning: what is from before the change leaves the window of 1,000 at once.
+    assert np.mean(wrong[3100:3500]) < np.mean(wrong[100:500]) + 0.05
 
 
 def test_it_predicts_a_number_that_only_some_attributes_bend() -> None:

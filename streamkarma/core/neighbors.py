@@ -11,8 +11,10 @@ class Neighbors(Learner):
 
     The distance is over the attributes that an event has: squared differences of standardised numbers, cut
     at 9, and 2 for another category; where the other event lacks an attribute, half of what is to be
-    expected. How much each attribute counts in it is learned. An event of more than 32 items (numbers,
-    categories, words) gets the shares of classes in the window, or 0, and does not enter it.
+    expected. How much each attribute counts in it is learned. After an abrupt change, which is
+    found by ADWIN on the errors of the nearest, the events from before it leave the window. An event of more
+    than 32 items (numbers, categories, words) gets the shares of classes in the window, or 0, and does not
+    enter it.
 
     Parameters
     ----------
@@ -20,13 +22,15 @@ class Neighbors(Learner):
         Whether labels are targets: the score is the mean of the nearest. Else it is the log-odds of two
         classes, or the logarithm of each one's probability.
     window
-        Events kept, 1 to 1,048,576.
+        Events kept, at most, 1 to 1,048,576.
     neighbors
         How many of them vote, 1 to 1,024.
 
     References
     ----------
     Goldberger, Roweis, Hinton, Salakhutdinov: Neighbourhood Components Analysis, NIPS 2004 (the weights).
+    Bifet, Pfahringer, Read, Holmes: Efficient Data Stream Classification via Probabilistic Adaptive Windows,
+    SAC 2013 (ADWIN).
 
     Examples
     --------

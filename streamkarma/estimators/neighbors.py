@@ -32,12 +32,13 @@ class NeighborsClassifier(CostParameters, NeighborsParameters, BaseClassifier):
     It keeps a window of events with labels, so that it follows what bends and what moves. Distances are over
     the attributes that an event has; where one of the window lacks an attribute, part of what is to be
     expected counts instead, so that events with little in common are not near. How much each attribute counts
-    is learned as well [G].
+    is learned as well [G]. Once the nearest err more than they did, by ADWIN, the events from before leave
+    the window [B].
 
     Parameters
     ----------
     window
-        Events kept, 1 to 1,048,576.
+        Events kept, at most, 1 to 1,048,576.
     neighbors
         How many of them vote, 1 to 1,024; the nearer, the more.
     na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
@@ -66,6 +67,9 @@ class NeighborsClassifier(CostParameters, NeighborsParameters, BaseClassifier):
 
     References
     ----------
+    [B] Bifet, Pfahringer, Read, Holmes: Efficient Data Stream Classification via Probabilistic Adaptive
+    Windows, SAC 2013.
+
     [G] Goldberger, Roweis, Hinton, Salakhutdinov: Neighbourhood Components Analysis, NIPS 2004.
 
     Examples

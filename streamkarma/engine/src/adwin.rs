@@ -88,24 +88,14 @@ impl Adwin {
     /// [B] takes one at a time, and drops them one by one as long as the window can be cut. Here the window is
     /// cut where the means differ most beyond chance, so that what is left is of the new kind alone.
     pub fn update(&mut self, count: u64, sum: f64, sum_of_squares: f64) -> Option<Drift> {
-        self.add(count, sum, sum_of_squares);
-        self.check()
-    }
-
-    /// Take in some values that came together, as [`Self::update`] does, but do not look for a change.
-    pub fn add(&mut self, count: u64, sum: f64, sum_of_squares: f64) {
         if count == 0 {
-            return;
+            return None;
         }
         let count = count as f64;
         let bucket = Bucket { count, sum, squares: (sum_of_squares - sum * sum / count).max(0.0) };
         self.buckets.push_back(bucket);
         self.all = self.all.joined(bucket);
         self.compress();
-    }
-
-    /// Look for a change, and drop what is from before it.
-    pub fn check(&mut self) -> Option<Drift> {
         let cut = self.cut()?;
         let dropped = self.buckets.drain(..cut).fold(Bucket::default(), Bucket::joined);
         self.all = self.buckets.iter().copied().fold(Bucket::default(), Bucket::joined);

@@ -17,8 +17,8 @@ use super::Neighbors;
 /// 50 % missing; seeds 11 to 16) anything between 1e-2 and 1e-7 made as many errors afterwards.
 pub const DELTA: f64 = 1e-4;
 
-/// A change is looked for whenever the errors kept are a multiple of this, which takes a quarter of the time.
-const CLOCK: u64 = 4;
+/// So many errors are taken in at a time: single ones would make an event take a tenth longer.
+pub const BATCH: usize = 8;
 
 impl Neighbors {
     /// Between 0 and 1 how wrong it was what the neighbours said; None if they were not asked, or there are none.
@@ -36,9 +36,14 @@ impl Neighbors {
 
     /// Take in the error of the event that was put into the window last, and drop what is from before a change.
     pub(super) fn watch(&mut self, error: f64) {
-        self.errors.add(1, error, error * error);
-        if self.errors.len().is_multiple_of(CLOCK)
-            && let Some(drift) = self.errors.check()
+        self.batch.push(error);
+        if self.batch.len() < BATCH {
+            return;
+        }
+        let squares = self.batch.iter().map(|error| error * error).sum();
+        let drift = self.errors.update(BATCH as u64, self.batch.iter().sum(), squares);
+        self.batch.clear();
+        if let Some(drift) = drift
             && drift.after > drift.before
         {
             self.cut(drift.length);

@@ -100,7 +100,7 @@ impl Neighbors {
         new.learned_at = window.iter().map(|kept| kept.learned_at).collect();
         new.asked = window.iter().map(|kept| kept.of.asked[kept.slot]).collect();
         new.next = window.len() % self.settings.window;
-        new.errors = Adwin::new(DELTA);
+        (new.errors, new.batch) = (Adwin::new(DELTA), Vec::new());
         new.recount();
         new.columns = self.columns_of(&window, learned, attributes);
         new

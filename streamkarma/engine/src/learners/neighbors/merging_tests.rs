@@ -184,12 +184,14 @@ fn targets_are_carried_over_and_merged() {
 fn states_that_do_not_say_when_events_came_are_read() {
     let model = taught(&learner(false, WINDOW, 5), &stream(1, 100));
     let mut state = model.state();
-    for name in ["window_asked", "window_errors.all", "window_errors.buckets"] {
+    for name in ["window_asked", "window_batch", "window_errors.all", "window_errors.buckets"] {
         let mut broken = state.clone();
         broken.0.remove(name);
         assert!(learner(false, WINDOW, 5).restore(&broken, 5, 12).is_err());
     }
-    state.0.retain(|name, _| name != "window_asked" && !name.starts_with("window_errors"));
+    state.0.retain(|name, _| {
+        name != "window_asked" && name != "window_batch" && !name.starts_with("window_errors")
+    });
     let mut unwatched = learner(false, WINDOW, 5);
     unwatched.restore(&state, 5, 12).unwrap();
     assert!(unwatched.errors.is_empty() && unwatched.asked == [true; WINDOW]);

@@ -84,6 +84,8 @@ pub struct Neighbors {
     asked: Vec<bool>,
     /// The errors of what they said; see [`cutting`].
     errors: Adwin,
+    /// Those that it has not taken in yet.
+    batch: Vec<f64>,
     /// The slot that is filled next, that of the oldest event once there are as many as may be.
     next: usize,
     /// How many events of each class are in the window.
@@ -117,6 +119,7 @@ impl Neighbors {
             learned_at: Vec::new(),
             asked: Vec::new(),
             errors: Adwin::new(DELTA),
+            batch: Vec::new(),
             next: 0,
             counts: vec![0; 2],
             target: Moments::default(),

@@ -3,6 +3,7 @@
 use super::Neighbors;
 use super::column::{ABSENT, Column, Kind, LARGEST as LARGEST_VALUE, LEAST_WEIGHT};
 use super::columns::{Columns, MOST};
+use super::cutting::BATCH;
 use super::moments::Moments;
 use crate::learner::Learner;
 use crate::learners::linear::LARGEST;
@@ -10,11 +11,12 @@ use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the events of the window contradict each other";
 /// Names in a state: as many arrays as `to_state` puts out.
-const ARRAYS: usize = 10;
+const ARRAYS: usize = 11;
 /// One that models of older versions do not have.
 const LEARNED_AT: &str = "window_learned_at";
-/// Another one, and a part.
+/// Two more, and a part.
 const ASKED: &str = "window_asked";
+const NOT_YET: &str = "window_batch";
 const ERRORS: &str = "window_errors";
 /// In place of an attribute or of the coordinate of numbers, where there is none.
 const NONE: i64 = -1;
@@ -46,6 +48,7 @@ impl Neighbors {
         let learned_at = slots().map(|slot| self.learned_at[slot] as i64).collect();
         state.put_i64s(LEARNED_AT, learned_at, &[events]);
         state.put_bools(ASKED, slots().map(|slot| self.asked[slot]).collect(), &[events]);
+        state.put_f64s(NOT_YET, self.batch.clone(), &[self.batch.len()]);
         state.put_part(ERRORS, self.errors.state());
         state.put_i64s("window_columns", places.iter().flat_map(of_column).collect(), &[places.len(), 2]);
         state.put_f64s("window_metric", places.iter().map(weight).collect(), &[places.len()]);
@@ -68,12 +71,16 @@ impl Neighbors {
         let mut parts = state.parts();
         let own = parts.remove("").unwrap_or_default();
         let errors = parts.remove(ERRORS);
-        let older = [LEARNED_AT, ASKED].iter().filter(|name| !own.0.contains_key(**name)).count();
+        let older = [LEARNED_AT, ASKED, NOT_YET].iter().filter(|name| !own.0.contains_key(**name)).count();
         ensure(parts.is_empty() && own.0.len() + older == ARRAYS, WHY)?;
-        ensure(errors.is_some() == own.0.contains_key(ASKED), WHY)?;
+        ensure([ASKED, NOT_YET].iter().all(|name| own.0.contains_key(*name) == errors.is_some()), WHY)?;
         let mut learner = Self::new(self.settings)?;
         if let Some(errors) = errors {
             learner.errors = learner.errors.restored(&errors)?;
+            let (batch, shape) = own.f64s(NOT_YET)?;
+            ensure(shape == [batch.len()] && batch.len() < BATCH, WHY)?;
+            ensure(batch.iter().all(|error| (0.0..=1.0).contains(error)), WHY)?;
+            learner.batch = batch.to_vec();
         }
         let state = &own;
         learner.take_size(state)?;

@@ -82,6 +82,8 @@ fn broken_states_are_refused() {
         ("window_observed", Array::Bool(vec![true; 3], vec![3])),
         ("window_asked", Array::Bool(vec![true; 19], vec![19])),
         ("window_asked", Array::I64(vec![1; 20], vec![20])),
+        ("window_batch", f64s(&[1.5])),
+        ("window_batch", f64s(&[0.5; 8])),
         ("window_errors.all", f64s(&[1.0, 2.0, 0.0])),
         ("window_errors.other", f64s(&[])),
         ("other.all", f64s(&[])),
