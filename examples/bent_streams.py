@@ -32,7 +32,8 @@ class Stream:
 
     def withheld(self, rate: float, seed: int) -> Stream:
         """The same with a share of the values missing at random."""
-        random = Random(seed)
+        # Not the seed itself: the generators draw their values from it, and what is missing would tell them.
+        random = Random(f"gaps {seed}")
         kept = [{name: value for name, value in x.items() if random.random() >= rate} for x in self.events]
         return Stream(kept, self.labels, self.regression, self.change)
 
