@@ -31,10 +31,10 @@ MOST_FEATURES = 2048
 #: was never worth its time there.
 ETA = 0.05
 
-#: And for order 1 where events are not divided by their norm, for which values are larger. There the constant
-#: is as large in every event, and where one class is rare it is most of the score. With order 2 it also depends
-#: on what is observed, which matters then: an event of which little is known is hardly ever near certain. There
-#: the smaller step is better.
+#: And for order 1 where events are not divided by their norm, for which values are larger. There the
+#: constant is as large in every event, and where one class is rare it is most of the score. With order 2 it
+#: also depends on what is observed, which matters then: where little is known, little is nearly certain.
+#: There the smaller step is better.
 PLAIN_ETA = 0.2
 
 #: Dimensions of the factor that stands beside pairs: it is ahead where data are truly of low rank.
