@@ -120,7 +120,7 @@ def test_killed_while_learning_again(cluster: Cluster) -> None:
     check(cluster, output, given)
 
 
-@pytest.mark.parametrize("explain", [[], ["--explain", "2"]])
+@pytest.mark.parametrize("explain", [[], pytest.param(["--explain", "2"], marks=pytest.mark.slow)])
 def test_killed_while_events_wait_for_labels(cluster: Cluster, explain: list[str]) -> None:
     given = events(600)
     source, labels, output = cluster.topic("in", 2), cluster.topic("labels"), cluster.topic("out")
@@ -179,7 +179,7 @@ def test_an_older_model_file_is_brought_up_to_what_was_answered(cluster: Cluster
     assert cluster.kept("m")["events"] == 900
 
 
-@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("hard", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_broker_goes_and_comes_back_under_a_running_process(
     cluster: Cluster, own_broker: Broker, hard: bool
 ) -> None:

@@ -97,7 +97,7 @@ def test_a_loss_that_is_not_compared_in_is_replaced(streamkarma: Program, tmp_pa
     assert said["regret"]["zero"]["learner_loss"] != pytest.approx(said["loss"]["total"])
 
 
-@pytest.mark.parametrize("more", [(), ("--task", "regression")])
+@pytest.mark.parametrize("more", [(), pytest.param(("--task", "regression"), marks=pytest.mark.slow)])
 def test_resuming_is_never_having_stopped(
     streamkarma: Program, tmp_path: Path, more: tuple[str, ...]
 ) -> None:

@@ -51,7 +51,7 @@ def test_a_signal_while_nobody_answers(cluster: Cluster) -> None:
         assert process.wait(10) == 143
 
 
-@pytest.mark.parametrize("where", [["--output-topic"], []])
+@pytest.mark.parametrize("where", [["--output-topic"], pytest.param([], marks=pytest.mark.slow)])
 def test_a_signal_when_the_broker_has_gone(cluster: Cluster, own_broker: Broker, where: list[str]) -> None:
     source, output = cluster.topic("in"), cluster.topic("out")
     cluster.put(source, events(300))
