@@ -533,13 +533,18 @@ class TestBackgroundFit:
         reservoir.add(block_of(X), np.arange(300), facts_of((X[:, 0] > 0).astype(float)))
         return reservoir.snapshot()
 
-    def everything(self, running: BackgroundFit) -> dict[str, dict[str, Any]]:
+    def results(self, running: BackgroundFit) -> dict[str, dict[str, Any]]:
         found: list[tuple[str, dict[str, Any]]] = []
         while not running.done:
             found += running.poll()
+            # The processor is for those who fit.
             time.sleep(0.005)
-        running.close()
         return dict(found)
+
+    def everything(self, running: BackgroundFit) -> dict[str, dict[str, Any]]:
+        found = self.results(running)
+        running.close()
+        return found
 
     def test_what_cannot_be_had_is_said_and_stops_nothing(self) -> None:
         found = self.everything(
@@ -565,9 +570,7 @@ class TestBackgroundFit:
 
     def test_a_worker_answers_one_request_after_another(self) -> None:
         first = BackgroundFit(self.snapshot(), ["zero"], "binary", "logistic", 60)
-        while not first.done:
-            first.poll()
-            time.sleep(0.005)
+        assert self.results(first)["zero"]["events"] == 300
         again = BackgroundFit(
             self.snapshot(), ["mean", "zero"], "binary", "logistic", 60, worker=first.worker
         )
