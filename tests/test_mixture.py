@@ -56,7 +56,35 @@ def share(shares: Array, likelihoods: Array, given: float = SHARE, weight: float
     return (1 - given) * after / after.sum() + given / len(shares)
 
 
-def two_classes(scores: Array, labels: Array, weights: Array) -> tuple[Array, Array, Array]:
+class Completeness:
+    """How much the blend counts by how many values an event has."""
+
+    def __init__(self) -> None:
+        self.mean, self.variance, self.adjusting = 0.0, 0.0, Newton(np.zeros(2), 0.1)
+
+    def away(self, items: float, t: int) -> float:
+        if t < 10 or self.variance < 1e-9:
+            return 0.0
+        return float(np.clip((items - self.mean) / np.sqrt(self.variance), -3, 3))
+
+    def adjusted(self, said: float, away: float) -> tuple[float, float]:
+        """What is said, and the factor in it."""
+        shift, bend = self.adjusting.at
+        return said + shift * away + bend * away * said / 4, 1 + bend * away / 4
+
+    def learn(
+        self, items: float, t: int, said: float, slope: float, curved: float, drift: float = 1e-5
+    ) -> None:
+        away, rate = self.away(items, t), 1 / min(t + 1, 1000)
+        if away:
+            self.adjusting.step(np.array([away, away * said / 4]), slope, curved, drift)
+            self.adjusting.at[1] = np.clip(self.adjusting.at[1], -1, 1)
+        off = items - self.mean
+        self.mean += rate * off
+        self.variance = (1 - rate) * (self.variance + rate * off**2)
+
+
+def two_classes(scores: Array, labels: Array, weights: Array, items: Array) -> tuple[Array, Array, Array]:
     """The chances of +1 in a mixture of two classes, before each event is learned.
 
     With those that each member gave to what came true, and the members' shares afterwards.
@@ -64,7 +92,7 @@ def two_classes(scores: Array, labels: Array, weights: Array) -> tuple[Array, Ar
     experts = len(scores)
     squares, shares = np.ones(experts), np.full(experts + 1, 1 / (experts + 1))
     own, blend = [Newton(np.zeros(3), 0.5) for _ in scores], Newton(np.full(experts, 1 / experts), 0.1)
-    mixed, likelihoods, after = [], [], []
+    completeness, (mixed, likelihoods, after) = Completeness(), ([], [], [])
     for t, (label, weight) in enumerate(zip(labels > 0, weights, strict=True)):
         drift = max(1e-5, 10 / (t + 10) ** 2)
         squares += (np.minimum(scores[:, t] ** 2, 100 * np.maximum(squares, 1)) - squares) / min(t + 2, 1000)
@@ -75,14 +103,18 @@ def two_classes(scores: Array, labels: Array, weights: Array) -> tuple[Array, Ar
         )
         logits = [start[e] * z[e] + own[e].at @ features[e] for e in range(experts)]
         logits = np.clip(logits, -LIMIT, LIMIT)
-        members = sigmoid(np.clip([*logits, blend.at @ logits], -LIMIT, LIMIT))
+        blended = blend.at @ logits
+        adjusted, stretch = completeness.adjusted(blended, completeness.away(items[t], t))
+        members = sigmoid(np.clip([*logits, adjusted], -LIMIT, LIMIT))
         mixed.append(shares @ members)
         likelihoods.append(members if label else 1 - members)
         both = np.array([mixed[-1], 1 - mixed[-1]])
         shares = share(shares, likelihoods[-1], moved(both, weight), weight)
         after.append(shares)
         slopes = members - label
-        blend.step(logits, weight * slopes[-1], weight * curvature(slopes[-1]), drift)
+        slope, curved = weight * slopes[-1], weight * curvature(slopes[-1])
+        blend.step(stretch * logits, slope, curved, drift)
+        completeness.learn(items[t], t, blended, slope, curved, drift)
         for e, each in enumerate(own):
             each.step(features[e], weight * slopes[e], weight * curvature(slopes[e]), drift)
             each.at[:2] = np.maximum(each.at[:2], [-start[e], 0])
@@ -122,24 +154,27 @@ def several_classes(scores: Array, labels: Array) -> Array:
     return np.array(mixed)
 
 
-def numbers(scores: Array, targets: Array) -> Array:
+def numbers(scores: Array, targets: Array, items: Array) -> Array:
     """The mean of a mixture for a regression, before each event is learned."""
     experts, square = len(scores), 1.0
     shares, variances = np.full(experts + 1, 1 / (experts + 1)), np.ones(experts + 1)
     own = [Newton(np.array([1.0, 0.0]), 0.01) for _ in scores]
-    blend, mixed = Newton(np.full(experts, 1 / experts), 0.1), []
+    blend, completeness, mixed = Newton(np.full(experts, 1 / experts), 0.1), Completeness(), []
     for t, target in enumerate(targets):
         unit = np.sqrt(square)
         features = np.array([scores[:, t] / unit, np.ones(experts)]).T
         means = np.array([each.at @ x for each, x in zip(own, features, strict=True)])
-        members = np.array([*means, blend.at @ means])
+        blended = blend.at @ means
+        adjusted, stretch = completeness.adjusted(blended, completeness.away(items[t], t))
+        members = np.array([*means, adjusted])
         mixed.append(unit * shares @ members)
         deviations = np.sqrt(variances)
         residuals = np.clip(members - target / unit, -5 * deviations, 5 * deviations)
         shares = share(shares, np.exp(-0.5 * (residuals / deviations) ** 2) / deviations)
         variances += (residuals**2 - variances) / (min(t + 1, 1000) + 1)
         square += (min(target**2, 100 * max(square, 1)) - square) / (min(t + 1, 1000) + 1)
-        blend.step(means, residuals[-1], 1)
+        blend.step(stretch * means, residuals[-1], 1)
+        completeness.learn(items[t], t, blended, residuals[-1], 1)
         for each, x, residual in zip(own, features, residuals, strict=False):
             each.step(x, residual, 1)
             each.at[0] = max(each.at[0], 0)
@@ -170,10 +205,10 @@ def run(
     return mixing, *mixing.run(scores, labels, np.ones(len(labels)))
 
 
-def said(mixing: Aggregator, scores: Array) -> Array:
+def said(mixing: Aggregator, scores: Array, items: Array | None = None) -> Array:
     """The mixture of scores, without learning."""
     events = scores.shape[1]
-    return mixing.run(scores, np.full(events, np.nan), np.ones(events))[0]
+    return mixing.run(scores, np.full(events, np.nan), np.ones(events), items)[0]
 
 
 @settings(max_examples=30)
@@ -182,9 +217,10 @@ def test_two_classes_are_mixed_as_the_text_says(seed: int, experts: int, loud: f
     rng = np.random.default_rng(seed)
     logits, labels = labelled(seed, 150)
     scores, weights = loud * (logits + rng.standard_normal((experts, 150))), rng.random(150) * 2
+    items = rng.integers(3, 9, 150).astype(float)
     mixing = Aggregator(experts)
-    mixed, losses = mixing.run(scores[:, :, None], labels, weights)
-    expected, _, shares = two_classes(scores, labels, weights)
+    mixed, losses = mixing.run(scores[:, :, None], labels, weights, items)
+    expected, _, shares = two_classes(scores, labels, weights, items)
     np.testing.assert_allclose(mixing.weights, shares[-1], rtol=1e-6)
     np.testing.assert_allclose(sigmoid(mixed[:, 0]), expected, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(np.exp(-losses), np.where(labels > 0, expected, 1 - expected), rtol=1e-7)
@@ -205,8 +241,9 @@ def test_numbers_are_mixed_as_the_text_says() -> None:
     targets = rng.standard_normal(300)
     targets[40] = 25.0
     scores = 0.5 * targets + 0.4 * rng.standard_normal((3, 300))
-    mixed, losses = run(scores[:, :, None], targets, regression=True)[1:]
-    np.testing.assert_allclose(mixed[:, 0], numbers(scores, targets), rtol=1e-7, atol=1e-9)
+    items = rng.integers(3, 9, 300).astype(float)
+    mixed, losses = Aggregator(3, True).run(scores[:, :, None], targets, np.ones(300), items)
+    np.testing.assert_allclose(mixed[:, 0], numbers(scores, targets, items), rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(losses, (mixed[:, 0] - targets) ** 2)
 
 
@@ -220,7 +257,7 @@ def test_the_mixture_loses_little_to_the_best_member_of_each_stretch(
     stretches = np.arange(400) * (switches + 1) // 400
     scores[stretches % experts, np.arange(400)] = logits
     losses = run(scores[:, :, None], labels)[2]
-    _, likelihoods, _ = two_classes(scores, labels, np.ones(400))
+    _, likelihoods, _ = two_classes(scores, labels, np.ones(400), np.ones(400))
     regret, members = losses.sum(), experts + 1
     for stretch in range(switches + 1):
         regret += np.log(likelihoods[stretches == stretch]).sum(axis=0).max()
@@ -459,10 +496,11 @@ def test_a_mixture_is_its_experts_and_the_mixing_of_their_scores(kind: str) -> N
         each.widen(mixture.classes)
     mixed, losses = mixture.run(block_of(rows), labels, ones)
     mixing, scores = mixing_of(kind), np.stack([each.run(block_of(rows), labels, ones)[0] for each in alone])
-    expected, lost = mixing.run(scores, labels, ones)
+    items = np.diff(block_of(rows).starts).astype(float)
+    expected, lost = mixing.run(scores, labels, ones, items)
     assert (mixed.tobytes(), losses.tobytes()) == (expected.tobytes(), lost.tobytes())
     again = np.stack([each.scores(block_of(rows)) for each in alone])
-    assert mixture.scores(block_of(rows)).tobytes() == said(mixing, again).tobytes()
+    assert mixture.scores(block_of(rows)).tobytes() == said(mixing, again, items).tobytes()
     assert (mixture.steps, mixture.classes, mixture.arrays()["shares"].shape) == (400, mixed.shape[1], (4,))
 
 
@@ -529,6 +567,7 @@ def test_one_learner_calibrated_is_a_mixture_of_it_alone(kind: str) -> None:
             each.widen(4)
     found = calibrated.run(block_of(rows), labels, np.ones(400))
     raw, _ = alone.run(block_of(rows), labels, np.ones(400))
-    for mine, expected in zip(found, mixing.run(raw[None], labels, np.ones(400)), strict=True):
+    items = np.diff(block_of(rows).starts).astype(float)
+    for mine, expected in zip(found, mixing.run(raw[None], labels, np.ones(400), items), strict=True):
         assert mine.tobytes() == expected.tobytes()
     assert calibrated.summary() == alone.summary()

@@ -1,12 +1,13 @@
 """Several learners as one: a mixture of experts with the interface of each of them.
 
-Each expert's scores are calibrated online. One member more, the *blend*, combines their log-odds;
-the members are mixed by Bayes' rule with a share s that all get alike (Cesa-Bianchi and Lugosi 2006,
-chapter 5): a thousandth, or less where the forecast is certain. Log loss is mixable: over any stretch of T
-events in which one member is the best, the mixture of E experts loses at most ln((E + 1) / s) + 0.001 T
-more than it, with the s of the event before, and ln(E + 1) in place of the first term from the start. For
-a number the members' densities are Gaussian, each with the running variance of its residuals, or Laplace
-densities where the absolute loss counts; the prediction is the mixture's mean.
+Each expert's scores are calibrated online. One member more, the *blend*, combines their log-odds, and is
+the surer of them the more of an event is observed, as far as that proves right; the members are mixed by
+Bayes' rule with a share s that all get alike (Cesa-Bianchi and Lugosi 2006, chapter 5): a thousandth, or
+less where the forecast is certain. Log loss is mixable: over any stretch of T events in which one member
+is the best, the mixture of E experts loses at most ln((E + 1) / s) + 0.001 T more than it, with the s of
+the event before, and ln(E + 1) in place of the first term from the start. For a number the members'
+densities are Gaussian, each with the running variance of its residuals, or Laplace densities where the
+absolute loss counts; the prediction is the mixture's mean.
 """
 
 from __future__ import annotations

@@ -90,19 +90,24 @@ impl Aggregator {
         PyArray1::from_slice(py, self.inner.mean_weights())
     }
 
-    /// Mix, then learn, the events whose scores, of shape (E, T, C), are given.
+    /// Mix, then learn, the events whose scores, of shape (E, T, C), are given, and how many values each has.
+    #[pyo3(signature = (scores, labels, weights, items=None))]
     fn run<'py>(
         &mut self,
         py: Python<'py>,
         scores: PyReadonlyArray3<'py, f64>,
         labels: PyReadonlyArray1<'py, f64>,
         weights: PyReadonlyArray1<'py, f64>,
+        items: Option<PyReadonlyArray1<'py, f64>>,
     ) -> PyResult<Run<'py>> {
         let (labels, weights) = (labels.as_array().to_vec(), weights.as_array().to_vec());
         let (events, classes) = (labels.len(), self.inner.classes());
-        if scores.shape() != [self.inner.experts(), events, classes] || weights.len() != events {
-            let (shape, given) = (scores.shape(), weights.len());
-            let why = format!("scores {shape:?}, {events} labels, {given} weights");
+        let items = items.map_or_else(|| vec![1.0; events], |items| items.as_array().to_vec());
+        if scores.shape() != [self.inner.experts(), events, classes]
+            || [weights.len(), items.len()] != [events; 2]
+        {
+            let (shape, given, counts) = (scores.shape(), weights.len(), items.len());
+            let why = format!("scores {shape:?}, {events} labels, {given} weights, {counts} items");
             return Err(PyValueError::new_err(why));
         }
         let is_known = |label: &f64| label.is_nan() || (0.0..classes as f64).contains(label);
@@ -119,7 +124,12 @@ impl Aggregator {
                 let place = (e * events + t) * classes;
                 row.iter_mut().zip(&said[place..]).for_each(|(to, score)| *to = *score);
             }
-            losses[t] = self.inner.step(&row, labels[t], engine::Count::of(weights[t]), to);
+            losses[t] = self.inner.step(
+                engine::Said { scores: &row, items: items[t] },
+                labels[t],
+                engine::Count::of(weights[t]),
+                to,
+            );
         }
         Ok((mixed.into_pyarray(py).reshape([events, classes])?, losses.into_pyarray(py)))
     }

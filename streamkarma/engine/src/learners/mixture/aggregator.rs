@@ -6,6 +6,7 @@ use super::calibration::{
     Calibration, FARTHEST, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, PRIOR_VARIANCE, clip, sanitise,
     sigmoid,
 };
+use super::completeness::Completeness;
 use super::fixed_share::{Blend, Shares};
 use super::newton::DRIFT;
 use super::resting::Resting;
@@ -15,6 +16,22 @@ use crate::math::exp;
 const WINDOW: f64 = 1000.0;
 /// Events of a larger weight count as this one.
 const HEAVIEST: f64 = 1e100;
+
+/// What there is to mix of an event.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'a> {
+    /// One of each expert, or of several classes one of each, one expert after another.
+    pub scores: &'a [f64],
+    /// How many values the event has, see [`super::completeness`].
+    pub items: f64,
+}
+
+impl<'a> Said<'a> {
+    /// Scores of events that have all as many values.
+    pub fn of(scores: &'a [f64]) -> Self {
+        Self { scores, items: 1.0 }
+    }
+}
 
 /// How fast statistics forget.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,6 +132,7 @@ pub struct Aggregator {
     pub(super) calibration: Calibration,
     pub(super) shares: Shares,
     pub(super) blend: Blend,
+    pub(super) completeness: Completeness,
     /// Of a regression, of each member: mean square of its residuals, in units of the target's.
     pub(super) variances: Vec<f64>,
     pub(super) resting: Resting,
@@ -138,6 +156,7 @@ impl Aggregator {
             calibration: Calibration::new(experts, classes, regression),
             shares: Shares::new(experts + 1),
             blend: Blend::new(experts),
+            completeness: Completeness::new(),
             variances: vec![1.0; if regression { experts + 1 } else { 0 }],
             resting: Resting::default(),
             steps: 0,
@@ -178,18 +197,18 @@ impl Aggregator {
 
     /// Mix the scores of an event, then learn it if it has a label and a weight above 0.
     ///
-    /// `scores` has `classes` of each expert, one expert after another. `mixed` receives the log-odds of the
+    /// `mixed` receives the log-odds of the
     /// label +1, log-probabilities of several classes, or the mean. Returns the log loss of the mixture, in
     /// nats, or its squared error; NaN without a label.
-    pub fn step(&mut self, scores: &[f64], label: f64, count: Count, mixed: &mut [f64]) -> f64 {
+    pub fn step(&mut self, said: Said, label: f64, count: Count, mixed: &mut [f64]) -> f64 {
         let count = Count { weight: count.weight.min(HEAVIEST), ..count };
-        self.share_out(scores);
+        self.share_out(said.scores);
         if self.regression {
-            self.step_number(scores, label, count, mixed)
+            self.step_number(said, label, count, mixed)
         } else if self.classes > 1 {
-            self.step_several(scores, label, count, mixed)
+            self.step_several(said.scores, label, count, mixed)
         } else {
-            self.step_two(scores, label, count, mixed)
+            self.step_two(said, label, count, mixed)
         }
     }
 
@@ -209,10 +228,10 @@ impl Aggregator {
         }
     }
 
-    /// Learn an event from scores of earlier on.
-    pub fn learn(&mut self, scores: &[f64], label: f64, count: Count) {
+    /// Learn an event from what was said of it earlier on.
+    pub fn learn(&mut self, said: Said, label: f64, count: Count) {
         let mut mixed = std::mem::take(&mut self.scratch.mixed);
-        self.step(scores, label, count, &mut mixed);
+        self.step(said, label, count, &mut mixed);
         self.scratch.mixed = mixed;
     }
 
@@ -247,6 +266,7 @@ impl Aggregator {
     pub fn widen(&mut self, classes: usize) {
         if !self.regression && classes > self.classes {
             self.calibration.widen(classes);
+            self.completeness = Completeness::new();
             self.classes = classes;
             self.scratch = Scratch::new(self.experts, classes);
         }
@@ -274,7 +294,9 @@ impl Aggregator {
             &self.blend.covariance,
             &self.variances,
         ];
-        size_of::<u64>() + all.iter().map(|each| size_of_val(each.as_slice())).sum::<usize>()
+        size_of::<u64>()
+            + size_of::<Completeness>()
+            + all.iter().map(|each| size_of_val(each.as_slice())).sum::<usize>()
     }
 
     /// Parameters of each expert.

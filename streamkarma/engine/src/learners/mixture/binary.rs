@@ -1,6 +1,6 @@
 //! Mixing two classes.
 
-use super::aggregator::{Aggregator, Count};
+use super::aggregator::{Aggregator, Count, Said};
 use super::calibration::{
     BEND, FARTHEST, LIMIT, OF_CLASSES, PRIOR_VARIANCE, SHARP, SLOPE, clip, ema, fading, sanitise, sigmoid,
     softsign,
@@ -10,8 +10,9 @@ use super::resting::{UNLIKELY, without};
 use crate::math::{dot, log};
 
 impl Aggregator {
-    pub(super) fn step_two(&mut self, scores: &[f64], label: f64, count: Count, mixed: &mut [f64]) -> f64 {
-        let chance = self.predict_two(scores);
+    pub(super) fn step_two(&mut self, said: Said, label: f64, count: Count, mixed: &mut [f64]) -> f64 {
+        self.completeness.meet(said.items, self.steps);
+        let chance = self.predict_two(said.scores);
         let logit = log(chance / (1.0 - chance));
         mixed[0] = logit;
         if label.is_nan() {
@@ -27,7 +28,7 @@ impl Aggregator {
     /// The probability of the label +1.
     fn predict_two(&mut self, scores: &[f64]) -> f64 {
         let rate = 1.0 / (self.steps as f64 + 2.0).min(self.forgetting.window);
-        let Self { calibration, scratch, blend, experts, .. } = self;
+        let Self { calibration, scratch, blend, completeness, experts, .. } = self;
         let experts = *experts;
         let features = scratch.features.as_chunks_mut::<OF_CLASSES>().0;
         let parameters = calibration.parameters.as_chunks::<OF_CLASSES>().0;
@@ -47,7 +48,9 @@ impl Aggregator {
             scratch.logits[e] = clip(logit, LIMIT);
             scratch.chances[e] = sigmoid(scratch.logits[e]);
         }
-        scratch.chances[experts] = sigmoid(clip(dot(&blend.mix, &scratch.logits), LIMIT));
+        let blended = dot(&blend.mix, &scratch.logits[..experts]);
+        scratch.logits[experts] = blended;
+        scratch.chances[experts] = sigmoid(clip(completeness.adjusted(blended), LIMIT));
         let chance = dot(&scratch.weights, &scratch.chances);
         for (weight, each) in scratch.weights.iter().zip(&mut scratch.chances) {
             if *weight == 0.0 {
@@ -59,7 +62,7 @@ impl Aggregator {
 
     /// Take note of what experts have brought that may rest.
     fn observe_two(&mut self, truth: f64, weight: f64) {
-        let Self { resting, scratch, blend, steps, .. } = self;
+        let Self { resting, scratch, blend, completeness, steps, experts, .. } = self;
         if resting.experts.is_empty() {
             return;
         }
@@ -67,11 +70,11 @@ impl Aggregator {
         let (weights, chances) = (&scratch.weights, &scratch.chances);
         let said = dot(weights, chances);
         resting.observe_loss(-log(likelihood(said)), weight, *steps);
-        let blended = dot(&blend.mix, &scratch.logits);
         for place in 0..resting.experts.len() {
             let e = resting.experts[place];
             if weights[e] > 0.0 {
-                let blend = sigmoid(clip(blended - blend.mix[e] * scratch.logits[e], LIMIT));
+                let left = scratch.logits[*experts] - blend.mix[e] * scratch.logits[e];
+                let blend = sigmoid(clip(completeness.adjusted(left), LIMIT));
                 let others = without(e, said, weights, chances, blend);
                 resting.observe_gain(place, log(likelihood(said) / likelihood(others)), weight, *steps);
             }
@@ -82,14 +85,17 @@ impl Aggregator {
         let drift = events * fading(self.steps, self.forgetting.drift);
         self.steps += 1;
         self.observe_two(truth, weight);
-        let Self { calibration, shares, blend, steps, scratch, experts, .. } = self;
+        let Self { calibration, shares, blend, completeness, steps, scratch, experts, .. } = self;
         for (likelihood, chance) in scratch.likelihoods.iter_mut().zip(&scratch.chances) {
             *likelihood = 1.0 - (truth - chance).abs();
         }
         shares.update(&mut scratch.likelihoods, weight, doubt, *steps);
+        let (logits, blended) = scratch.logits.split_at(*experts);
         let slope = scratch.chances[*experts] - truth;
-        let newton = blend.newton(drift, &mut scratch.gains);
-        newton.step(&scratch.logits[..*experts], weight * slope, weight * curvature(slope));
+        let (along, bend) = (weight * slope, weight * curvature(slope));
+        let stretch = completeness.stretch();
+        completeness.learn(blended[0], along, bend, drift, *steps);
+        blend.newton(drift, &mut scratch.gains).step(logits, stretch * along, stretch * stretch * bend);
         calibration.squares.copy_from_slice(&scratch.squares);
         let parameters = calibration.parameters.as_chunks_mut::<OF_CLASSES>().0;
         let covariances = calibration.covariances.as_chunks_mut::<{ OF_CLASSES * OF_CLASSES }>().0;

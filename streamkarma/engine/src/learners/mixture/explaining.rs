@@ -74,10 +74,11 @@ impl Aggregator {
     fn combination(&self, scores: &[f64], said: &[f64]) -> Combination {
         let classes = self.classes;
         let (mut own, mut margin) = (vec![0.0; scores.len()], vec![(0.0, 0); scores.len()]);
+        let stretch = self.completeness.stretch();
         let blended: Vec<f64> = (0..classes).map(|c| self.weight_of(self.experts, c, said)).collect();
         for (e, row) in scores.chunks_exact(classes).enumerate() {
             for c in 0..classes {
-                let blended = if row[0].is_nan() { 0.0 } else { self.blend.mix[e] * blended[c] };
+                let blended = if row[0].is_nan() { 0.0 } else { stretch * self.blend.mix[e] * blended[c] };
                 let counts = self.weight_of(e, c, said) + blended;
                 let (slope, bend) = self.slopes(e, c, row);
                 own[e * classes + c] = counts * slope;
@@ -99,7 +100,7 @@ impl Aggregator {
         let (logit, bounded) = if member < self.experts {
             (scratch.logits[member], 1.0)
         } else {
-            let logit = dot(&self.blend.mix, &scratch.logits[..self.experts]);
+            let logit = self.completeness.adjusted(dot(&self.blend.mix, &scratch.logits[..self.experts]));
             (clip(logit, LIMIT), ratio(clip(logit, LIMIT), logit))
         };
         weight * bounded * secant(logit) / secant(said[0])

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::aggregator::Aggregator;
+use super::aggregator::{Aggregator, Said};
 use super::calibration::sanitise;
 use super::dependence::Dependence;
 
@@ -29,7 +29,7 @@ pub struct Kept {
     pub steps: u64,
     /// See `steps`.
     pub labels: u64,
-    /// Scores of each expert; what the mixture said, see [`Aggregator::said`]; and the sums of [`Dependence`].
+    /// Scores of each expert; how many values the event has; what the mixture said, see [`Aggregator::said`]; and the sums of [`Dependence`].
     pub numbers: Box<[f64]>,
 }
 
@@ -69,13 +69,15 @@ impl Late {
 
     /// Keep what was said of an event, unless it was asked about before; the oldest gives way where there is no
     /// room.
-    pub fn keep(&mut self, ticket: u64, aggregator: &Aggregator, scores: &[f64], mixed: &[f64]) {
+    pub fn keep(&mut self, ticket: u64, aggregator: &Aggregator, said: Said, mixed: &[f64]) {
         if self.places.contains_key(&ticket) {
             return;
         }
         let mut numbers = Vec::with_capacity(self.width());
         // NaN where an expert said nothing.
-        numbers.extend(scores.iter().map(|&score| if score.is_nan() { score } else { sanitise(score) }));
+        let score = |&score: &f64| if score.is_nan() { score } else { sanitise(score) };
+        numbers.extend(said.scores.iter().map(score));
+        numbers.push(said.items);
         numbers.extend(mixed.iter().map(|&mixed| aggregator.said(mixed)));
         numbers.extend(&self.dependence.sums);
         let (steps, labels) = (aggregator.steps(), self.dependence.labels);
@@ -108,15 +110,16 @@ impl Late {
         self.kept.remove(&self.places.remove(&ticket)?)
     }
 
-    /// The scores that were kept.
-    pub fn scores<'k>(&self, kept: &'k Kept) -> &'k [f64] {
-        &kept.numbers[..self.experts * self.classes]
+    /// What was said, and is kept.
+    pub fn said<'k>(&self, kept: &'k Kept) -> Said<'k> {
+        let (scores, rest) = kept.numbers.split_at(self.experts * self.classes);
+        Said { scores, items: rest[0] }
     }
 
     /// How often an event counts whose label has come; None if none was learned since it was asked about, and what
     /// is said of it now is as good.
     pub fn weigh(&mut self, kept: &Kept, aggregator: &Aggregator, label: f64) -> Option<f64> {
-        let (said, sums) = kept.numbers[self.experts * self.classes..].split_at(self.classes);
+        let (said, sums) = kept.numbers[self.experts * self.classes + 1..].split_at(self.classes);
         let Self { dependence, residual, .. } = self;
         aggregator.residual(said, label, residual);
         let is_late = aggregator.steps() > kept.steps;
@@ -137,7 +140,9 @@ impl Late {
             let mut wider = Vec::with_capacity(wide.width());
             let (scores, rest) = numbers.split_at(self.experts * before);
             scores.chunks_exact(before).for_each(|own| wider.extend(widened(own, classes, [-0.5, 0.5])));
+            let (items, rest) = rest.split_at(1);
             let (said, sums) = rest.split_at(before);
+            wider.extend(items);
             let mut chances = widened(said, classes, [-1.0, 1.0]);
             if before == 1 {
                 chances[0] += 1.0;
@@ -164,9 +169,9 @@ impl Late {
     }
 }
 
-/// Numbers of an event: scores, what was said, and sums.
+/// Numbers of an event: scores, how many values it has, what was said, and sums.
 fn width(experts: usize, classes: usize) -> usize {
-    (experts + 2) * classes
+    (experts + 2) * classes + 1
 }
 
 /// A residual of two classes as that of each of them: of the same length.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::aggregator::{Aggregator, Count};
+use super::aggregator::{Aggregator, Count, Said};
 use super::late::{HALVES, Late, MOST};
 use super::tests::{EVENTS, KINDS, Kind, Stream, mixture, run};
 use crate::learner::Learner;
 
-/// What was said of an event: number of residuals by then, scores, and what the mixture said.
-type Said = (usize, Vec<f64>, Vec<f64>);
+/// What was said of an event: number of residuals by then, which event, and what the mixture said.
+type Asked = (usize, usize, Vec<f64>);
 
 /// How often a label counts, from the list of residuals and of the products and squares of late ones.
 fn weight_of(residual: &[f64], all: &[Vec<f64>], since: usize, late: &mut Vec<(f64, f64)>) -> f64 {
@@ -29,27 +29,34 @@ fn late_labels_are_judged_by_what_was_said_and_weighed_by_their_dependence() {
         let classes = model.classes();
         let mut alone = Aggregator::new(4, kind == Kind::Numbers, 0.0);
         alone.widen(classes);
-        let (mut asked, mut all, mut late) = (BTreeMap::<u64, Said>::new(), Vec::new(), Vec::new());
+        let (mut asked, mut all, mut late) = (BTreeMap::<u64, Asked>::new(), Vec::new(), Vec::new());
         let bits = run(&mut model, &stream, 0, EVENTS);
         for (t, lesson) in stream.lessons().iter().enumerate() {
-            let (scores, mut mixed) = (stream.said(t, classes), vec![0.0; classes]);
-            alone.step(&scores, lesson.label, Count::of(0.0), &mut mixed);
+            let mut mixed = vec![0.0; classes];
+            let scores = |t| stream.said(t, classes);
+            alone.step(
+                Said { scores: &scores(t), items: stream.items(t) },
+                lesson.label,
+                Count::of(0.0),
+                &mut mixed,
+            );
             for (found, expected) in bits[t * classes..].iter().zip(&mixed) {
                 assert!((f64::from_bits(*found) - expected).abs() < 1e-9);
             }
             if !lesson.is_labelled() {
                 let said = mixed.iter().map(|&each| alone.said(each)).collect();
-                asked.insert(lesson.ticket, (all.len(), scores, said));
+                asked.insert(lesson.ticket, (all.len(), t, said));
             } else if lesson.is_learned() {
-                let (mut weight, mut kept) = (lesson.weight, scores);
-                if let Some((since, scores, said)) = asked.remove(&lesson.ticket) {
+                let (mut weight, mut kept) = (lesson.weight, t);
+                if let Some((since, then, said)) = asked.remove(&lesson.ticket) {
                     let mut residual = Vec::new();
                     alone.residual(&said, lesson.label, &mut residual);
                     weight *= weight_of(&residual, &all, since, &mut late);
-                    kept = scores;
+                    kept = then;
                     all.push(residual);
                 }
-                alone.step(&kept, lesson.label, Count::of(weight), &mut mixed);
+                let said = Said { scores: &scores(kept), items: stream.items(kept) };
+                alone.step(said, lesson.label, Count::of(weight), &mut mixed);
             }
         }
         assert!(all.len() > 30);
@@ -61,8 +68,9 @@ fn keep(late: &mut Late, aggregator: &mut Aggregator, tickets: std::ops::Range<u
     for ticket in tickets {
         let mut mixed = vec![0.0; aggregator.classes()];
         let scores = vec![ticket as f64; 2 * aggregator.classes()];
-        aggregator.step(&scores, f64::NAN, Count::of(0.0), &mut mixed);
-        late.keep(ticket, aggregator, &scores, &mixed);
+        let said = Said::of(&scores);
+        aggregator.step(said, f64::NAN, Count::of(0.0), &mut mixed);
+        late.keep(ticket, aggregator, said, &mixed);
     }
 }
 
@@ -73,10 +81,10 @@ fn past_the_bounds_the_oldest_is_dropped() {
     keep(&mut late, &mut aggregator, 5..6);
     assert!(late.take(2).is_none() && late.take(5).is_some() && late.take(5).is_none());
     let one = late.take(3).unwrap();
-    assert_eq!(late.scores(&one), [3.0, 3.0]);
-    // Four numbers of each class, two million in all.
+    assert_eq!(late.said(&one).scores, [3.0, 3.0]);
+    // Four numbers of each class and one more, two million in all.
     late.widen(1 << 10);
-    assert_eq!(late.bytes(), 8 * 1027 + 512 * (96 + 8 * 4096));
+    assert_eq!(late.bytes(), 8 * 1027 + 511 * (96 + 8 * 4097));
     assert!(late.take(MOST as u64 + 2).is_some() && late.take(MOST as u64 - 600).is_none());
 }
 
@@ -87,14 +95,14 @@ fn what_was_said_of_two_classes_is_said_of_more() {
     let mut wide = late.clone();
     wide.widen(3);
     let (two, three) = (late.take(2).unwrap(), wide.take(2).unwrap());
-    assert_eq!(wide.scores(&three), [-1.0, 1.0, 0.0, -1.0, 1.0, 0.0]);
-    let said = two.numbers[2];
-    assert_eq!(three.numbers[6..9], [1.0 - said, said, 0.0]);
+    assert_eq!(wide.said(&three).scores, [-1.0, 1.0, 0.0, -1.0, 1.0, 0.0]);
+    let said = two.numbers[3];
+    assert_eq!(three.numbers[7..10], [1.0 - said, said, 0.0]);
     // Residuals are as long as before.
     let (mut one, mut several) = (Vec::new(), Vec::new());
     aggregator.residual(&[said], -1.0, &mut one);
     aggregator.widen(3);
-    aggregator.residual(&three.numbers[6..9], 0.0, &mut several);
+    aggregator.residual(&three.numbers[7..10], 0.0, &mut several);
     let expected = [HALVES[0] * one[0], HALVES[1] * one[0], 0.0];
     several.iter().zip(expected).for_each(|(found, each)| assert!((found - each).abs() < 1e-12));
 }

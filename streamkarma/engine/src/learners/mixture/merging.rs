@@ -58,6 +58,7 @@ impl Aggregator {
             }
         } else if places == [1, 0] && !self.regression {
             // All scores turn their signs, and of what follows from them only the offset has none of theirs.
+            self.completeness.turn();
             known.parameters.chunks_exact_mut(OF_CLASSES).for_each(|each| each[OFFSET] = -each[OFFSET]);
             for covariance in known.covariances.chunks_exact_mut(OF_CLASSES * OF_CLASSES) {
                 for other in 0..OFFSET {
@@ -78,6 +79,7 @@ impl Aggregator {
         self.calibration.squares.fill(unit);
         // A prediction p in units of the old root mean square is rate p - away in those of the new one.
         let (rate, away) = (square.sqrt() / (stretch * unit.sqrt()), shift / (stretch * unit.sqrt()));
+        self.completeness.carry(rate, away);
         self.variances.iter_mut().for_each(|each| *each = (*each * rate * rate).max(NARROWEST));
         let parameters = self.calibration.parameters.as_chunks_mut::<OF_NUMBERS>().0;
         let covariances = self.calibration.covariances.as_chunks_mut::<{ OF_NUMBERS * OF_NUMBERS }>().0;
@@ -128,6 +130,12 @@ impl Aggregator {
         }
         (self.blend.mix, self.blend.covariance) =
             parts.estimate(|part| (&part.blend.mix, &part.blend.covariance));
+        let completeness = &mut self.completeness;
+        let (parameters, covariance) =
+            parts.estimate(|part| (&part.completeness.parameters, &part.completeness.covariance));
+        completeness.parameters.copy_from_slice(&parameters);
+        completeness.covariance.copy_from_slice(&covariance);
+        completeness.moments.copy_from_slice(&parts.mean(|part| &part.completeness.moments));
         // The mean of equal numbers may be less than each of them, by its last bit.
         known.squares = at_least(SMALLEST, parts.mean(|part| &part.calibration.squares));
         self.shares.weights = parts.weights(|part| &part.shares.weights);

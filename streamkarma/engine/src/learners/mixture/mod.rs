@@ -5,6 +5,7 @@ mod averaging;
 mod binary;
 mod calibrated;
 mod calibration;
+mod completeness;
 mod dependence;
 mod explaining;
 mod fixed_share;
@@ -31,7 +32,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-pub use aggregator::{Aggregator, Count};
+pub use aggregator::{Aggregator, Count, Said};
 pub use calibrated::Calibrated;
 pub use running::use_threads;
 
@@ -67,6 +68,8 @@ pub struct Mixture {
     losses: Vec<f64>,
     /// Scores of the event in hand, of the experts and of models from elsewhere.
     row: Vec<f64>,
+    /// How many values it has.
+    items: f64,
 }
 
 impl Mixture {
@@ -106,6 +109,7 @@ impl Mixture {
             scores: Vec::new(),
             losses: Vec::new(),
             row,
+            items: 0.0,
         })
     }
 
@@ -151,23 +155,24 @@ impl Mixture {
 
     /// Mixes what is in hand, and learns how to.
     fn mix_gathered(&mut self, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
-        let Self { aggregator, late, row, .. } = self;
+        let Self { aggregator, late, row, items, .. } = self;
+        let said = Said { scores: row, items: *items };
         let &Lesson { label, weight, ticket, .. } = lesson;
         let count = |weight| Count { weight, events: lesson.events() };
         let Some(kept) = lesson.is_learned().then(|| late.take(ticket)).flatten() else {
-            let loss = aggregator.step(row, label, count(weight), mixed);
+            let loss = aggregator.step(said, label, count(weight), mixed);
             if ticket > 0 && !lesson.is_labelled() {
-                late.keep(ticket, aggregator, row, mixed);
+                late.keep(ticket, aggregator, said, mixed);
             }
             return loss;
         };
         let Some(part) = late.weigh(&kept, aggregator, label) else {
-            return aggregator.step(row, label, count(weight), mixed);
+            return aggregator.step(said, label, count(weight), mixed);
         };
         // Where labels are known to go together, the weight says how much they count.
         let part = if lesson.shares_label { 1.0 } else { part };
-        let loss = aggregator.step(row, label, count(0.0), mixed);
-        aggregator.learn(late.scores(&kept), label, count(weight * part));
+        let loss = aggregator.step(said, label, count(0.0), mixed);
+        aggregator.learn(late.said(&kept), label, count(weight * part));
         loss
     }
 
@@ -220,8 +225,10 @@ impl Learner for Mixture {
         while begin < events {
             let size = self.segment(&lessons[begin..]);
             let lessons = &lessons[begin..begin + size];
-            self.run_experts(&block.part(begin, size), lessons);
+            let part = block.part(begin, size);
+            self.run_experts(&part, lessons);
             for (t, lesson) in lessons.iter().enumerate() {
+                self.items = part.event(t).len() as f64;
                 let mixed = &mut scores[(begin + t) * classes..(begin + t + 1) * classes];
                 losses[begin + t] = self.mix(t, size, lesson, mixed);
             }
@@ -244,6 +251,7 @@ impl Learner for Mixture {
             learner.learn_predicted(event, Lesson { label, wants_scores, ..lesson }, own);
             expert += learner.models();
         }
+        self.items = event.len() as f64;
         self.mix(0, 1, &lesson, scores)
     }
 

@@ -1,6 +1,6 @@
 //! Mixing the predictions of a regression. All is in units of the target's root mean square.
 
-use super::aggregator::{Aggregator, Count, Scratch};
+use super::aggregator::{Aggregator, Count, Said, Scratch};
 use super::calibration::{FARTHEST, NUMBER_PRIOR_VARIANCE, OF_NUMBERS, SLOPE, clip, ema, sanitise};
 use super::newton::Newton;
 use super::resting::without;
@@ -15,15 +15,10 @@ const STEEPEST: f64 = 10.0;
 pub const NARROWEST: f64 = 1e-6;
 
 impl Aggregator {
-    pub(super) fn step_number(
-        &mut self,
-        scores: &[f64],
-        target: f64,
-        count: Count,
-        mixed: &mut [f64],
-    ) -> f64 {
+    pub(super) fn step_number(&mut self, said: Said, target: f64, count: Count, mixed: &mut [f64]) -> f64 {
+        self.completeness.meet(said.items, self.steps);
         let unit = self.calibration.squares[0].sqrt();
-        mixed[0] = unit * self.predict_number(scores, unit);
+        mixed[0] = unit * self.predict_number(said.scores, unit);
         if target.is_nan() {
             return f64::NAN;
         }
@@ -35,7 +30,7 @@ impl Aggregator {
     }
 
     fn predict_number(&mut self, scores: &[f64], unit: f64) -> f64 {
-        let Self { calibration, scratch, blend, experts, .. } = self;
+        let Self { calibration, scratch, blend, completeness, experts, .. } = self;
         let features = scratch.features.as_chunks_mut::<OF_NUMBERS>().0;
         let parameters = calibration.parameters.as_chunks::<OF_NUMBERS>().0;
         for e in 0..*experts {
@@ -46,7 +41,7 @@ impl Aggregator {
             features[e] = [clip(sanitise(scores[e]) / unit, FARTHEST), 1.0];
             scratch.logits[e] = dot(&parameters[e], &features[e]);
         }
-        scratch.logits[*experts] = dot(&blend.mix, &scratch.logits);
+        scratch.logits[*experts] = completeness.adjusted(dot(&blend.mix, &scratch.logits));
         dot(&scratch.weights, &scratch.logits)
     }
 
@@ -89,16 +84,20 @@ impl Aggregator {
 
     /// Take note of what experts have brought that may rest.
     fn observe_number(&mut self, target: f64, weight: f64) {
-        let Self { resting, scratch, blend, steps, absolute, experts, .. } = self;
+        let Self { resting, scratch, blend, completeness, steps, absolute, experts, .. } = self;
+        if resting.experts.is_empty() {
+            return;
+        }
         let loss =
             |said: f64| if *absolute { (said - target).abs() } else { (said - target) * (said - target) };
         let (weights, logits) = (&scratch.weights, &scratch.logits);
         let said = dot(weights, logits);
+        let stretch = completeness.stretch();
         resting.observe_loss(loss(said), weight, *steps);
         for place in 0..resting.experts.len() {
             let e = resting.experts[place];
             if weights[e] > 0.0 {
-                let left = logits[*experts] - blend.mix[e] * logits[e];
+                let left = logits[*experts] - stretch * blend.mix[e] * logits[e];
                 let others = without(e, said, weights, logits, left);
                 resting.observe_gain(place, loss(others) - loss(said), weight, *steps);
             }
@@ -108,10 +107,13 @@ impl Aggregator {
     /// A step of member `m`, an expert's calibration or the blend.
     fn calibrate_number(&mut self, m: usize, Count { weight, events }: Count, residual: f64) {
         let drift = events * self.forgetting.drift;
-        let Self { calibration, scratch, blend, experts, .. } = self;
+        let Self { calibration, scratch, blend, completeness, experts, steps, .. } = self;
         if m == *experts {
+            let (predictions, slope) = (&scratch.logits[..m], weight * residual);
+            let (blended, stretch) = (dot(&blend.mix, predictions), completeness.stretch());
+            completeness.learn(blended, slope, weight, drift, *steps);
             let newton = blend.newton(drift, &mut scratch.gains);
-            return newton.step(&scratch.logits[..m], weight * residual, weight);
+            return newton.step(predictions, stretch * slope, stretch * stretch * weight);
         }
         let parameters = &mut calibration.parameters.as_chunks_mut::<OF_NUMBERS>().0[m];
         let newton = Newton {

@@ -1,7 +1,7 @@
 //! Experts that hardly help: when they are asked, and what is made of their silence.
 
 use super::Mixture;
-use super::aggregator::{Aggregator, Count};
+use super::aggregator::{Aggregator, Count, Said};
 use super::fixed_share::SHARE;
 use super::resting::{PERIOD, SEGMENT};
 use super::tests::{KINDS, Kind};
@@ -210,10 +210,10 @@ fn who_says_nothing_keeps_its_weight_and_has_no_say() {
         let label = 1.0;
         let mut said: Vec<f64> = (0..3 * classes).map(|place| f64::from(place as u32 % 4) / 4.0).collect();
         let mut mixed = vec![0.0; classes];
-        (0..20).for_each(|_| _ = model.step(&said, label, Count::of(1.0), &mut mixed));
+        (0..20).for_each(|_| _ = model.step(Said::of(&said), label, Count::of(1.0), &mut mixed));
         let (before, state) = (model.weights()[1], model.state());
         said[classes] = f64::NAN;
-        model.step(&said, label, Count::of(1.0), &mut mixed);
+        model.step(Said::of(&said), label, Count::of(1.0), &mut mixed);
         let moved = (model.weights()[1] - before).abs();
         assert!(moved <= SHARE, "{moved}");
         let after = model.state();
@@ -223,9 +223,9 @@ fn who_says_nothing_keeps_its_weight_and_has_no_say() {
         assert_ne!(parameters[..size], old[..size]);
         // Whatever it would have said.
         let mut same = mixed.clone();
-        model.step(&said, f64::NAN, Count::of(0.0), &mut mixed);
+        model.step(Said::of(&said), f64::NAN, Count::of(0.0), &mut mixed);
         said[classes..2 * classes].iter_mut().skip(1).for_each(|score| *score = 1e9);
-        model.step(&said, f64::NAN, Count::of(0.0), &mut same);
+        model.step(Said::of(&said), f64::NAN, Count::of(0.0), &mut same);
         assert_eq!(mixed, same);
     }
 }

@@ -1,6 +1,6 @@
 //! Experts that share the features of an event are as they would be alone.
 
-use super::{Aggregator, Count, Mixture};
+use super::{Aggregator, Count, Mixture, Said};
 use crate::block::Block;
 use crate::learner::{Learner, Lesson};
 use crate::learners::explicit::Explicit;
@@ -117,7 +117,8 @@ fn expected(experts: Vec<Box<dyn Learner>>, stream: &Stream, classes: usize, reg
     let mut mixed = vec![0.0; EVENTS * columns];
     for (t, (lesson, mixed)) in lessons.iter().zip(mixed.chunks_exact_mut(columns)).enumerate() {
         let row: Vec<f64> = said.iter().flat_map(|each| &each[t * columns..][..columns]).copied().collect();
-        mixing.step(&row, lesson.label, Count::of(lesson.weight), mixed);
+        let items = (stream.starts[t + 1] - stream.starts[t]) as f64;
+        mixing.step(Said { scores: &row, items }, lesson.label, Count::of(lesson.weight), mixed);
     }
     mixed
 }

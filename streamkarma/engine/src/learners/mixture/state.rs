@@ -5,6 +5,7 @@ use nalgebra::{DMatrix, SymmetricEigen};
 use super::Mixture;
 use super::aggregator::Aggregator;
 use super::calibration::{NUMBER_PRIOR_VARIANCE, PRIOR_VARIANCE, SMALLEST};
+use super::completeness::{ADJUSTING_PRIOR_VARIANCE, Completeness};
 use super::fixed_share::BLEND_PRIOR_VARIANCE;
 use super::late::Late;
 use super::numbers::NARROWEST;
@@ -14,7 +15,7 @@ use crate::state::{Refused, State, ensure};
 /// Why a state is refused.
 const CONTRADICTION: &str = "the mixing contradicts itself";
 /// Names in a state: as many arrays as `state` puts out.
-const ARRAYS: usize = 14;
+const ARRAYS: usize = 17;
 /// Most steps that a state may tell of: up to here they are whole numbers as f64, too.
 const MOST_STEPS: i64 = 1 << 53;
 /// No variance is larger than this many times what it began with: as it was, but for rounding.
@@ -63,6 +64,10 @@ impl Aggregator {
         state.put_f64s("mean_shares", self.shares.means.clone(), &[experts + 1]);
         state.put_f64s("mix", self.blend.mix.clone(), &[experts]);
         state.put_f64s("looseness", self.blend.covariance.clone(), &[experts, experts]);
+        let Completeness { moments, parameters, covariance, .. } = &self.completeness;
+        state.put_f64s("completeness", moments.to_vec(), &[2]);
+        state.put_f64s("adjusting", parameters.to_vec(), &[2]);
+        state.put_f64s("adjusting_covariance", covariance.to_vec(), &[2, 2]);
         state.put_f64s("variances", self.variances.clone(), &[self.variances.len()]);
         let Resting { gains, loss, rests, .. } = &self.resting;
         state.put_f64s("gains", gains.clone(), &[gains.len()]);
@@ -106,7 +111,7 @@ impl Aggregator {
         self.resting.take(state)?;
         let known = &mut self.calibration;
         for (name, to) in [
-            ("squares", &mut known.squares),
+            ("squares", &mut known.squares[..]),
             ("parameters", &mut known.parameters),
             ("covariances", &mut known.covariances),
             ("offsets", &mut known.offsets),
@@ -115,6 +120,9 @@ impl Aggregator {
             ("mean_shares", &mut self.shares.means),
             ("mix", &mut self.blend.mix),
             ("looseness", &mut self.blend.covariance),
+            ("completeness", &mut self.completeness.moments),
+            ("adjusting", &mut self.completeness.parameters),
+            ("adjusting_covariance", &mut self.completeness.covariance),
             ("variances", &mut self.variances),
         ] {
             let (values, shape) = state.f64s(name).ok()?;
@@ -139,6 +147,8 @@ impl Aggregator {
             && self.variances.iter().all(|&each| each >= NARROWEST)
             && known.covariances.chunks_exact(size * size).all(|each| is_covariance(each, size, variance))
             && is_covariance(&self.blend.covariance, self.experts, BLEND_PRIOR_VARIANCE)
+            && self.completeness.is_sound()
+            && is_covariance(&self.completeness.covariance, 2, ADJUSTING_PRIOR_VARIANCE)
     }
 }
 

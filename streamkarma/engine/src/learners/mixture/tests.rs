@@ -1,6 +1,7 @@
 //! A mixture of experts that say what the values of an event tell them to.
 
-use super::aggregator::{Aggregator, Count};
+use super::aggregator::{Aggregator, Count, Said};
+use super::completeness::Completeness;
 use super::{Calibrated, Mixture};
 use crate::block::{Block, Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
@@ -10,7 +11,7 @@ use crate::state::{Array, Refused, State};
 pub(super) const EVENTS: usize = 400;
 /// Arrays of a state that any finite numbers may be in.
 const HARMLESS: [&str; 8] =
-    ["parameters", "offsets", "mix", "squares", "variances", "mean_loss", "late.numbers", "late.sums"];
+    ["parameters", "adjusting", "offsets", "mix", "squares", "variances", "mean_loss", "late.sums"];
 
 /// Says the values of an event from `at` on, once for each class, and counts events.
 #[derive(Clone)]
@@ -80,7 +81,8 @@ fn ticket_of(t: usize) -> u64 {
     }
 }
 
-/// Labels, and events of 9 values: scores of three experts that know something of them, the last the most.
+/// Labels, and events of 9 to 11 values: scores of three experts that know something of them, the last the most,
+/// and some that nobody looks at.
 pub(super) struct Stream {
     pub labels: Vec<f64>,
     values: Vec<f64>,
@@ -95,8 +97,8 @@ impl Stream {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             2.0 * ((seed >> 33) as f64 / f64::from(1_u32 << 31)) - 1.0
         };
-        let (mut labels, mut values) = (Vec::new(), Vec::new());
-        for _ in 0..EVENTS {
+        let (mut labels, mut values, mut starts) = (Vec::new(), Vec::new(), vec![0]);
+        for t in 0..EVENTS {
             let label = match kind {
                 Kind::Two => uniform().signum(),
                 Kind::Several => (1.5 * (uniform() + 1.0)).floor(),
@@ -107,10 +109,12 @@ impl Stream {
                     if kind != Kind::Several { label } else { f64::from(label as usize == value % 3) };
                 values.push((value / 3) as f64 * knows + 3.0 * uniform());
             }
+            values.extend(&[0.0; 2][..t * t % 5 % 3]);
             labels.push(label);
+            starts.push(values.len());
         }
-        let coordinates = (0..9 * EVENTS as u32).collect();
-        Self { labels, values, coordinates, starts: (0..=EVENTS).map(|t| 9 * t).collect() }
+        let coordinates = (0..values.len() as u32).collect();
+        Self { labels, values, coordinates, starts }
     }
 
     /// The events from `begin` to `end`.
@@ -126,8 +130,13 @@ impl Stream {
 
     /// What the three experts and one model from elsewhere say of event `t`.
     pub fn said(&self, t: usize, classes: usize) -> Vec<f64> {
-        let values = &self.values[9 * t..];
+        let values = &self.values[self.starts[t]..];
         [0, 3, 6, 0].iter().flat_map(|&at| &values[at..at + classes]).copied().collect()
+    }
+
+    /// How many values event `t` has.
+    pub fn items(&self, t: usize) -> f64 {
+        (self.starts[t + 1] - self.starts[t]) as f64
     }
 
     pub fn lessons(&self) -> Vec<Lesson<'_>> {
@@ -138,7 +147,7 @@ impl Stream {
             ticket: ticket_of(t),
             observed_before: false,
             shares_label: false,
-            others: &self.values[9 * t..9 * t + 3],
+            others: &self.values[self.starts[t]..][..3],
         };
         (0..EVENTS).map(lesson).collect()
     }
@@ -194,7 +203,7 @@ fn a_mixture_is_its_experts_and_the_aggregator_of_their_scores() {
         for (t, lesson) in stream.lessons().iter().enumerate() {
             let mut mixed = vec![0.0; classes];
             losses.push(alone.step(
-                &stream.said(t, classes),
+                Said { scores: &stream.said(t, classes), items: stream.items(t) },
                 lesson.label,
                 Count::of(lesson.weight),
                 &mut mixed,
@@ -225,7 +234,7 @@ fn it_learns_whom_to_believe() {
     let [(_, Fact::Numbers(weights)), (_, Fact::Count(bytes))] = &model.summary()[..] else { panic!() };
     assert_eq!(weights.iter().map(|(name, _)| &name[..]).collect::<Vec<_>>()[2..], ["expert 2", "blend"]);
     assert!(weights[2].1 + weights[3].1 > 0.9);
-    assert_eq!(*bytes, 300 + 8 * (3 + 9 + 27 + 4 + 4 + 3 + 9 + 1) + 8 * 4);
+    assert_eq!(*bytes, 300 + 8 * (3 + 9 + 27 + 4 + 4 + 3 + 9 + 1 + 10) + 8 * 4);
 }
 
 #[test]
@@ -241,7 +250,7 @@ fn nothing_overflows_whatever_the_scores() {
                 let mut mixed = vec![0.0; classes];
                 for t in 0..60 {
                     let label = if kind == Kind::Several { f64::from(t % 3) } else { f64::from(t % 2) - 0.5 };
-                    let loss = model.step(&said, label, Count::of(weight), &mut mixed);
+                    let loss = model.step(Said::of(&said), label, Count::of(weight), &mut mixed);
                     assert!(loss.is_finite() && mixed.iter().all(|each| each.is_finite()));
                 }
                 model.clone().restore(&model.state()).unwrap();
@@ -280,12 +289,14 @@ fn a_label_in_parts_fades_what_is_known_no_more_than_one() {
 fn more_classes_and_a_new_beginning() {
     let (stream, mut model) = (Stream::new(Kind::Two), mixture(Kind::Two, 0));
     run(&mut model, &stream, 0, EVENTS);
+    // Several classes do not look at how much is observed.
+    model.aggregator.completeness = Completeness::new();
     let odds = f64::from_bits(run(&mut model, &stream, 7, 8)[0]);
     let said: Vec<f64> =
-        (0..3).flat_map(|e| [-0.5, 0.5].map(|half| half * stream.values[63 + 3 * e])).collect();
+        (0..3).flat_map(|e| [-0.5, 0.5].map(|half| half * stream.values[stream.starts[7] + 3 * e])).collect();
     let mut mixed = [0.0; 2];
     model.aggregator.widen(2);
-    assert!(model.aggregator.step(&said, f64::NAN, Count::of(1.0), &mut mixed).is_nan());
+    assert!(model.aggregator.step(Said::of(&said), f64::NAN, Count::of(1.0), &mut mixed).is_nan());
     assert!((mixed[1] - mixed[0] - odds).abs() < 1e-9);
     model.restart(7);
     assert_eq!((model.steps(), model.classes()), (7, 1));
