@@ -67,6 +67,8 @@ pub struct Entities {
     oldest: u32,
     /// Values of all of them.
     values: usize,
+    /// The highest attribute that any of them had.
+    attributes: usize,
     /// How many left.
     pub evicted: u64,
 }
@@ -83,6 +85,7 @@ impl Entities {
             newest: NONE,
             oldest: NONE,
             values: 0,
+            attributes: 0,
             evicted: 0,
         }
     }
@@ -124,13 +127,14 @@ impl Entities {
     pub fn remember(&mut self, at: Option<u32>, name: &[u8], own: &[Remembered], now: f64, asked: bool) {
         let at = at.unwrap_or_else(|| self.enter(name));
         self.make_newest(at);
+        let room = self.room_for(own);
         let entity = &mut self.entities[at as usize];
         entity.seen = now;
         if asked {
             entity.asked = Some(Box::new(own.to_vec()));
         } else {
             entity.count += 1;
-            self.values += entity.take_in(own);
+            self.values += entity.take_in(own, room);
         }
         // It stays itself, however many values it has.
         while self.values > self.most.saturating_mul(MEAN_VALUES) && self.entities.len() > 1 {
@@ -141,12 +145,20 @@ impl Entities {
     /// Settle what was asked about an entity last, now that an event with these `own` values is there: one with
     /// the same is that event once more, and counts once.
     pub fn settle(&mut self, at: u32, own: &[Remembered]) {
+        let room = self.room_for(own);
         let entity = &mut self.entities[at as usize];
         let Some(before) = entity.asked.take() else { return };
         if !is_same(&before, own) {
             entity.count += 1;
-            self.values += entity.take_in(&before);
+            self.values += entity.take_in(&before, room);
         }
+    }
+
+    /// How much room an entity gets that has none left: as for twice the values that entities have on average, but not
+    /// for more than there are attributes.
+    fn room_for(&mut self, own: &[Remembered]) -> usize {
+        self.attributes = self.attributes.max(own.last().map_or(0, |value| value.attribute as usize));
+        self.attributes.min(2 * self.values.div_ceil(self.entities.len()))
     }
 
     /// The same without any.
@@ -263,11 +275,10 @@ impl Entity {
     }
 
     /// Let these be the last values of their attributes; returns how many more values there are.
-    fn take_in(&mut self, own: &[Remembered]) -> usize {
+    ///
+    /// Where they have to grow they get `room` for so many: to grow each time takes longer than all the rest.
+    fn take_in(&mut self, own: &[Remembered], room: usize) -> usize {
         let (mut at, before) = (0, self.values.len());
-        if before == 0 {
-            self.values.reserve_exact(own.len());
-        }
         for each in own {
             // Next to the one before, more often than not.
             let is_before = |value: &Remembered| value.attribute < each.attribute;
@@ -280,7 +291,13 @@ impl Entity {
                 |&at: &usize| self.values.get(at).is_some_and(|value| value.attribute == each.attribute);
             match [at, self.values.len().saturating_sub(1)].into_iter().find(is_it) {
                 Some(at) => self.values[at] = *each,
-                None => self.values.push(*each),
+                None => {
+                    if self.values.len() == self.values.capacity() {
+                        let more = room.max(own.len()).saturating_sub(self.values.len());
+                        self.values.reserve_exact(more.max(1 + before / 2));
+                    }
+                    self.values.push(*each);
+                }
             }
         }
         let added = self.values.len() - before;
@@ -326,7 +343,7 @@ mod tests {
                 .collect();
             let before = all.len();
             all.extend(own.iter().map(|each| (each.attribute, *each)));
-            assert_eq!(entity.take_in(&own), all.len() - before);
+            assert_eq!(entity.take_in(&own, 3), all.len() - before);
             assert!(entity.values.iter().eq(all.values()));
         }
         assert_eq!(size_of::<Entity>(), 72);
