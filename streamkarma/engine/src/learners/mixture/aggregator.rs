@@ -197,9 +197,8 @@ impl Aggregator {
 
     /// Mix the scores of an event, then learn it if it has a label and a weight above 0.
     ///
-    /// `mixed` receives the log-odds of the
-    /// label +1, log-probabilities of several classes, or the mean. Returns the log loss of the mixture, in
-    /// nats, or its squared error; NaN without a label.
+    /// `mixed` receives the log-odds of the label +1, log-probabilities of several classes, or the mean. Returns the
+    /// log loss of the mixture, in nats, or its squared error; NaN without a label.
     pub fn step(&mut self, said: Said, label: f64, count: Count, mixed: &mut [f64]) -> f64 {
         let count = Count { weight: count.weight.min(HEAVIEST), ..count };
         self.share_out(said.scores);

@@ -29,7 +29,8 @@ pub struct Kept {
     pub steps: u64,
     /// See `steps`.
     pub labels: u64,
-    /// Scores of each expert; how many values the event has; what the mixture said, see [`Aggregator::said`]; and the sums of [`Dependence`].
+    /// Scores of each expert; how many values the event has; what the mixture said, see [`Aggregator::said`]; and the
+    /// sums of [`Dependence`].
     pub numbers: Box<[f64]>,
 }
 

@@ -57,7 +57,7 @@ impl Aggregator {
                 *rows = relabelled_rows(rows, places);
             }
         } else if places == [1, 0] && !self.regression {
-            // All scores turn their signs, and of what follows from them only the offset has none of theirs.
+            // All scores turn their signs, and of what follows from them only offsets have none of theirs.
             self.completeness.turn();
             known.parameters.chunks_exact_mut(OF_CLASSES).for_each(|each| each[OFFSET] = -each[OFFSET]);
             for covariance in known.covariances.chunks_exact_mut(OF_CLASSES * OF_CLASSES) {
@@ -136,6 +136,7 @@ impl Aggregator {
         completeness.parameters.copy_from_slice(&parameters);
         completeness.covariance.copy_from_slice(&covariance);
         completeness.moments.copy_from_slice(&parts.mean(|part| &part.completeness.moments));
+        completeness.bound();
         // The mean of equal numbers may be less than each of them, by its last bit.
         known.squares = at_least(SMALLEST, parts.mean(|part| &part.calibration.squares));
         self.shares.weights = parts.weights(|part| &part.shares.weights);

@@ -173,6 +173,14 @@ fn estimates_of_a_line_weigh_by_their_precision() {
     let expected = [(10.0 * 100.0 * 2.0 + 30.0 * 10.0) / 1300.0, (100.0 * 7.0 + 30_000.0 * 3.0) / 30_100.0];
     assert!(base.blend.mix.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-12));
     assert!((base.blend.covariance[0] - 40.0 / 1300.0).abs() < 1e-15);
+    // Precisions in one direction for each may put the mean of b beyond its bounds, and it is brought back.
+    (one.completeness.parameters, other.completeness.parameters) = ([-3.0, 1.0], [3.0, 1.0]);
+    one.completeness.covariance = [0.0505, 0.0495, 0.0495, 0.0505];
+    other.completeness.covariance = [0.05, 0.0, 0.0, 0.05];
+    let mut merged = Aggregator::new(2, false, 0.0);
+    merged.merge(&[&one, &other]).unwrap();
+    assert_eq!(merged.completeness.parameters[1], 1.0);
+    assert!(merged.clone().restore(&merged.state()).is_ok());
     // One that is singular has no precision.
     other.blend.covariance = vec![0.0; 4];
     let mut base = Aggregator::new(2, false, 0.0);
