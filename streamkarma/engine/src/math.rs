@@ -26,9 +26,60 @@ pub fn dot(left: &[f64], right: &[f64]) -> f64 {
     (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
+/// Turn scores within ±700 into `1 / (1 + exp(-score))`.
+///
+/// Written out, so that processors compute several at a time: one after another, these were 3 % of what a mixture of
+/// twenty costs. The last two bits may differ from those of [`logistic`].
+pub fn logistic_all(scores: &mut [f64]) {
+    scores.iter_mut().for_each(|score| *score = 1.0 / (1.0 + exp_within(-*score)));
+}
+
+/// The exponential function within ±700.
+#[inline(always)]
+fn exp_within(x: f64) -> f64 {
+    use std::f64::consts::{LN_2, LOG2_E};
+    // Added to a number, it leaves the nearest integer in the last bits.
+    const ROUND: f64 = 6_755_399_441_055_744.0;
+    // ln 2 less LN_2, and of LN_2 the part that has no rounding error when multiplied by an integer.
+    const HIGH: f64 = 0.693_147_180_369_123_8;
+    const LOW: f64 = (LN_2 - HIGH) + 2.319_046_813_846_299_6e-17;
+    // 1 / n!; on ±ln 2 / 2 what is left out is below 2e-16.
+    const FACTORIALS: [f64; 13] = {
+        let (mut inverse, mut n) = ([1.0; 13], 2);
+        while n < 13 {
+            inverse[n] = inverse[n - 1] / n as f64;
+            n += 1;
+        }
+        inverse
+    };
+    let shifted = x * LOG2_E + ROUND;
+    let power = shifted - ROUND;
+    let rest = (x - power * HIGH) - power * LOW;
+    let sum = FACTORIALS.iter().rev().fold(0.0, |sum, each| sum * rest + each);
+    sum * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52)
+}
+
 /// `1 / (1 + exp(-score))`, through exp of what is negative, so that nothing overflows.
 pub fn logistic(score: f64) -> f64 {
     let tail = exp(-score.abs());
     let larger = 1.0 / (1.0 + tail);
     if score > 0.0 { larger } else { tail * larger }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_at_a_time_are_as_one_by_one() {
+        let scores: Vec<f64> = (-7_000..=7_000).map(|tenths| 0.1 * f64::from(tenths)).collect();
+        let mut all = scores.clone();
+        logistic_all(&mut all);
+        for (score, chance) in scores.into_iter().zip(all) {
+            assert!((chance / logistic(score) - 1.0).abs() < 1e-15, "{score}: {chance}");
+        }
+        let mut rest = [0.0, f64::NAN];
+        logistic_all(&mut rest);
+        assert!(rest[0] == 0.5 && rest[1].is_nan());
+    }
 }

@@ -146,12 +146,16 @@ impl Tree {
         for &at in &self.path {
             self.nodes[at].count(&mut self.sums[at * width..(at + 1) * width], shape, label, weight, step);
         }
+        let has_room = self.nodes.len() + 2 <= shape.most_nodes(codes.coordinates());
+        if !has_room || self.path.len() >= DEEPEST {
+            // Nobody would ask its histograms.
+            return;
+        }
         let last = self.path[self.path.len() - 1];
         let Some(mut leaf) = self.nodes[last].leaf.take() else { return };
         leaf.pick(codes, shape, random, |coordinate| self.range(coordinate, codes));
         leaf.learn(lesson);
-        let has_room = self.nodes.len() + 2 <= shape.most_nodes(codes.coordinates());
-        if leaf.weight >= leaf.next && has_room && self.path.len() < DEEPEST {
+        if leaf.weight >= leaf.next {
             leaf.fade(shape.kept(step - leaf.asked_at));
             leaf.asked_at = step;
             if let Some((candidate, split)) = leaf.decide(shape) {

@@ -7,7 +7,7 @@ use super::calibration::{
 };
 use super::newton::{Newton, curvature};
 use super::resting::{UNLIKELY, without};
-use crate::math::{dot, log};
+use crate::math::{dot, log, logistic_all};
 
 impl Aggregator {
     pub(super) fn step_two(&mut self, said: Said, label: f64, count: Count, mixed: &mut [f64]) -> f64 {
@@ -46,11 +46,12 @@ impl Aggregator {
             features[e][BEND] = softsign(z, SHARP);
             let logit = scratch.neutral[e] * z + dot(&parameters[e], &features[e]);
             scratch.logits[e] = clip(logit, LIMIT);
-            scratch.chances[e] = sigmoid(scratch.logits[e]);
         }
         let blended = dot(&blend.mix, &scratch.logits[..experts]);
         scratch.logits[experts] = blended;
-        scratch.chances[experts] = sigmoid(clip(completeness.adjusted(blended), LIMIT));
+        scratch.chances.copy_from_slice(&scratch.logits);
+        scratch.chances[experts] = clip(completeness.adjusted(blended), LIMIT);
+        logistic_all(&mut scratch.chances);
         let chance = dot(&scratch.weights, &scratch.chances);
         for (weight, each) in scratch.weights.iter().zip(&mut scratch.chances) {
             if *weight == 0.0 {

@@ -14,7 +14,7 @@
 //! [`Learner::learns_unasked`]: crate::learner::Learner::learns_unasked
 
 /// Who rests is asked about one event in so many.
-pub const PERIOD: u64 = 4;
+pub const PERIOD: u64 = 8;
 /// Events from one decision to the next.
 pub const SEGMENT: u64 = 512;
 /// Means are over about so many events.
