@@ -109,8 +109,8 @@ def resealed(path: Path, old: bytes, new: bytes) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        (b'"format": 7', b'"format": 9', "has format 9, this program reads up to 7; upgrade"),
-        (b'"format": 7', b'"format": 1', "has format 1, of an older streamkarma, and cannot be used"),
+        (b'"format": 8', b'"format": 9', "has format 9, this program reads up to 8; upgrade"),
+        (b'"format": 8', b'"format": 1', "has format 1, of an older streamkarma, and cannot be used"),
         (b'"kind": "KARMAC', b'"kind": "XARMAC', "not a model this program can use"),
         (b'"gamma": 2', b'"gamma": 0', "gamma must be an integer"),
         (b'"<i4"', b'"|O1"', "its arrays are not as it says"),

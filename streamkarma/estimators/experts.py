@@ -31,10 +31,8 @@ MOST_FEATURES = 2048
 #: was never worth its time there.
 ETA = 0.05
 
-#: And for order 1 where events are not divided by their norm, for which values are larger. There the
-#: constant is as large in every event, and where one class is rare it is most of the score. With order 2 it
-#: also depends on what is observed, which matters then: where little is known, little is nearly certain.
-#: There the smaller step is better.
+#: And where events are not divided by their norm, for which values are larger. There the constant is as
+#: large in every event, and where one class is rare it is most of the score.
 PLAIN_ETA = 0.2
 
 #: Dimensions of the factor that stands beside pairs: it is ahead where data are truly of low rank.
@@ -61,8 +59,8 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
     """The experts by name, with so many support vectors and a half-life in events, 0 for none.
 
     - *Linear ones.* The order of the explicit ones says whether weights depend on what is observed beside;
-      AROW finds out fast, the more so with a small r, and AdaGrad bears labels that are noisy. Those of
-      logarithms bear heavy tails. SGD with a constant step follows what changes, and so do the moving ones.
+      AROW finds out fast, the more so with a small r, and AdaGrad bears labels that are noisy. That of
+      logarithms bears heavy tails. SGD with a constant step follows what changes.
     - *Of two values* products have a weight for each pair, and the factorisation machine one that factorises:
       it knows something of two categories that never met, and sleeps where there are but few. Bins know
       thresholds and boxes.
@@ -89,11 +87,8 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
     return {
         "explicit 1 arow": explicit(1, step(10.0)),
         "explicit 1 adagrad": explicit(1, adagrad),
-        "explicit 1 moving": explicit(1, step(1.0, moving)),
         "linear adagrad": Explicit(1, False, plain_adagrad, TABLE_BITS, MOST_FEATURES),
-        "explicit 2 arow": explicit(2, step(10.0)),
-        "explicit 2 arow fast": explicit(2, step(1.0)),
-        "linear 2 adagrad": Explicit(2, False, adagrad, TABLE_BITS, MOST_FEATURES),
+        "explicit 2 arow": explicit(2, step(1.0)),
         "logarithms": Logarithmic(explicit(1, step(10.0))),
         "sgd 0.03": Sgd(regression, 0.03, forget, TABLE_BITS),
         "sgd 0.1": Sgd(regression, 0.1, forget, TABLE_BITS),
