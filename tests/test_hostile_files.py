@@ -57,17 +57,17 @@ def sealed(path: Path, text: bytes, content: bytes = b"") -> Path:
 @pytest.mark.parametrize(
     "text",
     [
-        b'{"format": 7, "x": NaN, "arrays": []}',
-        b'{"format": 7, "x": -Infinity, "arrays": []}',
-        b'{"format": 7, "x": 1e400, "arrays": []}',
-        b'{"format": 7, "x": 1' + b"0" * 400 + b', "arrays": []}',
-        b'{"format": 7, "x": 1' + b"0" * 5000 + b', "arrays": []}',
-        b'{"format": 7, "x": {"a": 1, "a": 2}, "arrays": []}',
-        b'{"format": 7, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b', "arrays": []}',
-        b'{"format": 7, 1: 2, "arrays": []}',
+        b'{"format": 8, "x": NaN, "arrays": []}',
+        b'{"format": 8, "x": -Infinity, "arrays": []}',
+        b'{"format": 8, "x": 1e400, "arrays": []}',
+        b'{"format": 8, "x": 1' + b"0" * 400 + b', "arrays": []}',
+        b'{"format": 8, "x": 1' + b"0" * 5000 + b', "arrays": []}',
+        b'{"format": 8, "x": {"a": 1, "a": 2}, "arrays": []}',
+        b'{"format": 8, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b', "arrays": []}',
+        b'{"format": 8, 1: 2, "arrays": []}',
         b'{"format": true, "arrays": []}',
         b'{"format": 0, "arrays": []}',
-        b'{"format": 7.0, "arrays": []}',
+        b'{"format": 8.0, "arrays": []}',
         b'{"arrays": []}',
         b"[]",
         b"\xff",
@@ -88,13 +88,13 @@ def test_what_is_no_json_of_ours_is_refused(tmp_path: Path, text: bytes) -> None
     ],
 )
 def test_arrays_that_are_none_are_refused(tmp_path: Path, arrays: Any) -> None:
-    text = json.dumps({"format": 7, "arrays": arrays}).encode()
+    text = json.dumps({"format": 8, "arrays": arrays}).encode()
     with pytest.raises(ModelFileError, match="not as it says|is truncated or altered"):
         checkpoint.read(sealed(tmp_path / "file", text, bytes(8)))
 
 
 def test_arrays_larger_than_the_file_are_not_made(tmp_path: Path) -> None:
-    text = json.dumps({"format": 7, "arrays": [["a", "<f8", [1 << 62, 1 << 62]]]}).encode()
+    text = json.dumps({"format": 8, "arrays": [["a", "<f8", [1 << 62, 1 << 62]]]}).encode()
     with pytest.raises(ModelFileError, match="is truncated or altered"):
         checkpoint.read(sealed(tmp_path / "file", text, bytes(80)))
 

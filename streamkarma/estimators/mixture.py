@@ -89,7 +89,7 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import KARMAMixtureClassifier
     >>> evaluate.progressive_val_score(datasets.Phishing(), KARMAMixtureClassifier(), metrics.Accuracy())
-    Accuracy: 91.11%
+    Accuracy: 91.51%
     """
 
     budget: int = 128
@@ -180,7 +180,7 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import KARMAMixtureRegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), KARMAMixtureRegressor(), metrics.MAE())
-    MAE: 0.288797
+    MAE: 0.28888
     """
 
     budget: int = 128
