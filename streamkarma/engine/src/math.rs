@@ -40,11 +40,12 @@ fn exp_within(x: f64) -> f64 {
     use std::f64::consts::{LN_2, LOG2_E};
     // Added to a number, it leaves the nearest integer in the last bits.
     const ROUND: f64 = 6_755_399_441_055_744.0;
-    // ln 2 less LN_2, and of LN_2 the part that has no rounding error when multiplied by an integer.
+    // ln 2 in two parts: the first has no rounding error when multiplied by an integer up to 1,023, the second what
+    // it lacks, with what LN_2 itself lacks.
     const HIGH: f64 = 0.693_147_180_369_123_8;
     const LOW: f64 = (LN_2 - HIGH) + 2.319_046_813_846_299_6e-17;
     // 1 / n!; on ±ln 2 / 2 what is left out is below 2e-16.
-    const FACTORIALS: [f64; 13] = {
+    const INVERSE_FACTORIALS: [f64; 13] = {
         let (mut inverse, mut n) = ([1.0; 13], 2);
         while n < 13 {
             inverse[n] = inverse[n - 1] / n as f64;
@@ -55,7 +56,7 @@ fn exp_within(x: f64) -> f64 {
     let shifted = x * LOG2_E + ROUND;
     let power = shifted - ROUND;
     let rest = (x - power * HIGH) - power * LOW;
-    let sum = FACTORIALS.iter().rev().fold(0.0, |sum, each| sum * rest + each);
+    let sum = INVERSE_FACTORIALS.iter().rev().fold(0.0, |sum, each| sum * rest + each);
     sum * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52)
 }
 

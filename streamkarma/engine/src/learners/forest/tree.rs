@@ -148,7 +148,7 @@ impl Tree {
         }
         let has_room = self.nodes.len() + 2 <= shape.most_nodes(codes.coordinates());
         if !has_room || self.path.len() >= DEEPEST {
-            // Nobody would ask its histograms.
+            // A leaf that cannot be split needs no histograms.
             return;
         }
         let last = self.path[self.path.len() - 1];
