@@ -1,5 +1,7 @@
 //! What a forest learns, splits against a plain search, states, and what must break nothing.
 
+use super::leaf::Leaf;
+use super::node::Node;
 use super::split::{BINS, best};
 use super::*;
 use crate::state::Array;
@@ -258,6 +260,25 @@ fn more_classes_keep_what_was_learned_and_the_bound_of_a_tree() {
     teach(&mut forest, Task::Many(1000), 11, 500);
     let nodes = forest.trees.iter().map(|tree| tree.nodes.len()).max().unwrap();
     assert!(nodes > 1 && nodes * 1000 <= 1 << 17);
+}
+
+#[test]
+fn leaves_of_a_full_tree_count_no_more_and_its_nodes_do() {
+    let mut forest = new(Task::Two, 0.0);
+    teach(&mut forest, Task::Two, 12, 600);
+    let most = forest.shape.most_nodes(forest.codes.coordinates());
+    for tree in &mut forest.trees {
+        // Nodes that no event leads to.
+        tree.nodes.resize(most, Node::leaf(0, Leaf::new(0, 0.0, 0)));
+        tree.sums.resize(most * forest.shape.width(), 0.0);
+    }
+    let leaves = |forest: &Forest| -> Vec<Option<Box<Leaf>>> {
+        forest.trees.iter().flat_map(|tree| tree.nodes.iter().map(|node| node.leaf.clone())).collect()
+    };
+    let roots = |forest: &Forest| -> f64 { forest.trees.iter().map(|tree| tree.nodes[0].weight).sum() };
+    let (before, root) = (leaves(&forest), roots(&forest));
+    teach(&mut forest, Task::Two, 13, 50);
+    assert!(leaves(&forest) == before && roots(&forest) > root);
 }
 
 #[test]
