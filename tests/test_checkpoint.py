@@ -11,11 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkarma import KARMAClassifier, KARMARegressor, checkpoint, load, save
+from streamkarma.checkpoint import FORMAT
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.persistence import from_bytes, to_bytes
 from streamkarma.runtime.describe import describe
 from streamkarma.synthetic import StreamSpec, records
 from tests.loops import run_of
+
+#: The format as a file has it, and others of as many bytes.
+WRITTEN, NEWER = b'"format": %d' % FORMAT, b'"format":%d0' % FORMAT
+OLDEST = WRITTEN.replace(b"%d" % FORMAT, b"1".rjust(len(str(FORMAT))))
 
 STREAMS = {
     task: [(row, row.pop("y")) for row in records(StreamSpec(attributes=6, rank=3, task=task), 120)]
@@ -109,8 +114,8 @@ def resealed(path: Path, old: bytes, new: bytes) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        (b'"format": 8', b'"format": 9', "has format 9, this program reads up to 8; upgrade"),
-        (b'"format": 8', b'"format": 1', "has format 1, of an older streamkarma, and cannot be used"),
+        (WRITTEN, NEWER, f"has format {FORMAT}0, this program reads up to {FORMAT}; upgrade"),
+        (WRITTEN, OLDEST, "has format 1, of an older streamkarma, and cannot be used"),
         (b'"kind": "KARMAC', b'"kind": "XARMAC', "not a model this program can use"),
         (b'"gamma": 2', b'"gamma": 0', "gamma must be an integer"),
         (b'"<i4"', b'"|O1"', "its arrays are not as it says"),

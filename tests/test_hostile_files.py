@@ -47,6 +47,10 @@ def test_a_file_of_three_gigabytes_is_not_read(tmp_path: Path, begin: bytes, rea
     assert most < 1 << 20
 
 
+#: How a header begins that is read on.
+HEADER = b'{"format": %d, ' % checkpoint.FORMAT
+
+
 def sealed(path: Path, text: bytes, content: bytes = b"") -> Path:
     """A file with this header and these arrays, and a checksum that is right."""
     whole = checkpoint.MAGIC + len(text).to_bytes(8, "little") + text + content
@@ -57,17 +61,17 @@ def sealed(path: Path, text: bytes, content: bytes = b"") -> Path:
 @pytest.mark.parametrize(
     "text",
     [
-        b'{"format": 8, "x": NaN, "arrays": []}',
-        b'{"format": 8, "x": -Infinity, "arrays": []}',
-        b'{"format": 8, "x": 1e400, "arrays": []}',
-        b'{"format": 8, "x": 1' + b"0" * 400 + b', "arrays": []}',
-        b'{"format": 8, "x": 1' + b"0" * 5000 + b', "arrays": []}',
-        b'{"format": 8, "x": {"a": 1, "a": 2}, "arrays": []}',
-        b'{"format": 8, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b', "arrays": []}',
-        b'{"format": 8, 1: 2, "arrays": []}',
+        HEADER + b'"x": NaN, "arrays": []}',
+        HEADER + b'"x": -Infinity, "arrays": []}',
+        HEADER + b'"x": 1e400, "arrays": []}',
+        HEADER + b'"x": 1' + b"0" * 400 + b', "arrays": []}',
+        HEADER + b'"x": 1' + b"0" * 5000 + b', "arrays": []}',
+        HEADER + b'"x": {"a": 1, "a": 2}, "arrays": []}',
+        HEADER + b'"x": ' + b"[" * 100_000 + b"]" * 100_000 + b', "arrays": []}',
+        HEADER + b'1: 2, "arrays": []}',
         b'{"format": true, "arrays": []}',
         b'{"format": 0, "arrays": []}',
-        b'{"format": 8.0, "arrays": []}',
+        b'{"format": %d.0, "arrays": []}' % checkpoint.FORMAT,
         b'{"arrays": []}',
         b"[]",
         b"\xff",
@@ -88,13 +92,13 @@ def test_what_is_no_json_of_ours_is_refused(tmp_path: Path, text: bytes) -> None
     ],
 )
 def test_arrays_that_are_none_are_refused(tmp_path: Path, arrays: Any) -> None:
-    text = json.dumps({"format": 8, "arrays": arrays}).encode()
+    text = json.dumps({"format": checkpoint.FORMAT, "arrays": arrays}).encode()
     with pytest.raises(ModelFileError, match="not as it says|is truncated or altered"):
         checkpoint.read(sealed(tmp_path / "file", text, bytes(8)))
 
 
 def test_arrays_larger_than_the_file_are_not_made(tmp_path: Path) -> None:
-    text = json.dumps({"format": 8, "arrays": [["a", "<f8", [1 << 62, 1 << 62]]]}).encode()
+    text = json.dumps({"format": checkpoint.FORMAT, "arrays": [["a", "<f8", [1 << 62, 1 << 62]]]}).encode()
     with pytest.raises(ModelFileError, match="is truncated or altered"):
         checkpoint.read(sealed(tmp_path / "file", text, bytes(80)))
 

@@ -69,6 +69,8 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
 
     Experts that have features in common follow one another: these are then found once.
     """
+    # Three more hardly mattered: order 2 with r = 10 and with AdaGrad, and order 1 with a half-life. Without
+    # them errors on 71 generated streams and tables were .05 % fewer, and the log loss .03 % higher.
     hinge, smooth = (SQUARED, SQUARED) if regression else (HINGE, LOGISTIC)
     moving = min(forget or MOVING, MOVING)
 

@@ -144,6 +144,7 @@ impl Aggregator {
         self.variances = at_least(NARROWEST, parts.mean(|part| &part.variances));
         self.resting.gains = parts.mean(|part| &part.resting.gains);
         self.resting.loss = parts.mean(|part| std::slice::from_ref(&part.resting.loss))[0];
+        self.resting.recent_loss = parts.mean(|part| std::slice::from_ref(&part.resting.recent_loss))[0];
         self.resting.decide_now(self.steps);
     }
 }

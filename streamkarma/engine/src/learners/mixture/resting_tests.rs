@@ -3,7 +3,7 @@
 use super::Mixture;
 use super::aggregator::{Aggregator, Count, Said};
 use super::fixed_share::SHARE;
-use super::resting::{PERIOD, SEGMENT};
+use super::resting::{PERIOD, Resting, SEGMENT};
 use super::tests::{KINDS, Kind};
 use crate::block::{Block, Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
@@ -151,6 +151,21 @@ fn who_knows_nothing_is_asked_seldom_until_it_knows_more() {
         stream.run(&mut model, EVENTS - 1_000, EVENTS);
         assert_eq!(asked(&model) - before, 1_000);
     }
+}
+
+#[test]
+fn nobody_rests_while_losses_are_far_above_the_mean() {
+    let mut resting = Resting::new(vec![1]);
+    let mut observe = |loss: f64, begin: u64, end: u64| {
+        (begin..=end).for_each(|t| resting.observe_loss(loss, 1.0, t));
+        resting.decide_now(end);
+        resting.rests(1)
+    };
+    assert!(observe(0.1, 1, 4_000));
+    // Some thirty events after a change, and until it is what is usual.
+    assert!(!observe(1.0, 4_001, 4_032));
+    assert!(!observe(1.0, 4_033, 4_500));
+    assert!(observe(1.0, 4_501, 8_000));
 }
 
 #[test]

@@ -69,9 +69,9 @@ impl Aggregator {
         state.put_f64s("adjusting", parameters.to_vec(), &[2]);
         state.put_f64s("adjusting_covariance", covariance.to_vec(), &[2, 2]);
         state.put_f64s("variances", self.variances.clone(), &[self.variances.len()]);
-        let Resting { gains, loss, rests, .. } = &self.resting;
+        let Resting { gains, loss, recent_loss, rests, .. } = &self.resting;
         state.put_f64s("gains", gains.clone(), &[gains.len()]);
-        state.put_f64s("mean_loss", vec![*loss], &[1]);
+        state.put_f64s("mean_losses", vec![*loss, *recent_loss], &[2]);
         state.put_i64s("rests", rests.iter().map(|rests| i64::from(*rests)).collect(), &[rests.len()]);
         state.put_i64s("steps", vec![self.steps as i64], &[1]);
         state
@@ -156,15 +156,16 @@ impl Resting {
     /// Copies what is known of the experts that may rest.
     fn take(&mut self, state: &State) -> Option<()> {
         let (gains, _) = state.f64s("gains").ok()?;
-        let (loss, _) = state.f64s("mean_loss").ok()?;
+        let (losses, _) = state.f64s("mean_losses").ok()?;
         let (rests, _) = state.i64s("rests").ok()?;
-        let &[loss] = loss else { return None };
+        let &[loss, recent_loss] = losses else { return None };
         let fits = gains.len() == self.experts.len() && rests.len() == self.experts.len();
-        let is_sound = gains.iter().all(|each| each.is_finite()) && loss.is_finite() && loss >= 0.0;
+        let is_sound = gains.iter().all(|each| each.is_finite())
+            && losses.iter().all(|each| each.is_finite() && *each >= 0.0);
         if !fits || !is_sound || !rests.iter().all(|each| (0..=1).contains(each)) {
             return None;
         }
-        (self.gains, self.loss) = (gains.to_vec(), loss);
+        (self.gains, self.loss, self.recent_loss) = (gains.to_vec(), loss, recent_loss);
         self.rests = rests.iter().map(|&each| each == 1).collect();
         Some(())
     }

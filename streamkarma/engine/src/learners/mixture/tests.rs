@@ -11,7 +11,7 @@ use crate::state::{Array, Refused, State};
 pub(super) const EVENTS: usize = 400;
 /// Arrays of a state that any finite numbers may be in.
 const HARMLESS: [&str; 8] =
-    ["parameters", "adjusting", "offsets", "mix", "squares", "variances", "mean_loss", "late.sums"];
+    ["parameters", "adjusting", "offsets", "mix", "squares", "variances", "mean_losses", "late.sums"];
 
 /// Says the values of an event from `at` on, once for each class, and counts events.
 #[derive(Clone)]
