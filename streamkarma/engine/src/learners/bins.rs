@@ -13,7 +13,9 @@
 
 use crate::block::{Event, Gone};
 use crate::change::Change;
-use crate::learners::expanded::{Expanded, Expansion, Items, pair_at, pair_place, pair_places, pairs_of};
+use crate::learners::expanded::{
+    Expanded, Expansion, Items, PLACES, pair, pair_at, pair_place, pair_places, pairs_of,
+};
 use crate::learners::explicit::{Carried, Explicit, Set};
 use crate::learners::linear::Step;
 use crate::state::Refused;
@@ -23,6 +25,8 @@ const KNOTS: u32 = 8;
 const PER_DEVIATION: f64 = 2.0;
 /// And one for what is exactly 1, as each category is.
 const BINS: u32 = KNOTS + 1;
+/// Coordinates from here on are none that was learned.
+const COORDINATES: u32 = PLACES as u32 / BINS;
 
 /// AROW or AdaGrad on bins and pairs of them.
 pub type Bins = Expanded<BinFeatures>;
@@ -56,12 +60,12 @@ struct Bin {
 
 impl Bin {
     fn of(coordinate: u32, value: f64) -> Self {
-        let first = coordinate.saturating_mul(BINS);
+        let first = coordinate * BINS;
         if value == 1.0 {
-            return Self { lower: first.saturating_add(KNOTS), above: 0.0 };
+            return Self { lower: first + KNOTS, above: 0.0 };
         }
         let Self { lower, above } = Self::around(value);
-        Self { lower: first.saturating_add(lower), above }
+        Self { lower: first + lower, above }
     }
 
     /// Of the knots alone.
@@ -85,23 +89,36 @@ impl Bin {
         }
     }
 
-    /// The features of two bins together.
+    /// The features of two bins of different coordinates together.
     fn list_with(self, other: Self, into: &mut Items) {
-        let (more, less) = if self.above > other.above { (self, other) } else { (other, self) };
-        into.put_pair(more.lower, less.lower, 1.0 - more.above);
-        if more.above > less.above {
-            into.put_pair(more.lower + 1, less.lower, more.above - less.above);
-        }
-        if less.above > 0.0 {
-            into.put_pair(more.lower + 1, less.lower + 1, less.above);
+        let (high, low) = if self.lower > other.lower { (self, other) } else { (other, self) };
+        let first = pair(low.lower, high.lower);
+        // From the two lower bins to the two upper ones by way of the value that is closer to its upper one.
+        let (up, across) = (high.lower as usize + 1, 1);
+        let (more, less, next) = if high.above > low.above {
+            (high.above, low.above, up)
+        } else {
+            (low.above, high.above, across)
+        };
+        let numbers = [first, first + next, first + up + across];
+        let parts = [1.0 - more, more - less, less];
+        if parts[1] > 0.0 && parts[2] > 0.0 {
+            into.put_pairs(numbers, parts);
+        } else {
+            for (number, part) in numbers.into_iter().zip(parts) {
+                if part > 0.0 {
+                    into.put_pairs([number], [part]);
+                }
+            }
         }
     }
 }
 
 impl Expansion for BinFeatures {
     fn expand(&self, event: &Event, into: &mut Items) {
+        let values = || event.coordinates.iter().zip(event.values).skip(1);
         let bins =
-            || event.coordinates.iter().zip(event.values).skip(1).map(|(&own, &value)| Bin::of(own, value));
+            || values().filter(|(own, _)| **own < COORDINATES).map(|(&own, &value)| Bin::of(own, value));
         into.put_pair(0, 0, 1.0);
         let pairs = event.len() * event.len() / 2;
         let bins: Vec<Bin> =
@@ -276,14 +293,20 @@ mod tests {
     fn names_never_learned_leave_no_trace_and_none_breaks_anything() {
         let (mut learner, mut score) = (learner(), [0.0]);
         let attributes = [0, 1, u32::MAX >> 1];
-        let event = Event { attributes: &attributes, coordinates: &attributes, values: &[1.0, 1.0, -5.0] };
         let known = Event { attributes: &[0, 1], coordinates: &[0, 1], values: &[1.0, 1.0] };
         learner.step(known, Lesson::of(1.0), &mut score);
         let before = learner.state();
-        learner.step(event, Lesson::NONE, &mut score);
-        assert_eq!(learner.state(), before);
-        learner.step(event, Lesson { weight: 1e100, ..Lesson::of(-1.0) }, &mut score);
-        learner.step(known, Lesson::of(-1.0), &mut score);
-        assert!(score[0].is_finite());
+        for value in [1.0, 0.3, -5.0] {
+            let values = &[1.0, 1.0, value];
+            let listed = features(512, &attributes, values);
+            assert_eq!(listed, features(512, &attributes[..2], &values[..2]));
+            let event = Event { attributes: &attributes, coordinates: &attributes, values };
+            learner.step(event, Lesson::NONE, &mut score);
+            assert_eq!(learner.state(), before);
+            learner.step(event, Lesson { weight: 1e100, ..Lesson::of(-1.0) }, &mut score);
+            learner.step(known, Lesson::of(-1.0), &mut score);
+            assert!(score[0].is_finite());
+            learner.restore(&before, 2, 2).unwrap();
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::merging::{ensure_alike, of_kind};
 use crate::state::{Refused, State};
 
 /// Places of pairs are taken modulo this prime: among more than 46,339 coordinates some share a place.
-const PLACES: usize = 1_073_741_789;
+pub const PLACES: usize = 1_073_741_789;
 
 /// Which features an event has.
 pub trait Expansion: Any + Clone + Send + Sync + PartialEq {
@@ -67,6 +67,12 @@ impl Items {
         if let Some(place) = pair_place(one, other) {
             self.put(place, value);
         } // else a name that was never learned
+    }
+
+    /// Put in the features of pairs that have these numbers, see [`pair`].
+    pub fn put_pairs<const N: usize>(&mut self, numbers: [usize; N], values: [f64; N]) {
+        self.coordinates.extend(numbers.map(|number| (number % PLACES) as u32));
+        self.values.extend(values);
     }
 
     fn event(&mut self) -> Event<'_> {
@@ -189,7 +195,7 @@ impl<E: Expansion> Learner for Expanded<E> {
 }
 
 /// The number of a pair of coordinates.
-fn pair(one: u32, other: u32) -> usize {
+pub fn pair(one: u32, other: u32) -> usize {
     let (low, high) = (one.min(other) as usize, one.max(other) as usize);
     high * (high + 1) / 2 + low
 }

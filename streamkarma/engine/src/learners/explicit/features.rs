@@ -97,7 +97,8 @@ impl FeatureMap {
         features.index.clear();
         features.phi.clear();
         let mut room = std::mem::take(&mut self.room);
-        let observed = event.observed(&mut room);
+        // At order 1 nothing depends on how many there are.
+        let observed = if self.gamma == 1 { &[][..] } else { event.observed(&mut room) };
         let order = self.order_of(event.len(), observed.len());
         let factor = if self.normalize { inverse_norm(event.values, observed.len(), order) } else { 1.0 };
         let is_known = |attribute: &u32| (*attribute as usize) < self.attributes;

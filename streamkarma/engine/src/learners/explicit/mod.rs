@@ -87,7 +87,9 @@ impl Explicit {
 
     /// Make room for what an event has; returns whether there is anything new.
     fn meet(&mut self, event: &Event) -> bool {
-        let attributes = room_for(event.attributes).max(self.map.attributes);
+        // Attributes ascend; of the coordinates of one the order is open.
+        let attributes =
+            event.attributes.last().map_or(0, |&last| last as usize + 1).max(self.map.attributes);
         let coordinates = room_for(event.coordinates).max(self.map.coordinates);
         let is_new = (attributes, coordinates) != (self.map.attributes, self.map.coordinates);
         if is_new {
