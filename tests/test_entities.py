@@ -158,6 +158,19 @@ def test_many_values_of_some_leave_room_for_fewer_entities() -> None:
     assert by.entity_counts[0] == 2  # 4 x 32 values in all
 
 
+def test_what_was_only_asked_takes_its_part_of_the_room(tmp_path: Path) -> None:
+    model = ExplicitKARMAClassifier(entity="device", max_entities=10)
+    wide = {f"x{i}": float(i) for i in range(100)}
+    model.learn_one({"device": "first", **wide}, True)
+    for device in range(30):
+        model.predict_proba_one({"device": str(device), **wide})
+        summary = model.summary()
+        assert 3_200 * summary["entities"] <= summary["entity_bytes"] <= 20_000
+    assert model.summary()["entities"] == 3
+    save(model, tmp_path / "model")
+    assert load(tmp_path / "model").summary()["entities"] == 3
+
+
 def test_what_made_room_for_others_is_not_carried() -> None:
     by = encoder(4, 6, 1024)
     by.follow(following())

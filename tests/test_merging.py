@@ -16,7 +16,7 @@ import pytest
 from streamkarma import ExplicitKARMAClassifier, KARMAMixtureClassifier, load, merge, save
 from streamkarma.errors import UsageError
 from streamkarma.estimators.learners import LEARNERS, Model, create
-from streamkarma.estimators.persistence import to_bytes
+from streamkarma.estimators.persistence import from_bytes, to_bytes
 from tests.conftest import Program
 
 TASKS = ("binary", "multiclass", "regression")
@@ -223,6 +223,41 @@ def errors(model: Any, events: Sequence[Event]) -> int:
 def written(path: Path, events: Iterable[Event]) -> str:
     path.write_text("".join(json.dumps({**x, "y": y}) + "\n" for x, y in events))
     return str(path)
+
+
+def passing(rng: random.Random, t: int) -> dict[str, Any]:
+    """An event of names that come and go, numbers and categories."""
+    names = [f"a{t // 6 + rng.randrange(4)}" for _ in range(rng.randint(1, 4))]
+    return {name: rng.choice("abcdefghijkl") if rng.random() < 0.6 else rng.gauss(0.0, 3.0) for name in names}
+
+
+@pytest.mark.parametrize(
+    ("learner", "options"),
+    [
+        ("explicit", {"max_coordinates": 20, "table_bits": 8}),
+        ("bins", {"max_coordinates": 40, "max_attributes": 2, "table_bits": 8}),
+        ("subspace", {"max_coordinates": 6, "max_attributes": 6}),
+    ],
+)
+def test_what_all_parts_have_given_up_is_gone(learner: str, options: dict[str, Any]) -> None:
+    for seed in range(20):
+        rng = random.Random(seed)
+        before, *after = (
+            [(passing(rng, t), rng.gauss(0.0, 1.0)) for t in range(begin, end)]
+            for begin, end in ((0, 20), (20, 80), (20, 80))
+        )
+        base, parts = learned(new(learner, "regression", **options), before), []
+        for events in after:
+            part = new(learner, "regression", **options)
+            part.restore(*base.state())
+            parts.append(learned(part, events))
+        merged = merge(parts, base)
+        loaded = from_bytes(to_bytes(merged), "it")[0]
+        for t in range(80, 95):
+            x, y = passing(rng, t), rng.gauss(0.0, 1.0)
+            assert merged.predict_one(x) == loaded.predict_one(x)
+            merged.learn_one(x, y)
+            loaded.learn_one(x, y)
 
 
 def test_the_command_line(streamkarma: Program, tmp_path: Path) -> None:

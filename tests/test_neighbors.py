@@ -76,3 +76,11 @@ def test_wide_events_cost_no_memory() -> None:
     assert model.steps == 20
     assert (model.summary()["window"], model.summary()["bytes"]) == (0, 0)
     assert model.predict_one(wide) is True
+
+
+def test_a_window_of_one_event_has_no_spread(tmp_path: Path) -> None:
+    model, rng = NeighborsRegressor(window=1), np.random.default_rng(0)
+    for x, y in rng.normal(size=(300, 2)).tolist():
+        model.learn_one({"x": x}, y)
+        save(model, tmp_path / "model")
+    assert load(tmp_path / "model").predict_one({"x": 0.0}) == model.predict_one({"x": 0.0})

@@ -65,7 +65,7 @@ pub struct Entities {
     links: Vec<Links>,
     newest: u32,
     oldest: u32,
-    /// Values of all of them.
+    /// Values of all of them, those of events that were asked about last included.
     values: usize,
     /// The highest attribute that any of them had.
     attributes: usize,
@@ -103,7 +103,9 @@ impl Entities {
     /// The memory they take, in bytes.
     pub fn bytes(&self) -> usize {
         let value = size_of::<Remembered>();
-        let elsewhere = |entity: &Entity| entity.name.bytes() + entity.values.capacity() * value;
+        let asked = |entity: &Entity| entity.asked.as_ref().map_or(0, |asked| asked.capacity());
+        let elsewhere =
+            |entity: &Entity| entity.name.bytes() + (entity.values.capacity() + asked(entity)) * value;
         let own = size_of::<Entity>() + size_of::<Links>() + size_of::<(u32, u32)>();
         self.entities.iter().map(elsewhere).sum::<usize>() + self.entities.len() * own
     }
@@ -131,7 +133,9 @@ impl Entities {
         let entity = &mut self.entities[at as usize];
         entity.seen = now;
         if asked {
+            let before = entity.held();
             entity.asked = Some(Box::new(own.to_vec()));
+            self.values = self.values - before + entity.held();
         } else {
             entity.count += 1;
             self.values += entity.take_in(own, room);
@@ -148,6 +152,7 @@ impl Entities {
         let room = self.room_for(own);
         let entity = &mut self.entities[at as usize];
         let Some(before) = entity.asked.take() else { return };
+        self.values -= before.len();
         if !is_same(&before, own) {
             entity.count += 1;
             self.values += entity.take_in(&before, room);
@@ -190,7 +195,7 @@ impl Entities {
         entity.values.shrink_to_fit();
         let (at, (table, half)) = (self.entities.len() as u32, self.slot_of(&entity.name));
         self.tables[table].insert_unique(spread(half), (half, at), |&(half, _)| spread(half));
-        self.values += entity.values.len();
+        self.values += entity.held();
         self.entities.push(entity);
         self.links.push(Links { newer: NONE, older: NONE });
         self.link_newest(at);
@@ -239,7 +244,7 @@ impl Entities {
         self.forget_place(at);
         let gone = self.entities.swap_remove(at as usize);
         self.links.swap_remove(at as usize);
-        self.values -= gone.values.len();
+        self.values -= gone.held();
         self.evicted += 1;
         // The last one has its place now.
         let last = self.entities.len() as u32;
@@ -272,6 +277,11 @@ impl Entity {
     pub(super) fn new(name: &[u8]) -> Self {
         let (values, asked) = (Vec::new(), None);
         Self { name: name.into(), values, count: 0, seen: 0.0, asked }
+    }
+
+    /// How many values it has, those of the event that was asked about last included.
+    fn held(&self) -> usize {
+        self.values.len() + self.asked.as_ref().map_or(0, |asked| asked.len())
     }
 
     /// Let these be the last values of their attributes; returns how many more values there are.

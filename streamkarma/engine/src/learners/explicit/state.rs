@@ -3,6 +3,7 @@
 use super::forgetting::CLEARED;
 use super::{Explicit, LinearModel, Step};
 use crate::state::{Refused, State, ensure};
+use crate::vocabulary::PASSING;
 
 const WHY: &str = "the weights contradict each other";
 
@@ -36,8 +37,10 @@ impl Explicit {
             .with_most(self.map.most());
         let within =
             |number: i64, limit: usize| usize::try_from(number).ok().filter(|number| *number <= limit);
+        // A merged model may have dropped the last names; hashed weights stay where they are.
+        let most = |limit: usize| if hashed[0] { limit.max(PASSING as usize) } else { limit };
         let (Some(attributes), Some(coordinates)) =
-            (within(known[0], attributes), within(known[1], coordinates))
+            (within(known[0], most(attributes)), within(known[1], most(coordinates)))
         else {
             return Err(WHY.to_owned());
         };

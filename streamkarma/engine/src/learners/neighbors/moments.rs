@@ -18,5 +18,7 @@ impl Moments {
         let away = target - self.mean;
         self.mean += away / self.count;
         self.variance += (away * (target - self.mean) - self.variance) / self.count;
+        // Where one target is remembered, what is left is rounding.
+        self.variance = self.variance.max(0.0);
     }
 }

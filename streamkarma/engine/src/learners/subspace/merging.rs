@@ -24,6 +24,7 @@ use super::parts::{Part, terms};
 use super::ppca::Ppca;
 use super::replay::Replayed;
 use super::{Form, NOBODY, Subspace};
+use crate::block::Gone;
 use crate::learner::Learner;
 use crate::merging::{Mean, ensure_alike};
 use crate::rate_key::hash_of;
@@ -69,6 +70,7 @@ impl Subspace {
     /// Merge parts all of which have learned something.
     fn merge_learned(&mut self, parts: &[&Self]) -> Result<(), Refused> {
         let owners = owners_of(parts);
+        self.clear_all_but(&owners);
         let since: Vec<Part> = parts.iter().map(|part| Part::of(part, self)).collect();
         let mut heads: Vec<Vec<Head>> = parts.iter().map(|part| part.heads.clone()).collect();
         let form = self.merged_form(&owners, &since, &mut heads);
@@ -81,6 +83,16 @@ impl Subspace {
         }
         self.refresh_correlations();
         Ok(())
+    }
+
+    /// Forget what no part knows any more: their changes say nothing of it.
+    fn clear_all_but(&mut self, owners: &[u32]) {
+        let is_known = |k: u32| owners.get(k as usize).is_some_and(|owner| *owner != NOBODY);
+        let own = (0..self.owners.len() as u32).filter(|&k| self.owners[k as usize] != NOBODY);
+        let coordinates: Vec<u32> = own.filter(|&k| !is_known(k)).collect();
+        if !coordinates.is_empty() {
+            self.clear(&Gone { coordinates, ..Gone::default() });
+        }
     }
 
     /// The merged moments; the heads of the parts get the weights that they have with these.

@@ -68,6 +68,10 @@ impl Quantiles {
         for (quantile, found) in self.now.iter_mut().zip(found) {
             *quantile += rate * (found - *quantile);
         }
+        // Where some are equal, each is rounded by itself.
+        for i in 1..self.now.len() {
+            self.now[i] = self.now[i].max(self.now[i - 1]);
+        }
     }
 
     /// The memory that they take.
@@ -94,7 +98,8 @@ impl Quantiles {
         let now: [f64; 4] = now.try_into().map_err(|_| CONTRADICTION)?;
         let &[looks] = state.i64s("looks")?.0 else { return Err(CONTRADICTION.to_owned()) };
         let bounded = now.iter().chain(recent).all(|number| number.abs() <= LARGEST);
-        let in_order = now.is_sorted() && now[2] - now[1] >= 0.5 * LEAST_MIDDLE * (now[3] - now[0]);
+        // Half as far apart where one of them is an outer one, and less by what rounding takes.
+        let in_order = now.is_sorted() && now[2] - now[1] >= 0.49 * LEAST_MIDDLE * (now[3] - now[0]);
         let fits = recent.len() < ALL && (0..=LOOKS as i64).contains(&looks);
         ensure(bounded && in_order && now[1] < now[2] && fits, CONTRADICTION)?;
         Ok(Self { now, looks: looks as u64, recent: recent.to_vec() })

@@ -1,5 +1,6 @@
 //! A log-normal target, one in a hundred a thousand times too large.
 
+use super::quantiles::{ALL, Quantiles};
 use super::{Point, TransformedTarget};
 use crate::block::{Block, Event};
 use crate::learner::{Learner, Lesson};
@@ -188,5 +189,19 @@ fn states_no_run_could_have_left_are_refused() {
         let mut other = learner(Point::Mean);
         assert!(other.restore(&state, 2, 2).is_err());
         assert_eq!(other.state(), learner(Point::Mean).state());
+    }
+}
+
+#[test]
+fn quantiles_of_targets_most_of_which_are_equal_stay_in_order() {
+    for share in [3, 5, 9] {
+        let mut quantiles = Quantiles::default();
+        let mut seed: u64 = share;
+        for t in 0..4 * ALL as u64 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let large = 0.1 + (seed >> 33) as f64 / f64::from(1 << 22);
+            quantiles.observe(if t % 10 < share { 0.1 } else { large * large });
+            Quantiles::restored(&quantiles.state()).unwrap();
+        }
     }
 }
