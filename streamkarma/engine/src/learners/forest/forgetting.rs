@@ -54,8 +54,8 @@ impl Tree {
         (self.nodes, self.sums) = (nodes, sums);
     }
 
-    /// Go to more classes; histograms begin anew if they tell more groups apart.
-    pub fn widen(&mut self, from: &Shape, to: &Shape, coordinates: usize) {
+    /// Go to more classes, after so many steps; histograms begin anew if they tell more groups apart.
+    pub fn widen(&mut self, from: &Shape, to: &Shape, coordinates: usize, step: u64) {
         let rows = self.sums.chunks_exact(from.width());
         let new = std::iter::repeat_n(0.0, to.width() - from.width());
         self.sums = rows.flat_map(|row| row.iter().copied().chain(new.clone())).collect();
@@ -68,7 +68,7 @@ impl Tree {
         }
         if self.nodes.len() > to.most_nodes(coordinates) {
             let salt = self.nodes.len() as u64;
-            self.restart(to, salt, 0);
+            self.restart(to, salt, step);
         }
     }
 

@@ -211,7 +211,8 @@ impl Learner for Forest {
         self.slopes.resize(classes, 0.0);
         let wider = Shape { classes, ..self.shape };
         let coordinates = self.codes.coordinates();
-        self.trees.iter_mut().for_each(|tree| tree.widen(&self.shape, &wider, coordinates));
+        let steps = self.steps;
+        self.trees.iter_mut().for_each(|tree| tree.widen(&self.shape, &wider, coordinates, steps));
         self.shape = wider;
     }
 

@@ -256,10 +256,13 @@ fn more_classes_keep_what_was_learned_and_the_bound_of_a_tree() {
     forest.widen(3);
     forest.step(sample.event(), Lesson::NONE, &mut three);
     assert!((three[1] - three[0] - one[0]).abs() < 0.3 && three[2] < three[0].max(three[1]) - 2.0);
-    forest.widen(1000);
-    teach(&mut forest, Task::Many(1000), 11, 500);
+    forest.widen(4000);
+    let begun = forest.trees.iter().filter_map(|tree| tree.nodes[0].leaf.as_ref());
+    let begun: Vec<u64> = begun.map(|leaf| leaf.asked_at).collect();
+    assert!(!begun.is_empty() && begun.iter().all(|step| *step == 3000), "{begun:?}");
+    teach(&mut forest, Task::Many(4000), 11, 500);
     let nodes = forest.trees.iter().map(|tree| tree.nodes.len()).max().unwrap();
-    assert!(nodes > 1 && nodes * 1000 <= 1 << 17);
+    assert!(nodes > 1 && nodes * 4000 <= 1 << 17);
 }
 
 #[test]
