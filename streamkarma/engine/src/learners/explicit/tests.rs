@@ -184,8 +184,10 @@ fn states_come_back() {
                 let event = items(t, 20);
                 assert_eq!(take(&mut back, &event, 1.0, 1.0), take(&mut learner, &event, 1.0, 1.0));
             }
-            assert!(back.restore(&learner.state(), 5, 40).is_err());
-            assert!(back.restore(&learner.state(), 30, 7).is_err());
+            // Of fewer names, unless the weights stay where they are: those given up may have been the last.
+            let is_hashed = learner.map.layout.is_hashed();
+            assert_eq!(back.restore(&learner.state(), 5, 40).is_ok(), is_hashed);
+            assert_eq!(back.restore(&learner.state(), 30, 7).is_ok(), is_hashed);
         }
     }
 }
