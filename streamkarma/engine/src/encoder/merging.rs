@@ -1,9 +1,8 @@
 //! Names and statistics of models that learned apart, made one.
 //!
 //! Names that the base has keep their indices; others follow in the order of their text, numbers before
-//! categories. Whatever is counted adds up, what all began with once. If there are more names than there may be, those
-//! of the base that no part knows any more make room, and of the new ones the most used stay, so that then the order
-//! in which models are merged may show.
+//! categories. Whatever is counted adds up, what all began with once. If there are more names than there may be, the
+//! most used stay, so that then the order in which models are merged may show.
 
 mod statistics;
 #[cfg(test)]
@@ -104,36 +103,22 @@ impl Encoder {
                 }
             }
         }
-        let is_surveying = parts.iter().any(|part| part.survey.is_some());
-        let with_new = |own: &Vocabulary| {
-            if is_surveying { own.with_names(&new) } else { self.with_entries(own, &new) }
-        };
-        let (all, dropped) = with_new(&self.vocabulary);
-        if dropped == 0 { (all, 0) } else { with_new(&self.names_left(parts)) }
-    }
-
-    /// The names that some part still knows.
-    fn names_left(&self, parts: &[&Self]) -> Vocabulary {
-        let mut left = self.vocabulary.clone();
-        for (coordinate, entry) in self.vocabulary.entries() {
-            if !parts.iter().any(|part| part.vocabulary.knows(entry)) {
-                left.give_up(coordinate as u32);
-            }
+        if parts.iter().any(|part| part.survey.is_some()) {
+            return self.vocabulary.with_names(&new);
         }
-        left.give_up_empty(&[]);
-        left
+        self.with_entries(&new)
     }
 
     /// Names and new ones, rates that are missing among them, and how many find no place.
-    pub(super) fn with_entries(&self, own: &Vocabulary, new: &BTreeMap<Entry, u64>) -> (Vocabulary, u64) {
-        let (vocabulary, dropped) = own.with_names(new);
+    pub(super) fn with_entries(&self, new: &BTreeMap<Entry, u64>) -> (Vocabulary, u64) {
+        let (vocabulary, dropped) = self.vocabulary.with_names(new);
         let rates = self.missing_rates(&vocabulary);
         if rates.is_empty() {
             return (vocabulary, dropped);
         }
         let mut all = new.clone();
         all.extend(rates.iter().map(|(name, category)| ((&name[..], Some(category.as_bytes())), 0)));
-        (own.with_names(&all).0, dropped)
+        (self.vocabulary.with_names(&all).0, dropped)
     }
 
     /// Rates that attributes have too few categories for in any single model.
