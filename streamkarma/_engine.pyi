@@ -320,6 +320,10 @@ class Learner:
     def classes(self) -> int: ...
     @property
     def steps(self) -> int: ...
+    @property
+    def hashed(self) -> bool:
+        """Whether names have to keep their places when models are merged."""
+
     def run(
         self,
         events: Block | Encoded,
@@ -559,9 +563,10 @@ class Change:
     def with_target(self, shift: float, stretch: float) -> Change:
         """The same where a standardised target of the model is ``shift + stretch`` times what it will be."""
 
-def merge_encoders(base: Encoder, parts: list[Encoder]) -> list[Change]:
+def merge_encoders(base: Encoder, parts: list[Encoder], hashed: bool) -> list[Change]:
     """Have ``base`` take in the names and statistics of parts that went on from it.
 
+    Names that no part knows any more make room for new ones, unless the learner of one is ``hashed``.
     Returns how each model, the base first, goes over into the merged one; ValueError if they cannot be.
     """
 

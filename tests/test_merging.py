@@ -260,6 +260,25 @@ def test_what_all_parts_have_given_up_is_gone(learner: str, options: dict[str, A
             loaded.learn_one(x, y)
 
 
+def test_what_no_part_knows_any_more_makes_room_for_what_is_new() -> None:
+    rng, errors = random.Random(0), []
+    base = new("karma", "binary", max_attributes=9, max_coordinates=9)
+    for turn in range(12):
+        parts = []
+        for _ in range(2):
+            part = deepcopy(base)
+            for _ in range(300):
+                # Other names every four turns, and no room for two kinds of them.
+                x = {f"w{turn // 4}_{i}": rng.gauss(0.0, 1.0) for i in range(6)}
+                y = x[f"w{turn // 4}_0"] > 0.0
+                if turn == 11:
+                    errors.append(base.predict_one(x) != y)
+                part.learn_one(x, y)
+            parts.append(part)
+        base = merge(parts, base)
+    assert np.mean(errors) < 0.05
+
+
 def test_the_command_line(streamkarma: Program, tmp_path: Path) -> None:
     files = []
     for seed in range(3):

@@ -46,7 +46,7 @@ def look(model: Any, events: list[dict[str, Any]]) -> Any:
 def surveyed(model: Any, parts: list[list[dict[str, Any]]]) -> Any:
     """What all parts find."""
     found = [look(model, part) for part in parts]
-    merge_encoders(model._pipeline.encoder, [part._pipeline.encoder for part in found])
+    merge_encoders(model._pipeline.encoder, [part._pipeline.encoder for part in found], hashed=False)
     if isinstance(model, ExplicitKARMARegressor):
         model._target.merge([part._target for part in found])
     model.end_survey()
@@ -95,4 +95,4 @@ def test_what_is_no_survey_is_refused() -> None:
         with pytest.raises(ValueError, match="survey|summaries"):
             model._pipeline.encoder.restore_survey({**arrays, name: wrong})
     with pytest.raises(ValueError, match="began with"):
-        merge_encoders(deepcopy(model._pipeline.encoder), [model._pipeline.encoder])
+        merge_encoders(deepcopy(model._pipeline.encoder), [model._pipeline.encoder], hashed=False)

@@ -277,7 +277,8 @@ class Pipeline:
         ValueError
             If they cannot be merged.
         """
-        changes = merge_encoders(self.encoder, [part.encoder for part in parts])
+        hashed = any(each.learner.engine.hashed for each in (self, *parts))
+        changes = merge_encoders(self.encoder, [part.encoder for part in parts], hashed)
         if targets:
             changes = [change.with_target(*each) for change, each in zip(changes, targets, strict=True)]
         base, learners = self.learner.engine, [part.learner.engine for part in parts]

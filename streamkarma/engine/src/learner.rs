@@ -209,6 +209,11 @@ pub trait Learner: Any + DynClone + Send + Sync {
         Ok(())
     }
 
+    /// Whether names have to keep their indices when models are merged, for weights are found by hashing them.
+    fn is_hashed(&self) -> bool {
+        false
+    }
+
     /// Go over to the names and scales of a merged model.
     ///
     /// Scores of events stay what they were, as far as the docstring of the learner's `merging.rs` does not say

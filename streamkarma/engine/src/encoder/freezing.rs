@@ -75,7 +75,7 @@ mod tests {
         assert_eq!((before.uses(), before.evicted()), (encoder.uses(), encoder.evicted()));
         assert!(before.once().rows().eq(encoder.once().rows()));
         let mut merged = before.clone();
-        let changes = merged.merge(&[&encoder, &encoder, &before]).unwrap();
+        let changes = merged.merge(&[&encoder, &encoder, &before], false).unwrap();
         assert!(changes.iter().all(|change| change.keeps_names() && change.keeps_scales()));
         assert_eq!(merged.moments(), before.moments());
         assert_eq!(merged.vocabulary().ignored, 2 * encoder.vocabulary().ignored);

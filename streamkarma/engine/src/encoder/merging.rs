@@ -1,8 +1,9 @@
 //! Names and statistics of models that learned apart, made one.
 //!
 //! Names that the base has keep their indices; others follow in the order of their text, numbers before
-//! categories. Whatever is counted adds up, what all began with once. If there are more names than there may be, the
-//! most used stay, so that then the order in which models are merged may show.
+//! categories. Whatever is counted adds up, what all began with once. If there are more names than there may be, those
+//! of the base that no part knows any more make room, and of the new ones the most used stay, so that then the order
+//! in which models are merged may show.
 
 mod statistics;
 #[cfg(test)]
@@ -36,16 +37,16 @@ struct Member<'a> {
 
 impl Encoder {
     /// Take in the names and statistics of parts that went on from here, and say how each model, this one first,
-    /// goes over into the merged one.
+    /// goes over into the merged one. Where learners are hashed, the names of the base stay whatever became of them.
     ///
     /// # Errors
     ///
     /// If the parts cannot be merged: why, in one line. The encoder is then as it was.
-    pub fn merge(&mut self, parts: &[&Self]) -> Result<Vec<Change>, Refused> {
+    pub fn merge(&mut self, parts: &[&Self], hashed: bool) -> Result<Vec<Change>, Refused> {
         parts.iter().try_for_each(|part| self.ensure_like(part))?;
         let is_new = self.survey.as_ref().is_none_or(|survey| survey.is_empty());
         ensure(is_new, "surveys can only be merged with what they began with")?;
-        let (vocabulary, dropped) = self.all_names(parts);
+        let (vocabulary, dropped) = self.all_names(parts, hashed);
         let base = Member::of(self, &vocabulary);
         let parts: Vec<Member> = parts.iter().map(|part| Member::of(part, &vocabulary)).collect();
         let statistics = Statistics::of(&base, &parts, &vocabulary);
@@ -93,7 +94,7 @@ impl Encoder {
     }
 
     /// The names of all, and how many of them find no place.
-    fn all_names(&self, parts: &[&Self]) -> (Vocabulary, u64) {
+    fn all_names(&self, parts: &[&Self], hashed: bool) -> (Vocabulary, u64) {
         let mut new: BTreeMap<Entry, u64> = BTreeMap::new();
         for part in parts {
             for (coordinate, entry) in part.vocabulary.entries() {
@@ -103,22 +104,36 @@ impl Encoder {
                 }
             }
         }
-        if parts.iter().any(|part| part.survey.is_some()) {
-            return self.vocabulary.with_names(&new);
+        let is_surveying = parts.iter().any(|part| part.survey.is_some());
+        let with_new = |own: &Vocabulary| {
+            if is_surveying { own.with_names(&new) } else { self.with_entries(own, &new) }
+        };
+        let (all, dropped) = with_new(&self.vocabulary);
+        if dropped == 0 || hashed { (all, dropped) } else { with_new(&self.names_left(parts)) }
+    }
+
+    /// The names that some part still knows.
+    fn names_left(&self, parts: &[&Self]) -> Vocabulary {
+        let mut left = self.vocabulary.clone();
+        for (coordinate, entry) in self.vocabulary.entries() {
+            if !parts.iter().any(|part| part.vocabulary.knows(entry)) {
+                left.give_up(coordinate as u32);
+            }
         }
-        self.with_entries(&new)
+        left.give_up_empty(&[]);
+        left
     }
 
     /// Names and new ones, rates that are missing among them, and how many find no place.
-    pub(super) fn with_entries(&self, new: &BTreeMap<Entry, u64>) -> (Vocabulary, u64) {
-        let (vocabulary, dropped) = self.vocabulary.with_names(new);
+    pub(super) fn with_entries(&self, own: &Vocabulary, new: &BTreeMap<Entry, u64>) -> (Vocabulary, u64) {
+        let (vocabulary, dropped) = own.with_names(new);
         let rates = self.missing_rates(&vocabulary);
         if rates.is_empty() {
             return (vocabulary, dropped);
         }
         let mut all = new.clone();
         all.extend(rates.iter().map(|(name, category)| ((&name[..], Some(category.as_bytes())), 0)));
-        (self.vocabulary.with_names(&all).0, dropped)
+        (own.with_names(&all).0, dropped)
     }
 
     /// Rates that attributes have too few categories for in any single model.

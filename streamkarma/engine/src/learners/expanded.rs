@@ -171,6 +171,10 @@ impl<E: Expansion> Learner for Expanded<E> {
         self.linear.relabel(places)
     }
 
+    fn is_hashed(&self) -> bool {
+        self.linear.is_hashed()
+    }
+
     /// As of [`Explicit`], with the approximations of each [`Expansion::carrier`].
     fn carry(&mut self, change: &Change) -> Result<(), Refused> {
         if change.is_none() {

@@ -101,6 +101,10 @@ impl Learner for Logarithmic {
         self.inner.relabel(places)
     }
 
+    fn is_hashed(&self) -> bool {
+        self.inner.is_hashed()
+    }
+
     /// Approximate where scales change: see [`drawn_in`].
     fn carry(&mut self, change: &Change) -> Result<(), Refused> {
         self.inner.carry(&drawn_in(change))

@@ -82,13 +82,14 @@ pub fn merge_learners(mut base: PyRefMut<'_, Learner>, parts: Vec<PyRef<'_, Lear
 }
 
 /// Have an encoder take in the names and statistics of parts that went on from it, and say how each model, the
-/// base first, goes over into the merged one; ValueError if that cannot be.
+/// base first, goes over into the merged one, whose learners may be hashed; ValueError if that cannot be.
 #[pyfunction]
 pub fn merge_encoders(
     mut base: PyRefMut<'_, Encoder>,
     parts: Vec<PyRef<'_, Encoder>>,
+    hashed: bool,
 ) -> PyResult<Vec<Change>> {
     let parts: Vec<_> = parts.iter().map(|part| &part.inner).collect();
-    let changes = base.inner.merge(&parts).map_err(PyValueError::new_err)?;
+    let changes = base.inner.merge(&parts, hashed).map_err(PyValueError::new_err)?;
     Ok(changes.into_iter().map(|inner| Change { inner }).collect())
 }

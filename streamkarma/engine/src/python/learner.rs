@@ -227,6 +227,12 @@ impl Learner {
         Ok((scores.into_pyarray(py).reshape([events, classes])?, losses.into_pyarray(py)))
     }
 
+    /// Whether names have to keep their places when models are merged.
+    #[getter]
+    fn hashed(&self) -> PyResult<bool> {
+        Ok(self.inner()?.is_hashed())
+    }
+
     /// Go to so many classes.
     fn widen(&mut self, classes: usize) -> PyResult<()> {
         self.inner_mut()?.widen(classes);

@@ -50,7 +50,7 @@ fn on(mut encoder: Encoder, from: usize, to: usize) -> Encoder {
 
 fn merged(base: &Encoder, parts: &[&Encoder]) -> (Encoder, Vec<Change>) {
     let mut all = base.clone();
-    let changes = all.merge(parts).unwrap();
+    let changes = all.merge(parts, false).unwrap();
     (all, changes)
 }
 
@@ -242,6 +242,6 @@ fn models_that_differ_are_refused_in_a_line() {
         (encoder(PLENTY).with_rates(1), "(max_classes)"),
         (encoder(PLENTY).with_rules(told), "missing values"),
     ] {
-        assert!(base.clone().merge(&[&base, &other]).unwrap_err().contains(why));
+        assert!(base.clone().merge(&[&base, &other], false).unwrap_err().contains(why));
     }
 }

@@ -51,7 +51,7 @@ impl Encoder {
         ordered.vocabulary = self.vocabulary.first(known)?;
         ordered.following.clone_from(&self.following);
         ordered.grow();
-        ordered.merge(&[self])?;
+        ordered.merge(&[self], false)?;
         Ok(ordered)
     }
 
@@ -137,7 +137,7 @@ impl Encoder {
         let entries =
             || found.iter().map(|((name, category), &count)| ((&name[..], Some(&category[..])), count));
         let new = entries().filter(|(entry, _)| !self.vocabulary.knows(*entry)).collect();
-        let (vocabulary, dropped) = self.with_entries(&new);
+        let (vocabulary, dropped) = self.with_entries(&self.vocabulary, &new);
         self.vocabulary = vocabulary;
         self.evicted += dropped;
         self.grow();

@@ -57,10 +57,10 @@ fn surveyed(base: &Encoder, mut parts: Vec<Vec<usize>>, reverse: bool) -> Encode
     // As a tree.
     let groups = looked.chunks(3).map(|group| {
         let mut merged = base.clone();
-        merged.merge(&group.iter().collect::<Vec<_>>()).unwrap();
+        merged.merge(&group.iter().collect::<Vec<_>>(), false).unwrap();
         merged
     });
-    all.merge(&groups.collect::<Vec<_>>().iter().collect::<Vec<_>>()).unwrap();
+    all.merge(&groups.collect::<Vec<_>>().iter().collect::<Vec<_>>(), false).unwrap();
     all
 }
 
@@ -199,7 +199,7 @@ fn what_was_found_goes_between_processes() {
         assert!(encoder().restore_survey(&state).is_err());
     }
     let mut twice = part.clone();
-    assert!(twice.merge(&[&part]).unwrap_err().contains("began"));
+    assert!(twice.merge(&[&part], false).unwrap_err().contains("began"));
 }
 
 #[test]

@@ -219,6 +219,10 @@ impl Learner for Explicit {
         Ok(())
     }
 
+    fn is_hashed(&self) -> bool {
+        self.map.layout.is_hashed()
+    }
+
     fn carry(&mut self, change: &Change) -> Result<(), Refused> {
         self.carry_features(change)
     }

@@ -17,6 +17,7 @@ use super::rotation::{Square, nearest, products, spread, turned};
 use super::rows::{RANK, Row, Rows, SLOTS, factors, starts};
 use super::{FactorisationMachine, LARGEST};
 use crate::change::Change;
+use crate::learner::Learner;
 use crate::loss::Loss;
 use crate::math::{dot, pow};
 use crate::merging::{Mean, ensure_alike, ensure_movable, relabelled};
@@ -28,7 +29,7 @@ impl FactorisationMachine {
         if change.is_none() {
             return Ok(());
         }
-        let hashed = self.coordinates > self.rows.places && self.awake;
+        let hashed = self.is_hashed();
         ensure_movable(hashed, change)?;
         self.rows.rescale();
         if !hashed {

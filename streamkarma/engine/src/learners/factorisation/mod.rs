@@ -238,6 +238,10 @@ impl Learner for FactorisationMachine {
         Ok(())
     }
 
+    fn is_hashed(&self) -> bool {
+        self.coordinates > self.rows.places && self.awake
+    }
+
     fn carry(&mut self, change: &Change) -> Result<(), Refused> {
         self.carry_rows(change)
     }

@@ -80,6 +80,10 @@ impl Learner for Calibrated {
         self.0.relabel(places)
     }
 
+    fn is_hashed(&self) -> bool {
+        self.0.is_hashed()
+    }
+
     fn carry(&mut self, change: &Change) -> Result<(), Refused> {
         self.0.carry(change)
     }

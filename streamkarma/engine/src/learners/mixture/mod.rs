@@ -311,6 +311,10 @@ impl Learner for Mixture {
         self.relabel_all(places)
     }
 
+    fn is_hashed(&self) -> bool {
+        self.learners.iter().any(|learner| learner.is_hashed())
+    }
+
     fn carry(&mut self, change: &Change) -> Result<(), Refused> {
         self.carry_all(change)
     }

@@ -247,6 +247,10 @@ impl Learner for Rated {
         Ok(())
     }
 
+    fn is_hashed(&self) -> bool {
+        self.inner.is_hashed()
+    }
+
     fn carry(&mut self, change: &Change) -> Result<(), Refused> {
         let change = self.carry_rates(change);
         self.inner.carry(&change)

@@ -226,6 +226,10 @@ impl Learner for TransformedTarget {
         Ok(())
     }
 
+    fn is_hashed(&self) -> bool {
+        self.inner.is_hashed()
+    }
+
     fn carry(&mut self, change: &Change) -> Result<(), Refused> {
         self.carry_targets(change.target);
         // What is bent stays as it is.
