@@ -62,6 +62,8 @@ __all__ = [
     "ConstantStepRegressor",
     "ExplicitKARMAClassifier",
     "ExplicitKARMARegressor",
+    "ForestClassifier",
+    "ForestRegressor",
     "KARMAClassifier",
     "KARMAMixtureClassifier",
     "KARMAMixtureRegressor",

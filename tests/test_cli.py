@@ -551,3 +551,38 @@ def test_an_option_and_its_environment_variable_have_one_name() -> None:
             for option in parameter.opts[-1:]:
                 if option.startswith("--"):
                     assert parameter.name == option[2:].replace("-", "_"), name
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("learn=3", "its options stand in [learn]"),
+        ("[learn]\nbudget=10.7", "'10.7' is not a valid integer"),
+        ("[learn]\nrho=[1]", "rho takes one value"),
+        ("[learn.gamma]\nx=1", "gamma takes one value"),
+        ("[learn]\nquiet=3", "quiet is true or false, not 3"),
+    ],
+)
+def test_a_file_is_checked_like_the_command_line(
+    streamkarma: Program, tmp_path: Path, content: str, why: str
+) -> None:
+    (tmp_path / "c.toml").write_text(content + "\n")
+    result = streamkarma("learn", "--config", "c.toml", records=EVENTS[:5])
+    assert result.code == 2
+    assert why in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_file_may_name_one_of_several(streamkarma: Program, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('[learn]\nignore = "a"\n')
+    assert streamkarma("learn", "--config", "c.toml", records=EVENTS[:5]).code == 0
+
+
+def test_rankings_are_of_two_classes(streamkarma: Program, tmp_path: Path) -> None:
+    records = [{"a": 0, "y": "p"}, {"a": 1, "y": "q"}, {"a": 0, "y": "p"}, {"a": 1, "y": "q"}]
+    for names, there in (("pq", True), ("pqr", False)):
+        records += [{"a": i, "y": name} for i, name in enumerate(names)]
+        streamkarma("learn", "--summary", "s.json", "--no-predictions", "--fresh", records=records)
+        summary = json.loads((tmp_path / "s.json").read_text())["metrics"]
+        assert ("auc" in summary) == there
+        assert ("average_precision" in summary) == there

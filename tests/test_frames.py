@@ -114,3 +114,42 @@ def test_a_frame_of_numbers_is_learned_as_its_rows_are(library: Any) -> None:
     assert {k: v.tobytes() for k, v in one[1].items()} == {k: v.tobytes() for k, v in other[1].items()}
     chances = np.asarray(at_once.predict_proba_many(frame))
     assert chances[7, 1] == by_rows.predict_proba_one({name: each[7] for name, each in columns.items()})[True]
+
+
+@pytest.mark.parametrize(
+    ("options", "labels", "why"),
+    [
+        ({}, ["a", 1, "b"], "is a number"),
+        ({"max_classes": 2}, ["a", "b", "c"], "class 3"),
+        ({"threshold": 0.5}, ["a", "b", "c"], "third class"),
+    ],
+)
+def test_labels_of_a_frame_are_checked_against_those_before_them(
+    options: dict[str, Any], labels: list[Any], why: str
+) -> None:
+    model = ExplicitKARMAClassifier(**options)
+    with pytest.raises(ValueError, match=why):
+        model.learn_many(pd.DataFrame({"a": [5.0, 6.0, 7.0]}), pd.Series(labels, dtype=object))
+    assert not model.classes
+    assert model.steps == 0
+
+
+@pytest.mark.parametrize("kind", ["Int64", "boolean", "Float64", "string"])
+def test_nulls_of_pandas_are_no_labels(kind: str) -> None:
+    labels = pd.Series([None, None], dtype=kind)
+    model = ExplicitKARMAClassifier()
+    model.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), labels)
+    assert not model.classes
+
+
+def test_nulls_of_pandas_are_missing_values() -> None:
+    model = ExplicitKARMAClassifier()
+    model.learn_one({"seen": pd.NaT, "count": pd.NA, "b": 2.0}, True)
+    assert model.vocabulary.entries() == [("b", None)]
+    model.learn_one({"b": 1.0}, np.float32("nan"))
+    assert model.classes == [False, True]
+
+
+def test_spans_of_time_are_refused_in_one_line() -> None:
+    with pytest.raises(RecordError, match="timedelta64"):
+        ExplicitKARMAClassifier().learn_one({"b": np.timedelta64(1, "D")}, True)

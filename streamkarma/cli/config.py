@@ -11,6 +11,9 @@ import click
 
 from streamkarma.cli.typos import nearest, note_unknown_keys, options_of
 
+#: Options given once that are a table in a file.
+_TAKE_TABLES = frozenset({"class_weight"})
+
 
 def _load(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     """Make the file's values the defaults of the command."""
@@ -24,6 +27,10 @@ def _load(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
         raise click.UsageError(f"--config {value} is not TOML: {error}") from error
     # A table named like the command wins over what stands outside of any table.
     own = content.get(str(ctx.info_name), {})
+    if not isinstance(own, dict):
+        raise click.UsageError(
+            f"--config {value}: {ctx.info_name} is a command; its options stand in [{ctx.info_name}]"
+        )
     general = {k: v for k, v in content.items() if not isinstance(v, dict)}
     known = options_of(ctx.command)
     unknown = sorted(k for k in own if k.replace("-", "_") not in known)
@@ -31,15 +38,37 @@ def _load(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
         hint = nearest(unknown[0].replace("-", "_"), known)
         raise click.UsageError(f"--config {value}: {ctx.info_name} has no option {unknown[0]!r}{hint}")
     note_unknown_keys(ctx, value, content)
-    values = {k.replace("-", "_"): _pairs(v) for k, v in {**general, **own}.items()}
-    ctx.default_map = {known[n][0]: not v if known[n][1] else v for n, v in values.items() if n in known}
+    values = {k.replace("-", "_"): v for k, v in {**general, **own}.items()}
+    parameters = {parameter.name: parameter for parameter in ctx.command.params}
+    ctx.default_map = {}
+    for name, given in values.items():
+        if name in known:
+            own_name, negated = known[name]
+            written = _as_written(f"--config {value}: {name}", parameters[own_name], given)
+            ctx.default_map[own_name] = not written if negated else written
 
 
-def _pairs(value: Any) -> Any:
-    """A table within the command's table, as the option takes it: NAME=VALUE, repeated."""
-    if not isinstance(value, dict):
+def _as_written(where: str, parameter: click.Parameter, value: Any) -> Any:
+    """A value as it would stand on the command line, so that it is checked in the same way."""
+    is_table = isinstance(value, dict)
+    if is_table:
+        # A table within the command's table is NAME=VALUE, repeated.
+        value = [f"{name}={_text(each)}" for name, each in value.items()]
+    if getattr(parameter, "multiple", False):
+        return [_text(each) for each in value] if isinstance(value, list) else [_text(value)]
+    if is_table and parameter.name in _TAKE_TABLES:
+        return value  # by class, in parts: a name may have a comma in it
+    if isinstance(value, list):
+        raise click.UsageError(f"{where} takes one value")
+    if getattr(parameter, "is_flag", False):
+        if not isinstance(value, bool):
+            raise click.UsageError(f"{where} is true or false, not {_text(value)}")
         return value
-    return [f"{k}={str(v).lower() if isinstance(v, bool) else v}" for k, v in value.items()]
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 config_option: Callable[[Any], Any] = click.option(

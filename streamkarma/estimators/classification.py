@@ -274,7 +274,20 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
 
     def check_label(self, label: Any) -> Label:
         """Return ``label`` as it is stored, or raise RecordError if this model cannot have it."""
-        checked, known = self._labels.check(label), self._labels.known
+        return self._checked(label, self._labels)
+
+    def _check_labels(self, labels: Sequence[Any], weights: Sequence[float]) -> list[Any]:
+        """See ``KARMABase._check_labels``: each is checked against the classes that there are by then."""
+        met, checked = deepcopy(self._labels), list(labels)
+        for t, label in enumerate(labels):
+            if label is not None:
+                checked[t] = self._checked(label, met)
+                if weights[t] > 0.0:
+                    met.enter(checked[t])
+        return checked
+
+    def _checked(self, label: Any, labels: Labels) -> Label:
+        checked, known = labels.check(label), labels.known
         if isinstance(self.threshold, (int, float)) and len(known) == 2 and checked not in known:
             raise UsageError(
                 f"the label {reprlib.repr(checked)} is a third class, and the threshold {self.threshold:g} "

@@ -234,8 +234,12 @@ class KARMABase(Explains):
 
     def _learn(self, X: Any, labels: Sequence[Any], weights: Sequence[Any]) -> None:
         checked_weights = [check_weight(w) for w in weights]
-        checked = [None if is_missing(y) else self.check_label(y) for y in labels]
+        checked = self._check_labels([None if is_missing(y) else y for y in labels], checked_weights)
         self.run(self._read_any(X, [w > 0.0 for w in checked_weights]), checked, checked_weights)
+
+    def _check_labels(self, labels: Sequence[Any], weights: Sequence[float]) -> list[Any]:
+        """Labels as they are stored, or RecordError if one cannot be learned after those before it."""
+        return [None if y is None else self.check_label(y) for y in labels]
 
     def _read_any(self, X: Any, learned: Sequence[bool]) -> Encoded:
         """Encode records, or the rows of a frame."""

@@ -17,13 +17,26 @@ LONGEST_NAME = 1024
 
 Record = Mapping[Any, Any]
 
-#: Numbers that are refused; of numpy's only complex128 is a ``complex``.
-_COMPLEX = (complex, np.complexfloating)
+#: Numbers that are refused; of numpy's only complex128 is a ``complex``, and timedelta64 is an integer.
+_NO_REAL_NUMBERS = (complex, np.complexfloating, np.timedelta64)
+
+
+#: The types of pandas' NA and NaT, which is not imported for that.
+_NULLS = frozenset({"NAType", "NaTType"})
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value says that there is none: None or NaN."""
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    """Whether a value says that there is none: None, NaN, or NA or NaT of pandas.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> [is_missing(value) for value in (None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, 0, "")]
+    [True, True, True, True, True, False, False]
+    """
+    if isinstance(value, (float, np.floating)):
+        return math.isnan(value)
+    return value is None or type(value).__name__ in _NULLS
 
 
 def as_plain(name: Hashable, value: Any) -> float | str:
@@ -40,6 +53,8 @@ def as_plain(name: Hashable, value: Any) -> float | str:
     >>> as_plain("at", datetime.date(2026, 11, 22))
     '2026-11-22'
     """
+    if is_missing(value):
+        return math.nan
     if isinstance(value, datetime.date):
         return value.isoformat()
     if isinstance(value, np.datetime64):
@@ -55,12 +70,14 @@ def as_number(name: Hashable, value: Any) -> float:
     RecordError
         If it is infinite or no number.
     """
-    if not isinstance(value, (numbers.Number, np.bool_)) or isinstance(value, _COMPLEX):
+    if not isinstance(value, (numbers.Number, np.bool_)) or isinstance(value, _NO_REAL_NUMBERS):
         raise RecordError(f"attribute {name!r} holds a {type(value).__name__}, not a number or a string")
     try:
         number = float(value)  # type: ignore[arg-type]  # every Number but complex has __float__
     except OverflowError:
         number = math.inf
+    except ValueError:  # Decimal("sNaN")
+        number = math.nan
     if math.isinf(number):
         raise RecordError(f"attribute {name!r} is infinite")
     return number

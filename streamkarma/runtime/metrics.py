@@ -118,7 +118,9 @@ class ClassificationMetrics:
             result["balanced_accuracy"] = float((self._right[there] / self._events[there]).mean())
         if self.positive is not None and (f1 := self._f1(self.positive)) is not None:
             result["f1"] = f1
-        result |= self._rankings()
+        if not self._events[2:].any():
+            # Once there is a third class, they would be those of the first events alone.
+            result |= self._rankings()
         if self._log_events:
             result["log_loss"] = self._log_loss / self._log_events
         return _finite(result)
