@@ -70,8 +70,8 @@ class Encoded:
     def forget(self, coordinates: list[int]) -> None:
         """Drop the items of these coordinates, in ascending order, from an event by itself."""
 
-    def arrays(self) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats]:
-        """Where events begin, their attributes, coordinates and values: what ``of_arrays`` takes."""
+    def arrays(self) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats, _Floats]:
+        """What ``of_arrays`` takes: where events begin, attributes, coordinates, values, raw values."""
 
     @staticmethod
     def of_arrays(
@@ -79,6 +79,7 @@ class Encoded:
         attributes: NDArray[np.int32],
         coordinates: NDArray[np.int32],
         values: _Floats,
+        raw: _Floats,
         bounds: tuple[int, int],
     ) -> Encoded:
         """Events of an encoder with so many attributes and coordinates; ValueError if they are none."""
@@ -88,6 +89,12 @@ class Encoded:
         self,
     ) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats, list[tuple[int, list[int], list[int]]]]:
         """The parts of a ``Block``, without what is left to learners to fill in."""
+
+    @property
+    def raw_block(
+        self,
+    ) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats, list[tuple[int, list[int], list[int]]]]:
+        """The same with the values as they came, before they were standardised."""
 
 class Encoder:
     """The one way in: from names and values to what learners see.

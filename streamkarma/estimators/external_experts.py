@@ -14,6 +14,7 @@ from streamkarma.core.learner import Arrays, Floats
 from streamkarma.errors import UsageError
 from streamkarma.estimators.common import KARMABase
 from streamkarma.estimators.settings import check_count
+from streamkarma.events.block import Block
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.frames import records_of
 from streamkarma.events.labels import Label
@@ -162,7 +163,7 @@ class WithExternalExperts(KARMABase):
         if self._refits is None:
             return []
         if part.start == 0:
-            self._refits.begin(self.encoded)
+            self._refits.begin(Block(*self._pipeline.encoded.raw_block))
         return [self._refits.run(part, targets, weights, classes)]
 
     def summary(self) -> dict[str, Any]:

@@ -29,7 +29,7 @@ _LAYOUT = {
     "left": ("<i4", 1),
     "right": ("<i4", 1),
     "value": ("<f8", 2),
-    "flags": ("|b1", 1),
+    "are_shares": ("|b1", 1),
 }
 
 #: A class that a fit knows nothing of has a score this far below the best one's: one in a million.
@@ -56,9 +56,8 @@ class Ensemble(NamedTuple):
         missing or not), and both children, which come after their parent; -1 in leaves.
     value
         Shape (nodes, width): what a leaf adds.
-    flags
-        Whether values are rounded to single precision before they are compared, and whether the outputs are
-        shares of votes instead of scores.
+    are_shares
+        Shape (1,): whether the outputs are shares of votes instead of scores.
     """
 
     coordinates: NDArray[np.int64]
@@ -74,13 +73,12 @@ class Ensemble(NamedTuple):
     left: NDArray[np.int32]
     right: NDArray[np.int32]
     value: Floats
-    flags: NDArray[np.bool_]
+    are_shares: NDArray[np.bool_]
 
     def predict(self, X: Floats) -> Floats:
         """Outputs for rows with NaN for what is missing, shape (n, outputs)."""
-        X = np.ascontiguousarray(X.astype(np.float32) if self.flags[0] else X, np.float64)
         total = np.zeros((len(X), len(self.base)))
-        add_trees(total, X, self.roots, self.outputs, self[7:13])
+        add_trees(total, np.ascontiguousarray(X), self.roots, self.outputs, self[7:13])
         return self.base + self.unit * total
 
     def rows(self, block: Block, begin: int, end: int) -> Floats:
@@ -104,7 +102,7 @@ class Ensemble(NamedTuple):
         raw = self.predict(X)
         if not len(self.classes):
             return raw
-        if self.flags[1]:
+        if self.are_shares[0]:
             raw = _log_shares(raw)
         if classes == 1:
             return raw
@@ -135,7 +133,7 @@ class Ensemble(NamedTuple):
             and len(ensemble.attributes) == columns
             and len(ensemble.roots) == len(ensemble.outputs)
             and outputs == _outputs(ensemble.classes)
-            and (len(ensemble.unit), len(ensemble.flags)) == (1, 2)
+            and (len(ensemble.unit), len(ensemble.are_shares)) == (1, 1)
             and columns > 0
             and _is_ascending(ensemble.coordinates)
             and _is_ascending(ensemble.classes)

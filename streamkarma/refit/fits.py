@@ -47,7 +47,7 @@ class Trees(NamedTuple):
     roots: list[int]
     outputs: list[int]
     nodes: dict[str, NDArray[Any]]
-    flags: tuple[bool, bool]
+    are_shares: bool
     share: float
 
 
@@ -88,7 +88,7 @@ def fit(name: str, snapshot: Snapshot, regression: bool) -> Ensemble | None:
         unit=np.array([unit * trees.share]),
         roots=np.array(trees.roots, np.int32),
         outputs=np.array(trees.outputs, np.int32),
-        flags=np.array(trees.flags),
+        are_shares=np.array([trees.are_shares]),
         **trees.nodes,
     )
 
@@ -114,7 +114,7 @@ def _lightgbm(sample: Sample) -> Trees:
     for tree in found["tree_info"]:
         roots.append(rows.add(tree["tree_structure"], _of_lightgbm))
     outputs = [number % every for number in range(len(roots))]
-    return Trees(np.zeros(every), roots, outputs, rows.arrays(), (False, False), 1.0)
+    return Trees(np.zeros(every), roots, outputs, rows.arrays(), False, 1.0)
 
 
 def _of_lightgbm(node: dict[str, Any]) -> tuple[Any, ...]:
@@ -148,7 +148,7 @@ def _boosting(sample: Sample) -> Trees:
             )
         )
     outputs = [number for each in rounds for number in range(len(each))]
-    return Trees(np.ravel(model._baseline_prediction), roots, outputs, rows.arrays(), (False, False), 1.0)
+    return Trees(np.ravel(model._baseline_prediction), roots, outputs, rows.arrays(), False, 1.0)
 
 
 def _forest(sample: Sample) -> Trees:
@@ -157,25 +157,33 @@ def _forest(sample: Sample) -> Trees:
 
     made = RandomForestClassifier if sample.classes else RandomForestRegressor
     model = made(n_estimators=TREES, min_samples_leaf=MIN_LEAF, random_state=0)
-    model.fit(sample.X, sample.y, sample_weight=sample.weights)
+    # It has values in single precision, in which large ones that differ by little would be equal.
+    centre, unit = _centres_and_units(sample.X)
+    model.fit((sample.X - centre) / unit, sample.y, sample_weight=sample.weights)
     roots, rows = [], _Rows()
     for each in model.estimators_:
         tree = each.tree_
         value = tree.value[:, 0, 1:] if sample.classes == 2 else tree.value[:, 0, :]
         inner = tree.children_left >= 0
+        feature = np.where(inner, tree.feature, 0)
         roots.append(
             rows.extend(
                 tree.children_left,
                 tree.children_right,
-                np.where(inner, tree.feature, 0),
-                np.where(inner, tree.threshold, 0.0),
+                feature,
+                np.where(inner, centre[feature] + unit[feature] * tree.threshold, 0.0),
                 tree.missing_go_to_left != 0,
                 value,
             )
         )
     base = np.zeros(sample.classes if sample.classes > 2 else 1)
-    flags = True, sample.classes > 0
-    return Trees(base, roots, [0] * len(roots), rows.arrays(), flags, 1.0 / len(roots))
+    return Trees(base, roots, [0] * len(roots), rows.arrays(), sample.classes > 0, 1.0 / len(roots))
+
+
+def _centres_and_units(X: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each column, 1 where that is 0; every column has a value."""
+    unit = np.nanstd(X, axis=0)
+    return np.nanmean(X, axis=0), np.where(unit > 0.0, unit, 1.0)
 
 
 class _Rows:

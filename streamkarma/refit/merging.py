@@ -1,7 +1,7 @@
 """Refits of models that learned apart: those that have seen the most events go on.
 
 Samples cannot be added up: which of their events all models began with is not known. So the merged model has
-the sample, the trees and the schedule of one of them, by its own names, scales and classes.
+the sample, the trees and the schedule of one of them, by its own names and classes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from streamkarma.events.reservoir import TARGET
 from streamkarma.refit.ensemble import Ensemble
 from streamkarma.refit.refits import Refits, part_of
 
-Floats = NDArray[np.float64]
 State = tuple[dict[str, Any], Arrays]
 
 #: In place of an index: what was there has no place any more.
@@ -27,15 +26,10 @@ _DROPPED = 0xFFFFFFFF
 
 
 class _Carried(NamedTuple):
-    """Where coordinates or attributes of a sample are, ascending, and where they go.
-
-    Values there are ``shift + stretch * x``, where x is what they are from now on.
-    """
+    """Where coordinates or attributes of a sample are, ascending, and where they go."""
 
     before: NDArray[np.int64]
     after: NDArray[np.int64]
-    stretch: Floats
-    shift: Floats
 
     def at(self, indices: NDArray[Any]) -> NDArray[np.intp]:
         return np.searchsorted(self.before, indices)
@@ -77,18 +71,14 @@ def _rank(state: State) -> tuple[int, bytes]:
 
 
 def _carried(state: State, change: Change) -> State:
-    """A state by the names and scales of the merged model."""
+    """A state by the names of the merged model."""
     header, arrays = state
     known = header["indices"]
-    ones, zeros = np.ones(len(change.attributes)), np.zeros(len(change.attributes))
     ways: dict[str, _Carried] = {}
     following = known["next"]
-    for kind, news, stretch, shift in (
-        ("attributes", change.attributes, ones, zeros),
-        ("coordinates", change.coordinates, change.stretch, change.shift),
-    ):
+    for kind, news in (("attributes", change.attributes), ("coordinates", change.coordinates)):
         stored = [arrays[name] for name in arrays if name.endswith(f".{kind}")]
-        ways[kind] = way = _way(dict(known[kind]), news, stretch, shift, stored, following)
+        ways[kind] = way = _way(dict(known[kind]), news, stored, following)
         following = max(following, int(way.after.max(initial=0)) + 1)
     for number in range(len(header["samples"])):
         _carry_sample(arrays, f"{number}.", ways)
@@ -100,34 +90,24 @@ def _carried(state: State, change: Change) -> State:
 def _way(
     lasting: dict[int, int],
     news: NDArray[np.uint32],
-    stretch: Floats,
-    shift: Floats,
     stored: list[NDArray[Any]],
     following: int,
 ) -> _Carried:
     """Where indices go: those of the encoder to its new ones, those that were given up to ones never used."""
-    moved = {
-        lasting.get(old, old): (int(new), float(stretch[old]), float(shift[old]))
-        for old, new in enumerate(news.tolist())
-        if new != _DROPPED
-    }
+    moved = {lasting.get(old, old): new for old, new in enumerate(news.tolist()) if new != _DROPPED}
     before = np.unique(np.concatenate([each.astype(np.int64) for each in stored]))
     after = []
     for index in before.tolist():
         if index not in moved:
-            moved[index] = following, 1.0, 0.0
+            moved[index] = following
             following += 1
         after.append(moved[index])
-    indices, stretches, shifts = zip(*after, strict=True) if after else ((), (), ())
-    return _Carried(before, np.array(indices, np.int64), np.array(stretches), np.array(shifts))
+    return _Carried(before, np.array(after, np.int64))
 
 
 def _carry_sample(arrays: Arrays, prefix: str, ways: dict[str, _Carried]) -> None:
     for kind, way in ways.items():
-        at = way.at(arrays[prefix + kind])
-        arrays[prefix + kind] = way.after[at].astype(np.int32)
-        if kind == "coordinates":
-            arrays[prefix + "values"] = (arrays[prefix + "values"] - way.shift[at]) / way.stretch[at]
+        arrays[prefix + kind] = way.after[way.at(arrays[prefix + kind])].astype(np.int32)
 
 
 def _carried_ensemble(ensemble: Ensemble, ways: dict[str, _Carried]) -> Ensemble:
@@ -138,12 +118,10 @@ def _carried_ensemble(ensemble: Ensemble, ways: dict[str, _Carried]) -> Ensemble
     place = np.argsort(order)
     inner = ensemble.left >= 0
     column = np.where(inner, ensemble.feature, 0)
-    threshold = (ensemble.threshold - way.shift[at][column]) / way.stretch[at][column]
     return ensemble._replace(
         coordinates=way.after[at][order],
         attributes=owners.after[owners.at(ensemble.attributes)][order],
         feature=np.where(inner, place[column], ensemble.feature).astype(np.int32),
-        threshold=np.where(inner, threshold, ensemble.threshold),
     )
 
 
@@ -153,7 +131,7 @@ def _relabelled(ensemble: Ensemble, places: NDArray[np.int64]) -> Ensemble:
     order = np.argsort(classes)
     if len(classes) == 2 and order[0] == 1:
         # What is said of the second of two is the opposite of what is said of the first, or the rest of 1.
-        whole = 1.0 if ensemble.flags[1] else 0.0
+        whole = 1.0 if ensemble.are_shares[0] else 0.0
         ensemble = ensemble._replace(base=whole - ensemble.base, unit=-ensemble.unit)
     elif ensemble.value.shape[1] > 1:
         ensemble = ensemble._replace(

@@ -26,6 +26,10 @@ FIRST = 128
 DELAY = 16
 
 
+#: Values are cut at this, so that their squares stay finite.
+LARGEST = 1e100
+
+
 def following(events: int) -> int:
     """When the fit after that on so many events begins: at powers of two, and half-way between them.
 
@@ -74,8 +78,12 @@ class Refits:
         self._block: Block
 
     def begin(self, block: Block) -> None:
-        """Take the events for ``run``; every block, also of events that are only predicted."""
-        self._block = self._indices.block(block)
+        """Take the events for ``run``; every block, also of events that are only predicted.
+
+        Values are as they came: standardised by a running scale, equal ones would differ from event to event.
+        """
+        cut = block._replace(values=np.clip(block.values, -LARGEST, LARGEST))
+        self._block = self._indices.block(cut)
 
     def run(self, part: slice, targets: Floats, weights: Floats, classes: int) -> Floats:
         """Predict, then keep to learn, a part of the events taken last.

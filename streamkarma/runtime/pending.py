@@ -14,7 +14,7 @@ from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.labels import Label
 
 #: The events that wait as the learner saw them, in a model file.
-_ARRAYS = tuple(f"pending.{name}" for name in ("starts", "attributes", "coordinates", "values"))
+_ARRAYS = tuple(f"pending.{name}" for name in ("starts", "attributes", "coordinates", "values", "raw"))
 
 
 class PriorPrediction(NamedTuple):
@@ -241,8 +241,8 @@ class Pending:
         widths = {1, *range(3, classes + 1)} if isinstance(model, BaseClassifier) else {1, 2}
         encoder = model.vocabulary
         bounds = encoder.attribute_count, encoder.coordinate_count
-        starts, attributes, coordinates, values = (arrays[name] for name in _ARRAYS)
-        encoded = Encoded.of_arrays(starts, attributes, coordinates, values, bounds)
+        starts, attributes, coordinates, values, raw = (arrays[name] for name in _ARRAYS)
+        encoded = Encoded.of_arrays(starts, attributes, coordinates, values, raw, bounds)
         at = 0
         for key, time, weight, number, record, is_encoded, observed, row, scores, known, entity in state[
             "events"

@@ -84,11 +84,8 @@ impl Encoded {
     /// Event `t` by itself, without what was given up since.
     pub fn one(&self, t: usize) -> Self {
         let mut one = Self::default();
-        let event = self.block().event(t);
-        for ((&attribute, &coordinate), &value) in
-            event.attributes.iter().zip(event.coordinates).zip(event.values)
-        {
-            one.push(attribute, coordinate, value, value);
+        for at in self.starts[t]..self.starts[t + 1] {
+            one.push(self.attributes[at], self.coordinates[at], self.values[at], self.raw[at]);
         }
         one.starts.push(one.values.len());
         for gone in self.gone.iter().filter(|gone| gone.before > self.starts[t]) {

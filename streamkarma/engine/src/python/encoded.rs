@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use super::learner::{Arrays, GoneBefore, Items};
 use crate::block::{Block, Gone};
 use crate::encoded;
+use crate::rate_key::is_key;
 
 /// Events that were encoded, one after another.
 #[pyclass(module = "streamkarma._engine", subclass)]
@@ -25,11 +26,12 @@ type BlockArrays<'py> = (
     Vec<GoneBefore>,
 );
 
-/// The same without what was given up.
+/// The same without what was given up, and with the values as they came.
 type WholeArrays<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<i32>>,
     Bound<'py, PyArray1<i32>>,
+    Bound<'py, PyArray1<f64>>,
     Bound<'py, PyArray1<f64>>,
 );
 
@@ -80,15 +82,11 @@ impl Encoded {
         self.inner.forget(&coordinates);
     }
 
-    /// All there is, keys of categories included: where events begin, attributes, coordinates, values.
+    /// All there is, keys of categories included: where events begin, attributes, coordinates, values, and the
+    /// values as they came.
     fn arrays<'py>(&self, py: Python<'py>) -> WholeArrays<'py> {
-        let encoded::Encoded { starts, attributes, coordinates, values, .. } = &self.inner;
-        let starts: Vec<i64> = starts.iter().map(|&start| start as i64).collect();
-        let indices = |indices: &[u32]| -> Bound<'py, PyArray1<i32>> {
-            indices.iter().map(|&index| index as i32).collect::<Vec<_>>().into_pyarray(py)
-        };
-        let values = values.clone().into_pyarray(py);
-        (starts.into_pyarray(py), indices(attributes), indices(coordinates), values)
+        let (starts, attributes, coordinates, values, _) = arrays_of(py, &self.inner.block());
+        (starts, attributes, coordinates, values, self.inner.raw.clone().into_pyarray(py))
     }
 
     /// Events from such arrays, of an encoder with so many attributes and coordinates; ValueError if they are none.
@@ -98,6 +96,7 @@ impl Encoded {
         attributes: PyReadonlyArray1<i32>,
         coordinates: PyReadonlyArray1<i32>,
         values: PyReadonlyArray1<f64>,
+        raw: PyReadonlyArray1<f64>,
         bounds: (usize, usize),
     ) -> PyResult<Self> {
         let below = |indices: PyReadonlyArray1<i32>, most: usize| -> PyResult<Vec<u32>> {
@@ -108,20 +107,19 @@ impl Encoded {
             Ok(each.into_iter().map(|index| index as u32).collect())
         };
         let (attributes, coordinates) = (below(attributes, bounds.0)?, below(coordinates, bounds.1)?);
-        let (values, starts) = (values.as_array().to_vec(), starts.as_array().to_vec());
-        let items = values.len();
-        let fits = attributes.len() == items
-            && coordinates.len() == items
+        let (values, raw) = (values.as_array().to_vec(), raw.as_array().to_vec());
+        let (starts, items) = (starts.as_array().to_vec(), values.len());
+        let fits = [attributes.len(), coordinates.len(), raw.len()] == [items; 3]
             && starts.first() == Some(&0)
             && starts.last() == Some(&(items as i64))
             && starts.is_sorted()
             && starts.windows(2).all(|ends| attributes[ends[0] as usize..ends[1] as usize].is_sorted())
-            && values.iter().all(|value| value.is_finite());
+            // What labels say of a category, of which there is but a key, did not come.
+            && values.iter().zip(&raw).all(|(value, raw)| value.is_finite() && (raw.is_finite() || is_key(*value)));
         if !fits {
             return Err(PyValueError::new_err("the arrays of the events do not fit"));
         }
         let starts = starts.into_iter().map(|start| start as usize).collect();
-        let raw = values.clone();
         Ok(Self {
             inner: encoded::Encoded { starts, attributes, coordinates, values, raw, gone: Vec::new() },
         })
@@ -130,18 +128,27 @@ impl Encoded {
     /// As a block of arrays, without what labels say of categories.
     #[getter]
     fn block<'py>(&self, py: Python<'py>) -> BlockArrays<'py> {
-        let known = self.inner.without_keys();
-        let Block { starts, attributes, coordinates, values, gone } = known.block();
-        let before = |gone: &Gone| starts.partition_point(|&start| start < gone.before);
-        let gone = gone.iter().map(|gone| (before(gone), gone.attributes.clone(), gone.coordinates.clone()));
-        let gone = gone.collect();
-        let starts: Vec<i64> = starts.iter().map(|&start| start as i64).collect();
-        let indices = |indices: &[u32]| -> Bound<'py, PyArray1<i32>> {
-            indices.iter().map(|&index| index as i32).collect::<Vec<_>>().into_pyarray(py)
-        };
-        let values = values.to_vec().into_pyarray(py);
-        (starts.into_pyarray(py), indices(attributes), indices(coordinates), values, gone)
+        arrays_of(py, &self.inner.without_keys().block())
     }
+
+    /// The same with the values as they came.
+    #[getter]
+    fn raw_block<'py>(&self, py: Python<'py>) -> BlockArrays<'py> {
+        arrays_of(py, &self.inner.without_keys().raw_block())
+    }
+}
+
+fn arrays_of<'py>(py: Python<'py>, block: &Block) -> BlockArrays<'py> {
+    let Block { starts, attributes, coordinates, values, gone } = block;
+    let before = |gone: &Gone| starts.partition_point(|&start| start < gone.before);
+    let gone = gone.iter().map(|gone| (before(gone), gone.attributes.clone(), gone.coordinates.clone()));
+    let gone = gone.collect();
+    let starts: Vec<i64> = starts.iter().map(|&start| start as i64).collect();
+    let indices = |indices: &[u32]| -> Bound<'py, PyArray1<i32>> {
+        indices.iter().map(|&index| index as i32).collect::<Vec<_>>().into_pyarray(py)
+    };
+    let values = values.to_vec().into_pyarray(py);
+    (starts.into_pyarray(py), indices(attributes), indices(coordinates), values, gone)
 }
 
 /// Events for a learner: encoded ones, or the arrays of a block.
