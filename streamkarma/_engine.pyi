@@ -302,6 +302,9 @@ class LineReader:
 def parse(text: bytes) -> dict[str, Any]:
     """An object of JSON, in which NaN is None; RecordError if it is none."""
 
+def parse_value(text: bytes) -> Any:
+    """A value of JSON, as in an object; RecordError if it is none."""
+
 def write_rows(names: list[bytes], columns: list[Any]) -> bytes:
     """Objects of JSON, a line each; see ``connectors.rows``."""
 

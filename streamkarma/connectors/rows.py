@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
-from streamkarma._engine import write_rows
+from streamkarma._engine import parse_value, write_rows
+from streamkarma.plain_json import dumps
 
 #: In the place of what a row does not have.
 ABSENT = object()
@@ -51,7 +51,7 @@ def plain(column: Column) -> list[Any]:
     if isinstance(column, Named):
         return [column.names[i] for i in column.indices.tolist()]
     if isinstance(column, Json):
-        return list(map(orjson.loads, column.texts))
+        return list(map(parse_value, column.texts))
     if not isinstance(column, np.ndarray):
         return list(column)
     values: list[Any] = column.tolist()
@@ -85,7 +85,7 @@ class Rows:
 
     def text(self) -> bytes:
         """All of them, each ended by a newline."""
-        return write_rows(list(map(orjson.dumps, self.columns)), list(map(_written, self.columns.values())))
+        return write_rows(list(map(dumps, self.columns)), list(map(_written, self.columns.values())))
 
     def lines(self) -> list[bytes]:
         """One after another, without newlines; JSON has none inside."""
@@ -97,7 +97,7 @@ def _written(column: Column) -> Any:
     if isinstance(column, np.ndarray):
         return column
     if isinstance(column, Named):
-        return column.indices, list(map(orjson.dumps, column.names))
+        return column.indices, list(map(dumps, column.names))
     if isinstance(column, Json):
         return column.texts
-    return [b"" if value is ABSENT else orjson.dumps(value) for value in column]
+    return [b"" if value is ABSENT else dumps(value) for value in column]

@@ -245,7 +245,7 @@ class KARMABase(Explains):
         """Encode records, or the rows of a frame."""
         if isinstance(X, list):
             return self.read(X, learned)
-        table = table_of(X)
+        table = table_of(X, {self.entity, *(self.kinds or ())})
         if table is None:
             return self.read(records_of(X), learned)
         return self._pipeline.read_table(*table, learned)

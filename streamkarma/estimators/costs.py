@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import reprlib
 import sys
 from collections.abc import Mapping, Sequence
@@ -237,7 +236,8 @@ def names_of(label: Label) -> list[str]:
         return [str(label).lower()]
     if isinstance(label, str):
         return [label]
-    whole = math.isfinite(label) and label == int(label)
+    # What is no float must not have the name of its neighbour.
+    whole = label == float(label) and float(label).is_integer()
     return [str(int(label)), str(float(label))] if whole else [str(label)]
 
 

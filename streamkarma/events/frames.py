@@ -5,13 +5,13 @@ Frames are pandas' or another library's that narwhals knows, polars among them, 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.events.values import is_missing
+from streamkarma.events.values import EXACT, is_missing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +28,11 @@ def records_of(frame: Any) -> list[dict[Hashable, Any]]:
     ]
 
 
-def table_of(frame: Any) -> tuple[list[Any], NDArray[np.float64]] | None:
-    """Names of the columns and the values, NaN for what is missing; None unless all are numbers."""
+def table_of(frame: Any, exact: Container[Any] = ()) -> tuple[list[Any], NDArray[np.float64]] | None:
+    """Names of the columns and the values, NaN for what is missing; None unless all are numbers.
+
+    Nor is there one if floats have not all digits of a column whose name is among the ``exact`` ones.
+    """
     import narwhals.stable.v2 as nw
 
     known = wrapped(frame)
@@ -38,8 +41,18 @@ def table_of(frame: Any) -> tuple[list[Any], NDArray[np.float64]] | None:
         return None
     if not all(kind.is_numeric() or kind == nw.Boolean for kind in known.schema.values()):
         return None
+    if any(name in exact and not _is_exact(known.get_column(name)) for name in names):
+        return None
     floats = known.select(nw.all().cast(nw.Float64))
     return names, np.ascontiguousarray(floats.to_numpy(), np.float64)
+
+
+def _is_exact(column: Any) -> bool:
+    """Whether floats have all digits of a column of numbers."""
+    if column.dtype.is_decimal():
+        return False
+    ends = (column.min(), column.max()) if column.dtype.is_integer() else ()
+    return all(end is None or abs(int(end)) < EXACT for end in ends)
 
 
 def is_frame(thing: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
@@ -16,8 +17,9 @@ from streamkarma.events.values import LONGEST_NAME, fits
 #: In place of an index: no label, and a label that has none yet.
 NONE, NEW = -1, -2
 
-#: What a label in a column is; INTEGER is a number without a point or an exponent.
-NO_LABEL, NUMBER, BOOLEAN, INTEGER, TEXT = range(5)
+#: What a label in a column is; INTEGER is a number without a point or an exponent, LONG one of which a float
+#: has not all digits.
+NO_LABEL, NUMBER, BOOLEAN, INTEGER, TEXT, LONG = range(6)
 
 Label = bool | int | float | str
 _PLAIN = frozenset({bool, int, float, str})
@@ -29,11 +31,12 @@ class LabelColumn(Sequence[Label | None]):
     Parameters
     ----------
     values
-        Shape (T,): each as a number, a string as its place among the classes; NaN where there is none.
+        Shape (T,): each as a number, a string or a LONG one as its place among the classes; NaN where there
+        is none.
     kinds
-        Shape (T,): NO_LABEL, NUMBER, BOOLEAN, INTEGER or TEXT.
+        Shape (T,): NO_LABEL, NUMBER, BOOLEAN, INTEGER, TEXT or LONG.
     classes
-        Those the strings are among.
+        Those the strings and the LONG ones are among.
 
     Examples
     --------
@@ -64,7 +67,7 @@ class LabelColumn(Sequence[Label | None]):
         if self.kinds[at] == NO_LABEL:
             return None
         value = self.values[at].item()
-        if self.kinds[at] == TEXT:
+        if self.kinds[at] >= TEXT:
             return self._classes[int(value)]
         form: Callable[[float], Label] = {NUMBER: float, BOOLEAN: bool, INTEGER: int}[int(self.kinds[at])]
         return form(value)
@@ -73,12 +76,12 @@ class LabelColumn(Sequence[Label | None]):
         """Index of each label among those known, which begin with the classes; NONE where there is
         none, NEW for one that is not known."""
         found = np.where(self.kinds == NO_LABEL, NONE, NEW)
-        text = self.kinds == TEXT
-        found[text] = self.values[text]
+        placed = self.kinds >= TEXT
+        found[placed] = self.values[placed]
         boolean = self.kinds == BOOLEAN
-        number = ~(text | boolean)
+        number = ~(placed | boolean)
         for i, label in enumerate(known):
-            if not isinstance(label, str):
+            if not isinstance(label, str) and label == float(label):
                 same_kind = boolean if isinstance(label, bool) else number
                 found[same_kind & (self.values == label)] = i
         return found
@@ -148,8 +151,8 @@ class Labels:
             label = label.item()
         if not isinstance(label, (bool, int, float, str)):
             raise RecordError(f"a label must be a boolean, a number or a string, not {_article(label)}")
-        if isinstance(label, float) and not math.isfinite(label):
-            raise RecordError(f"the label {label!r} is not finite")
+        if isinstance(label, (int, float)) and not abs(label) <= sys.float_info.max:
+            raise RecordError(f"the label {reprlib.repr(label)} is not finite")
         if label not in self._indices:
             self._check_new(label)
         return label

@@ -17,6 +17,9 @@ LONGEST_NAME = 1024
 
 Record = Mapping[Any, Any]
 
+#: Integers up to this, and down to its negative, are floats.
+EXACT = 1 << 53
+
 #: Numbers that are refused; of numpy's only complex128 is a ``complex``, and timedelta64 is an integer.
 _NO_REAL_NUMBERS = (complex, np.complexfloating, np.timedelta64)
 
@@ -39,8 +42,8 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in _NULLS
 
 
-def as_plain(name: Hashable, value: Any) -> float | str:
-    """A point in time as a text in ISO 8601, and any other ``value`` as a number.
+def as_plain(name: Hashable, value: Any) -> float | int | str:
+    """A point in time as a text in ISO 8601, and any other ``value`` as a number, of which no digit is lost.
 
     Raises
     ------
@@ -52,6 +55,8 @@ def as_plain(name: Hashable, value: Any) -> float | str:
     >>> import datetime
     >>> as_plain("at", datetime.date(2026, 11, 22))
     '2026-11-22'
+    >>> as_plain("id", np.uint64(2**53 + 1))
+    9007199254740993
     """
     if is_missing(value):
         return math.nan
@@ -59,7 +64,8 @@ def as_plain(name: Hashable, value: Any) -> float | str:
         return value.isoformat()
     if isinstance(value, np.datetime64):
         return math.nan if np.isnat(value) else str(value.astype("datetime64[us]"))
-    return as_number(name, value)
+    number = as_number(name, value)
+    return int(value) if abs(number) >= EXACT and value == int(value) else number
 
 
 def as_number(name: Hashable, value: Any) -> float:

@@ -140,17 +140,8 @@ class EventBuffer:
         )
 
 
-#: Integers up to this are doubles, too.
-EXACT = 1 << 53
-
-
 def shown_labels(targets: NDArray[Any] | list[Any]) -> Column:
     """Labels as a column."""
     if isinstance(targets, np.ndarray):
         return targets
-    return [ABSENT if y is None or y != y else _shown(y) for y in targets]
-
-
-def _shown(label: Any) -> Any:
-    """A label as the engine reads it, which has integers beyond 2**53 as the nearest double."""
-    return int(float(label)) if type(label) is int and abs(label) > EXACT else label
+    return [ABSENT if y is None or y != y else y for y in targets]

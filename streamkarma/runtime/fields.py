@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.pipeline import check_weight
@@ -155,7 +157,7 @@ def entity_of(value: Any) -> str | None:
         return value
     if not isinstance(value, int | float) or is_missing(value):
         return None
-    return str(int(value)) if value == int(value) else repr(float(value))
+    return str(int(value)) if value == int(value) else np.format_float_positional(value, trim="-")
 
 
 def seconds_of(time: Any) -> float:

@@ -9,10 +9,9 @@ from contextlib import closing
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
-from streamkarma._engine import parse
+from streamkarma._engine import parse, parse_value
 from streamkarma.connectors.base import DeadLetter
 from streamkarma.connectors.records import Records, format_position
 from streamkarma.errors import RecordError
@@ -206,7 +205,7 @@ class Loop:
 
     def _read_unknown(self, reading: Reading, at: int, text: str) -> int:
         """Have the engine read a record whose label is not known, once that is looked at."""
-        given = orjson.loads(text)
+        given = parse_value(text.encode())
         try:
             label = self._gatherer.check(given)
         except RecordError as error:

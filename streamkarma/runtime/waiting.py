@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import orjson
-
+from streamkarma._engine import parse_value
 from streamkarma.connectors.records import Records
 from streamkarma.connectors.rows import Column
 from streamkarma.errors import RecordError
 from streamkarma.events.values import is_missing
 from streamkarma.parameters.words import NOW
+from streamkarma.plain_json import dumps
 from streamkarma.runtime.evaluator import Evaluation
 from streamkarma.runtime.event_buffer import EventBatch
 from streamkarma.runtime.fields import Fields, RecordFields, seconds_of
@@ -30,7 +30,7 @@ def key_of(identity: Any, number: int) -> bytes:
     if identity is None:
         return b"#%d" % number
     # A copy of its own size: orjson's has four kilobytes to spare.
-    key = bytes(memoryview(orjson.dumps(identity)))
+    key = bytes(memoryview(dumps(identity)))
     if len(key) > LONGEST_ID:
         raise RecordError(f"an id that a label is to find has at most {LONGEST_ID:,} bytes")
     return key
@@ -38,7 +38,7 @@ def key_of(identity: Any, number: int) -> bytes:
 
 def id_of(key: bytes) -> Any:
     """The id of an event from its key; None if it has none."""
-    return None if key.startswith(b"#") else orjson.loads(key)
+    return None if key.startswith(b"#") else parse_value(key)
 
 
 def time_of(records: Records, at: int, fields: Fields, taken: RecordFields, pending: Pending) -> float:

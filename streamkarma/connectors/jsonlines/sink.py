@@ -10,10 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from streamkarma import files
 from streamkarma.errors import OutputError
+from streamkarma.plain_json import dumps
 
 #: So much before a place tells one file from another.
 _TAIL = 1024
@@ -62,7 +61,7 @@ class JsonLinesSink:
 
     def write(self, objects: Iterable[dict[str, Any]]) -> None:
         """Write the objects and hand them to the reader at once."""
-        self.write_text(b"".join(orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in objects))
+        self.write_text(b"".join(dumps(each) + b"\n" for each in objects))
 
     def write_text(self, text: bytes) -> None:
         """Write lines that are JSON already."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import orjson
 from kafka.consumer.fetcher import ConsumerRecord
 
+from streamkarma._engine import parse_value
 from streamkarma.connectors.kafka.row_fields import NO_ROW_FIELDS, RowFields
 from streamkarma.connectors.records import RecordPosition, Records
 from streamkarma.errors import RecordError
@@ -59,10 +59,10 @@ def _read(what: str, value: bytes) -> Any:
     """A number where the bytes are one as JSON has it, else text."""
     try:
         text = value.decode()
-        number = orjson.loads(value)
+        number = parse_value(value)
     except UnicodeDecodeError:
         raise RecordError(f"the {what} is not UTF-8") from None
-    except orjson.JSONDecodeError:
+    except RecordError:
         return text
     return number if isinstance(number, (int, float)) and not isinstance(number, bool) else text
 

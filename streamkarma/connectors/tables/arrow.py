@@ -115,6 +115,8 @@ def json_of(value: Any) -> str:
         return repr(value) if math.isfinite(value) else "" if math.isnan(value) else "Infinity"
     if type(value) is int:
         return str(value)
+    if type(value) is decimal.Decimal and value.is_finite() and value == int(value):
+        return str(int(value))
     return orjson.dumps(value, default=_other).decode()
 
 

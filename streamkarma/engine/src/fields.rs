@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::json::{Number, Value};
+use crate::json::{EXACT, Number, Value};
+use crate::spelled::name_of;
 
 /// What a name is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +74,10 @@ pub enum Labels {
 pub struct Classes {
     /// Those that are texts, with their places among all.
     pub texts: HashMap<String, usize>,
-    /// Those that are numbers.
+    /// Those that are floats.
     pub numbers: Vec<f64>,
+    /// Those of which a float may not have all digits, with their places among all.
+    pub long: HashMap<String, usize>,
     /// Whether false is one, and true.
     pub booleans: [bool; 2],
 }
@@ -82,7 +85,7 @@ pub struct Classes {
 /// A label as a number and its kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Label {
-    /// A text as its place among the classes; NaN where there is none.
+    /// A text, or a long integer, as its place among the classes; NaN where there is none.
     pub value: f64,
     /// What it was.
     pub kind: LabelKind,
@@ -103,17 +106,35 @@ pub enum LabelKind {
     Integer,
     /// A text.
     Text,
+    /// An integer of which a float has not all digits.
+    Long,
+}
+
+impl Classes {
+    /// Add a number of that name: the nearest float, and its place among all.
+    pub fn add_number(&mut self, name: &str, value: f64, place: usize) {
+        if name == name_of(value) {
+            self.numbers.push(value);
+        }
+        if value.abs() >= EXACT as f64 {
+            self.long.insert(name.to_owned(), place);
+        }
+    }
 }
 
 impl Labels {
-    /// A label as it is learned, if it is one that is known.
-    pub fn known(&self, value: &Value) -> Option<Label> {
+    /// A label as it is learned, if it is one that is known, with how it is `written`.
+    pub fn known(&self, value: &Value, written: &str) -> Option<Label> {
         let label = |value, kind| Some(Label { value, kind, is_there: kind != LabelKind::Nothing });
         match (self, value) {
             (&Self::Given(is_there), _) => {
                 Some(Label { value: f64::NAN, kind: LabelKind::Nothing, is_there })
             }
             (_, Value::Null) => label(f64::NAN, LabelKind::Nothing),
+            // It could be taken for another one.
+            (Self::Classes(classes), Value::Number(number)) if !number.is_exact() => {
+                label(*classes.long.get(written)? as f64, LabelKind::Long)
+            }
             (_, Value::Number(number)) if !number.is_exact() => None,
             (&Self::Numbers(most), &Value::Number(number)) if number.value.abs() <= most => {
                 label(number.value, number.kind())
@@ -133,11 +154,6 @@ impl Labels {
 }
 
 impl Number {
-    /// Larger integers are not exact as floats, and could be taken for another one.
-    fn is_exact(self) -> bool {
-        !self.is_integer || self.value.abs() <= (1_u64 << 53) as f64
-    }
-
     fn kind(self) -> LabelKind {
         if self.is_integer { LabelKind::Integer } else { LabelKind::Number }
     }

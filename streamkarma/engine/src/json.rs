@@ -38,6 +38,16 @@ pub struct Number {
     pub is_integer: bool,
 }
 
+/// Integers up to this, and down to its negative, are floats.
+pub const EXACT: u64 = 1 << 53;
+
+impl Number {
+    /// Whether it is no integer that a float would not tell from its neighbours.
+    pub fn is_exact(self) -> bool {
+        !self.is_integer || self.value.abs() < EXACT as f64
+    }
+}
+
 impl<'a> Value<'a> {
     /// The value that stands in a text, which is JSON.
     ///
@@ -92,7 +102,7 @@ fn short_number(raw: &[u8]) -> Option<Number> {
         }
     }
     let (decimals, is_integer) = (digits.len() - point, point == digits.len());
-    if whole > 1 << 53 {
+    if whole > EXACT {
         return None;
     }
     let value = whole as f64 / POWERS[decimals];
@@ -106,13 +116,11 @@ pub fn normal(raw: &str) -> Result<Cow<'_, str>, Fault> {
     let odd = "cannot be written as JSON";
     Ok(match Value::of(raw)? {
         Value::Text(Cow::Owned(text)) => Cow::Owned(serde_json::to_string(&text).map_err(|_| odd)?),
-        Value::Number(number) if !(number.is_integer && raw.len() < 19 && raw != "-0") => {
-            Cow::Owned(match (raw.parse::<i64>(), raw.parse::<u64>()) {
-                (Ok(integer), _) => integer.to_string(),
-                (_, Ok(integer)) => integer.to_string(),
-                _ => serde_json::to_string(&number.value).map_err(|_| odd)?,
-            })
+        Value::Number(number) if !number.is_integer => {
+            Cow::Owned(serde_json::to_string(&number.value).map_err(|_| odd)?)
         }
+        // An integer has no negative zero.
+        Value::Number(_) if raw == "-0" => Cow::Borrowed("0"),
         Value::Nested(raw) => without_blanks(raw),
         _ => Cow::Borrowed(raw),
     })

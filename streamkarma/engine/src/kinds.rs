@@ -39,6 +39,11 @@ impl Kind {
         Self::ALL.iter().find(|(each, _)| *each == name).map(|(_, kind)| *kind)
     }
 
+    /// Whether numbers of it are compared by how large they are; else they are names.
+    pub fn is_numeric(self) -> bool {
+        matches!(self, Self::Number | Self::Boolean)
+    }
+
     /// The name of a kind.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| *name)

@@ -212,7 +212,7 @@ impl Reading {
         let weight = weight_of(taken.weight.unwrap_or("null")).map_err(Why::Fault)?;
         let raw = taken.label.unwrap_or("null");
         let value = Value::of(raw).map_err(Why::Fault)?;
-        let label = labels.known(&value).ok_or_else(|| Why::Label(raw.to_owned()))?;
+        let label = labels.known(&value, raw).ok_or_else(|| Why::Label(raw.to_owned()))?;
         let learned = if label.is_there { self.learn } else { self.unlabelled };
         encoder.finish(learned && weight > 0.0, &mut events.encoded);
         for (texts, text) in events.kept.iter_mut().zip(kept) {
@@ -265,7 +265,8 @@ fn observe(encoder: &mut Encoder, name: &str, raw: &str) -> Result<(), Fault> {
     match Value::of(raw)? {
         Value::Null | Value::Nested(_) => encoder.missing(name),
         Value::Boolean(truth) => encoder.number(name, f64::from(u8::from(truth))),
-        Value::Number(number) => encoder.number(name, number.value),
+        Value::Number(number) if number.is_exact() => encoder.number(name, number.value),
+        Value::Number(number) => encoder.integer(name, raw, number.value),
         Value::Text(text) => encoder.text(name, text.as_bytes()),
     }
     Ok(())

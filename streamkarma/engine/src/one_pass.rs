@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::encoder::Encoder;
 use crate::fields::Roles;
-use crate::json::{Fault, Text, not_json};
+use crate::json::{EXACT, Fault, Text, not_json};
 use crate::lines::{MAX_DEPTH, MAX_NAMES, Taken};
 use crate::names::Name;
 
@@ -88,6 +88,9 @@ impl Nest {
     }
 }
 
+/// Integers from this on, or down from its negative, may come as floats.
+const BEYOND: f64 = 9_223_372_036_854_775_808.0;
+
 /// With more objects and arrays than this a record is read the long way, which looks names up by hash.
 const MOST_CONTAINERS: usize = 16;
 
@@ -158,6 +161,19 @@ impl Attribute<'_> {
         self.encoder.number(Name::Text(self.name.as_bytes()), value);
     }
 
+    /// An integer of which a float has not all digits.
+    #[cold]
+    fn integer(self, digits: &str, value: f64) {
+        self.encoder.integer(Name::Text(self.name.as_bytes()), digits, value);
+    }
+
+    /// A number beyond all integers that come as such; the long way tells its digits, if it is one.
+    #[cold]
+    fn beyond(self, value: f64) {
+        self.nest.is_odd |= self.encoder.wants_digits(Name::Text(self.name.as_bytes()));
+        self.number(value);
+    }
+
     /// Begin what is nested under this name.
     fn enter<E: Error>(&mut self) -> Result<(), E> {
         self.nest.name.clear();
@@ -185,17 +201,29 @@ impl<'a> Visitor<'a> for Attribute<'_> {
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<(), E> {
-        self.number(value as f64);
+        if value > EXACT {
+            self.integer(&value.to_string(), value as f64);
+        } else {
+            self.number(value as f64);
+        }
         Ok(())
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<(), E> {
-        self.number(value as f64);
+        if value.unsigned_abs() > EXACT {
+            self.integer(&value.to_string(), value as f64);
+        } else {
+            self.number(value as f64);
+        }
         Ok(())
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<(), E> {
-        self.number(value);
+        if value.abs() >= BEYOND {
+            self.beyond(value);
+        } else {
+            self.number(value);
+        }
         Ok(())
     }
 

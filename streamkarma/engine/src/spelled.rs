@@ -39,6 +39,20 @@ pub fn spelled_number(text: &[u8]) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
+/// The name that a number is, where it tells which one of several something is: without an exponent, so that it
+/// is the text which spells it, and an integer has all of its digits.
+///
+/// ```
+/// use _engine::spelled::name_of;
+/// assert_eq!([7.0, -0.0, 1e16, 0.5e-6].map(name_of), ["7", "0", "10000000000000000", "0.0000005"]);
+/// assert_eq!(name_of((1_u64 << 60) as f64), (1_u64 << 60).to_string());
+/// ```
+pub fn name_of(value: f64) -> String {
+    // There is one zero.
+    let value = value + 0.0;
+    if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value}") }
+}
+
 /// The digits in front, and what follows.
 fn digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())

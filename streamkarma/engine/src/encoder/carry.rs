@@ -34,6 +34,11 @@ impl Encoder {
         })
     }
 
+    /// Whether a name says whose an event is.
+    pub(super) fn is_entity(&self, name: &[u8]) -> bool {
+        self.following.as_ref().is_some_and(|following| *following.rules.entity == *name)
+    }
+
     /// What entities said before, if they are followed.
     pub fn following(&self) -> Option<&Following> {
         self.following.as_deref()

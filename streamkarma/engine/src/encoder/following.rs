@@ -1,9 +1,8 @@
 //! Whose the event in hand is, when it happened, and what entities said before.
 
 use super::New;
-use super::kinds::spell;
 use crate::entities::{Entities, Remembered, Rules};
-use crate::spelled::spelled_number;
+use crate::spelled::{name_of, spelled_number};
 use crate::state::{Refused, State, ensure};
 use crate::times::moment;
 
@@ -144,7 +143,7 @@ impl Following {
     /// The same of a number.
     pub(super) fn take_number(&mut self, name: &[u8], value: f64) -> bool {
         if *name == *self.rules.entity {
-            self.entity = Some(spell(value).into_bytes());
+            self.entity = Some(name_of(value).into_bytes());
             return !self.rules.is_attribute;
         }
         let is_time = self.rules.time.as_deref() == Some(name);
@@ -152,6 +151,15 @@ impl Following {
             self.time = Some(value);
         }
         is_time
+    }
+
+    /// The same of an integer of which a float has not all digits.
+    pub(super) fn take_integer(&mut self, name: &[u8], digits: &str, value: f64) -> bool {
+        if *name == *self.rules.entity {
+            self.take_text(name, digits.as_bytes())
+        } else {
+            self.take_number(name, value)
+        }
     }
 }
 

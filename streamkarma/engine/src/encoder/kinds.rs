@@ -4,7 +4,7 @@ use super::rates::RATE;
 use super::{Encoder, RARE, Unclean};
 use crate::kinds::{EPOCH, Kind, is_plainly_time, told_moment, truth};
 use crate::names::Name;
-use crate::spelled::spelled_number;
+use crate::spelled::{name_of, spelled_number};
 use crate::times::{Moment, moment};
 
 /// Numbers with more digits than this are written with an exponent.
@@ -47,10 +47,10 @@ impl Encoder {
             self.time(name, moment);
             return true;
         };
-        if matches!(kind, Kind::Number | Kind::Boolean) {
+        if kind.is_numeric() {
             return false;
         }
-        self.text_as(kind, name, spell(value).as_bytes());
+        self.text_as(kind, name, name_of(value).as_bytes());
         true
     }
 
@@ -89,7 +89,7 @@ impl Encoder {
     }
 }
 
-/// A number as a category, or as that of a mark.
+/// A number as a category beside it, or as that of a mark.
 pub(super) fn spell(value: f64) -> String {
     if value.abs() < LARGEST_WHOLE { format!("{value}") } else { format!("{value:e}") }
 }

@@ -1,9 +1,12 @@
 //! What a reader says of an event: names, and what they hold.
 
-use super::{Encoder, Item, New, NewName, Unclean};
+use super::{Encoder, Following, Item, New, NewName, Unclean};
 use crate::kinds::EPOCH;
 use crate::names::Name;
 use crate::spelled::spelled_number;
+
+/// Texts of no more bytes than this spell the same float only if they spell the same number.
+const SURE: usize = 15;
 
 impl Encoder {
     /// The attribute of that name holds a number, or NaN for none.
@@ -14,6 +17,30 @@ impl Encoder {
         if self.following.as_mut().is_some_and(|following| following.take_number(name.text(), value)) {
             return;
         }
+        self.measure(name, value);
+    }
+
+    /// The attribute of that name holds an integer of which a float has not all `digits`: where it tells which
+    /// one of several something is, all of them count.
+    pub fn integer(&mut self, name: Name, digits: &str, value: f64) {
+        let take = |following: &mut Box<Following>| following.take_integer(name.text(), digits, value);
+        if self.following.as_mut().is_some_and(take) {
+            return;
+        }
+        match self.rules.kind_of(name.text()).filter(|kind| !kind.is_numeric()) {
+            Some(kind) => self.text_as(kind, name, digits.as_bytes()),
+            None => self.measure(name, value),
+        }
+    }
+
+    /// Whether all digits of an integer of that name count.
+    pub fn wants_digits(&self, name: Name) -> bool {
+        self.is_entity(name.text()) || self.rules.kind_of(name.text()).is_some_and(|kind| !kind.is_numeric())
+    }
+
+    /// The attribute of that name holds a number, which is not NaN and says neither whose the event is nor when it
+    /// happened.
+    fn measure(&mut self, name: Name, value: f64) {
         let may_be_odd = value >= EPOCH || !self.rules.kinds.is_empty();
         if !(may_be_odd && self.odd_number(name, value)) {
             // There is one zero.
@@ -43,7 +70,12 @@ impl Encoder {
         match spelled_number(text) {
             Some(value) => {
                 self.count(name, Unclean::Spelled);
-                self.number(name, value);
+                if text.len() > SURE {
+                    // Two of them may be one float, so that an entity has its name as it stands.
+                    self.measure(name, value);
+                } else {
+                    self.number(name, value);
+                }
             }
             None => self.observe(name, Some(text), 1.0),
         }

@@ -8,8 +8,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple, PyType};
 
-use super::names::{Foreigners, bytes_of};
+use super::names::{Foreigners, Key, bytes_of};
 use crate::encoder::Encoder;
+use crate::json::EXACT;
 use crate::lines::{MAX_DEPTH, MAX_NAMES};
 
 /// Read a mapping; what is nested in it is flattened. RecordError if it is no event.
@@ -55,18 +56,33 @@ fn observe(
         }
         return Ok(());
     }
-    let number = match plain(value) {
-        Some(number) if number.is_finite() => number,
+    let made;
+    let (number, value) = match plain(value) {
+        Some(number) if number.is_finite() => (number, value),
         _ => {
-            let plain = as_plain(name, value)?;
-            match plain.cast::<PyString>() {
+            made = as_plain(name, value)?;
+            match made.cast::<PyString>() {
                 Ok(text) => return observe(encoder, foreigners, name, text),
-                Err(_) => plain.extract()?,
+                Err(_) => (made.extract()?, &made),
             }
         }
     };
+    if number.abs() >= EXACT as f64 {
+        return observe_large(encoder, &foreigners.key(name)?, value, number);
+    }
     if !number.is_nan() {
         encoder.number(foreigners.key(name)?.name(), number);
+    }
+    Ok(())
+}
+
+/// A number that may be an integer of which a float has not all digits.
+fn observe_large(encoder: &mut Encoder, key: &Key, value: &Bound<'_, PyAny>, number: f64) -> PyResult<()> {
+    if value.is_instance_of::<PyFloat>() || !encoder.wants_digits(key.name()) {
+        encoder.number(key.name(), number);
+    } else {
+        let integer = value.py().get_type::<PyInt>().call1((value,))?;
+        encoder.integer(key.name(), &integer.to_string(), number);
     }
     Ok(())
 }

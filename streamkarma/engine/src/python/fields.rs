@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyString};
+use pyo3::types::{PyBool, PyInt, PyString};
 
 use crate::fields::{Classes, Labels, MOST_KEPT, Role, Roles};
+use crate::spelled::name_of;
 
 /// What names that are no attributes are for; from 0 on, which of the values that are handed on.
 const TARGET: i64 = -1;
@@ -41,7 +42,9 @@ pub fn labels_of(labels: &Bound<'_, PyAny>) -> PyResult<Labels> {
         } else if let Ok(truth) = label.cast::<PyBool>() {
             classes.booleans[usize::from(truth.is_true())] = true;
         } else {
-            classes.numbers.push(label.extract()?);
+            let value: f64 = label.extract()?;
+            let name = if label.is_instance_of::<PyInt>() { label.to_string() } else { name_of(value) };
+            classes.add_number(&name, value, i);
         }
     }
     Ok(Labels::Classes(classes))

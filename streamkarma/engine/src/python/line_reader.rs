@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList};
 
 use super::dict_reader::refused;
 use super::encoded::Encoded;
@@ -113,6 +113,15 @@ pub fn parse<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyDict>> 
     object(py, text.trim_ascii(), 1).map_err(|error| error.or_refused(py))
 }
 
+/// A value in a text of JSON, read as [`parse`] reads those of an object.
+#[pyfunction]
+pub fn parse_value<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let fault = |fault: Fault| refused(py, &fault);
+    let text = std::str::from_utf8(text).map_err(|_| fault("not JSON: not UTF-8".to_owned()))?;
+    json::check(text).map_err(fault)?;
+    thing(py, text.trim_ascii(), 1).map_err(|error| error.or_refused(py))
+}
+
 /// Deeper records are refused: what is no attribute may be deeper than the attributes, within reason.
 const DEEPEST: usize = 200;
 
@@ -157,10 +166,10 @@ fn thing<'py>(py: Python<'py>, raw: &str, depth: usize) -> Result<Bound<'py, PyA
         Value::Null => py.None().into_bound(py),
         Value::Boolean(truth) => truth.into_pyobject(py).map_err(PyErr::from)?.to_owned().into_any(),
         Value::Text(text) => text.into_pyobject(py).map_err(PyErr::from)?.into_any(),
-        Value::Number(number) => match (number.is_integer, raw.parse::<i64>(), raw.parse::<u64>()) {
-            (true, Ok(integer), _) => integer.into_pyobject(py).map_err(PyErr::from)?.into_any(),
-            (true, _, Ok(integer)) => integer.into_pyobject(py).map_err(PyErr::from)?.into_any(),
-            _ => number.value.into_pyobject(py).map_err(PyErr::from)?.into_any(),
+        Value::Number(number) => match (number.is_integer, raw.parse::<i64>()) {
+            (true, Ok(integer)) => integer.into_pyobject(py).map_err(PyErr::from)?.into_any(),
+            (true, Err(_)) => py.get_type::<PyInt>().call1((raw,))?,
+            (false, _) => number.value.into_pyobject(py).map_err(PyErr::from)?.into_any(),
         },
         Value::Nested(_) if depth == DEEPEST => {
             return Err(Trouble::Fault(format!("nested deeper than {DEEPEST} levels")));

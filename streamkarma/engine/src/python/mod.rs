@@ -68,6 +68,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(factorisation::factorisation_machine, module)?)?;
     module.add_function(wrap_pyfunction!(forest::forest, module)?)?;
     module.add_function(wrap_pyfunction!(line_reader::parse, module)?)?;
+    module.add_function(wrap_pyfunction!(line_reader::parse_value, module)?)?;
     module.add_function(wrap_pyfunction!(loss::logistic, module)?)?;
     module.add_function(wrap_pyfunction!(loss::logistics, module)?)?;
     module.add_function(wrap_pyfunction!(loss::losses, module)?)?;
