@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from streamkarma.errors import RunError, UsageError
+from streamkarma.events.values import EXACT
 from streamkarma.files import reason
 from streamkarma.monitoring.page import page
 from streamkarma.monitoring.watcher import Watcher
@@ -109,11 +110,21 @@ def _figures(watcher: Watcher) -> Answer:
         return text(HTTPStatus.SERVICE_UNAVAILABLE, "nothing yet")
     content = {
         **figures._asdict(),
+        "rows": list(map(_for_browsers, figures.rows)),
         "error": figures.error,
         "history": watcher.history.columns(figures.point()),
         "unready": watcher.unready,
     }
     return Answer(HTTPStatus.OK, "application/json", orjson.dumps(content, default=_as_dict))
+
+
+def _for_browsers(value: Any) -> Any:
+    """A value in which integers are texts that a browser would round."""
+    if isinstance(value, Mapping):
+        return {name: _for_browsers(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return list(map(_for_browsers, value))
+    return str(value) if isinstance(value, int) and abs(value) >= EXACT else value
 
 
 def _as_dict(value: Any) -> dict[str, Any]:

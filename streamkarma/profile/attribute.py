@@ -12,6 +12,7 @@ import numpy as np
 
 from streamkarma._engine import is_prose
 from streamkarma.connectors.tables.columns import number
+from streamkarma.events.values import EXACT
 from streamkarma.profile.changes import Bits, Change, ChangeFinder, Events
 from streamkarma.profile.summaries import Distinct, Frequent, Moments
 
@@ -184,6 +185,8 @@ def _told(value: Any) -> str:
     """A text, or a number or a boolean as JSON: 1.0 as 1, and -0.0 as 0."""
     if isinstance(value, str):
         return value
+    if isinstance(value, int) and abs(value) >= EXACT:
+        return str(value)
     return str(value).lower() if isinstance(value, bool) else repr(float(value) + 0.0).removesuffix(".0")
 
 

@@ -39,10 +39,17 @@ def columns_of(state: State) -> dict[str, str]:
 
 def _type_of(classes: Sequence[Any]) -> str:
     kinds = {type(label) for label in classes}
-    for kind, name in ((bool, _TRUTH), (int, _COUNT)):
-        if kinds == {kind}:
-            return name
-    return _NUMBER if kinds and kinds <= {int, float} else _TEXT
+    if kinds == {bool}:
+        return _TRUTH
+    if kinds == {int} and all(map(_is_count, classes)):
+        return _COUNT
+    is_number = kinds and kinds <= {int, float} and all(label == float(label) for label in classes)
+    return _NUMBER if is_number else _TEXT
+
+
+def _is_count(number: int) -> bool:
+    """Whether it has 64 bits."""
+    return -(1 << 63) <= number < 1 << 63
 
 
 @dataclass(frozen=True)
@@ -92,8 +99,10 @@ def _fitting(value: Any, kind: str) -> Any:
         return None
     if kind == _TEXT:
         return value if isinstance(value, str) else str(value)
+    if kind == f"array<{_TEXT}>":
+        return list(map(str, value))
     if kind == _COUNT:
-        return int(value) if value == int(value) else None
+        return int(value) if value == int(value) and _is_count(int(value)) else None
     return list(value.items()) if isinstance(value, dict) else value
 
 
