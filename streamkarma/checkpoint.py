@@ -33,8 +33,8 @@ FORMAT = 10
 TYPES = ("<f8", "<i8", "<i4", "<u8", "|b1")
 #: A header longer than this is none: its JSON takes ten times as much memory.
 LONGEST_HEADER = 1 << 28
-#: A number of more digits than this is none.
-_MOST_DIGITS = 300
+#: An integer that is written with more characters than this is beyond all floats, and none.
+_MOST_DIGITS = 310
 _DIGEST_SIZE = hashlib.sha256().digest_size
 
 Arrays = dict[str, NDArray[Any]]
@@ -249,6 +249,7 @@ def _finite(text: str) -> float:
 def _integer(text: str) -> int:
     if len(text) > _MOST_DIGITS:
         raise ValueError("too many digits")
+    _finite(text)
     return int(text)
 
 
