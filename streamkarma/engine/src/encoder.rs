@@ -90,6 +90,8 @@ pub struct Encoder {
     seen: Vec<u64>,
     /// An attribute that was there twice.
     repeated: Option<u32>,
+    /// Whether a name was given as a float, and may be an integer of more digits.
+    lacks_digits: bool,
     /// What was no plain value, by attribute.
     unclean: Vec<(u32, Unclean)>,
     /// Keys of categories whose attribute has rates.
@@ -169,6 +171,7 @@ impl Encoder {
             event: 0,
             seen: vec![0],
             repeated: None,
+            lacks_digits: false,
             unclean: Vec::new(),
             keys: Vec::new(),
             bags: Vec::new(),
@@ -222,6 +225,7 @@ impl Encoder {
         }
         self.event += 1;
         self.repeated = None;
+        self.lacks_digits = false;
     }
 
     /// Encode the event. What is new gets a place if the event is learned; else it leaves no trace.

@@ -31,7 +31,7 @@ pub fn read<'a>(
     let whole = Object { encoder, roles, taken, nest: &mut nest };
     let read = deserializer.deserialize_map(whole).and_then(|()| deserializer.end());
     let repeats = encoder.repeated().is_some() || nest.untagged().any(|name| encoder.has(Name::Text(name)));
-    if nest.is_odd || repeats {
+    if nest.is_odd || repeats || encoder.lacks_digits() {
         return Ok(false);
     }
     read.map(|()| true).map_err(|error| not_json(&error))
@@ -87,9 +87,6 @@ impl Nest {
         !self.is_odd
     }
 }
-
-/// Integers from this on, or down from its negative, may come as floats.
-const BEYOND: f64 = 9_223_372_036_854_775_808.0;
 
 /// With more objects and arrays than this a record is read the long way, which looks names up by hash.
 const MOST_CONTAINERS: usize = 16;
@@ -163,15 +160,8 @@ impl Attribute<'_> {
 
     /// An integer of which a float has not all digits.
     #[cold]
-    fn integer(self, digits: &str, value: f64) {
-        self.encoder.integer(Name::Text(self.name.as_bytes()), digits, value);
-    }
-
-    /// A number beyond all integers that come as such; the long way tells its digits, if it is one.
-    #[cold]
-    fn beyond(self, value: f64) {
-        self.nest.is_odd |= self.encoder.wants_digits(Name::Text(self.name.as_bytes()));
-        self.number(value);
+    fn integer(self, integer: impl fmt::Display, value: f64) {
+        self.encoder.integer(Name::Text(self.name.as_bytes()), &integer.to_string(), value);
     }
 
     /// Begin what is nested under this name.
@@ -202,7 +192,7 @@ impl<'a> Visitor<'a> for Attribute<'_> {
 
     fn visit_u64<E>(self, value: u64) -> Result<(), E> {
         if value > EXACT {
-            self.integer(&value.to_string(), value as f64);
+            self.integer(value, value as f64);
         } else {
             self.number(value as f64);
         }
@@ -211,7 +201,7 @@ impl<'a> Visitor<'a> for Attribute<'_> {
 
     fn visit_i64<E>(self, value: i64) -> Result<(), E> {
         if value.unsigned_abs() > EXACT {
-            self.integer(&value.to_string(), value as f64);
+            self.integer(value, value as f64);
         } else {
             self.number(value as f64);
         }
@@ -219,11 +209,7 @@ impl<'a> Visitor<'a> for Attribute<'_> {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<(), E> {
-        if value.abs() >= BEYOND {
-            self.beyond(value);
-        } else {
-            self.number(value);
-        }
+        self.number(value);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use super::New;
 use crate::entities::{Entities, Remembered, Rules};
+use crate::json::EXACT;
 use crate::spelled::{name_of, spelled_number};
 use crate::state::{Refused, State, ensure};
 use crate::times::moment;
@@ -28,6 +29,8 @@ pub struct Following {
     pub(super) spare: Vec<u8>,
     pub(super) place: Option<u32>,
     time: Option<f64>,
+    /// Whether the entity was given as a float, and may be an integer of more digits.
+    pub(super) lacks_digits: bool,
     /// Whether what should be a time is none.
     pub(super) has_no_time: bool,
     /// What it says itself, and, of that, what has no place yet.
@@ -53,6 +56,7 @@ impl Following {
             spare: Vec::new(),
             place: None,
             time: None,
+            lacks_digits: false,
             has_no_time: false,
             own: Vec::new(),
             new: Vec::new(),
@@ -103,7 +107,8 @@ impl Following {
 
     /// Begin an event.
     pub(super) fn begin(&mut self) {
-        (self.entity, self.time, self.has_no_time) = (None, None, false);
+        (self.entity, self.time) = (None, None);
+        (self.has_no_time, self.lacks_digits) = (false, false);
         self.own.clear();
         self.new.clear();
         self.carried.clear();
@@ -144,6 +149,7 @@ impl Following {
     pub(super) fn take_number(&mut self, name: &[u8], value: f64) -> bool {
         if *name == *self.rules.entity {
             self.entity = Some(name_of(value).into_bytes());
+            self.lacks_digits = value.abs() >= EXACT as f64;
             return !self.rules.is_attribute;
         }
         let is_time = self.rules.time.as_deref() == Some(name);

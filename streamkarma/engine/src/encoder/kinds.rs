@@ -2,6 +2,7 @@
 
 use super::rates::RATE;
 use super::{Encoder, RARE, Unclean};
+use crate::json::EXACT;
 use crate::kinds::{EPOCH, Kind, is_plainly_time, told_moment, truth};
 use crate::names::Name;
 use crate::spelled::{name_of, spelled_number};
@@ -50,6 +51,7 @@ impl Encoder {
         if kind.is_numeric() {
             return false;
         }
+        self.lacks_digits |= value.abs() >= EXACT as f64;
         self.text_as(kind, name, name_of(value).as_bytes());
         true
     }

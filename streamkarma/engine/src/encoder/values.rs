@@ -33,6 +33,11 @@ impl Encoder {
         }
     }
 
+    /// Whether the event has a name that was given as a float, and may be an integer of more digits.
+    pub fn lacks_digits(&self) -> bool {
+        self.lacks_digits || self.following.as_ref().is_some_and(|following| following.lacks_digits)
+    }
+
     /// Whether all digits of an integer of that name count.
     pub fn wants_digits(&self, name: Name) -> bool {
         self.is_entity(name.text()) || self.rules.kind_of(name.text()).is_some_and(|kind| !kind.is_numeric())
@@ -40,6 +45,7 @@ impl Encoder {
 
     /// The attribute of that name holds a number, which is not NaN and says neither whose the event is nor when it
     /// happened.
+    #[inline]
     fn measure(&mut self, name: Name, value: f64) {
         let may_be_odd = value >= EPOCH || !self.rules.kinds.is_empty();
         if !(may_be_odd && self.odd_number(name, value)) {
