@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::encoder::{Encoder, Following};
 use crate::entities::{Carry, Rules};
 use crate::events::{Events, Rejected};
-use crate::fields::{Classes, Labels, Role, Roles};
+use crate::fields::{Classes, LabelKind, Labels, Role, Roles};
 use crate::lines::Reading;
 use crate::vocabulary::Bounds;
 
@@ -22,7 +22,22 @@ fn reading(id: &str) -> Reading {
 
 fn labels() -> Labels {
     let texts = [("spam".to_owned(), 0)].into();
-    Labels::Classes(Classes { texts, numbers: vec![7.0], booleans: [false; 2] })
+    Labels::Classes(Classes { texts, numbers: vec![7.0], ..Classes::default() })
+}
+
+/// An encoder that follows the entities of the attribute `who`, up to 5,000 of them.
+fn follower() -> Encoder {
+    let rules = Rules {
+        entity: b"who".as_slice().into(),
+        is_attribute: false,
+        time: None,
+        carry: Carry::Fill,
+        longest: f64::INFINITY,
+        most: 5000,
+    };
+    let mut encoder = encoder();
+    encoder.set_following(Some(Following::new(rules, 99)));
+    encoder
 }
 
 fn read(reading: &Reading, encoder: &mut Encoder, text: &str) -> Events {
@@ -145,14 +160,6 @@ fn broken_bytes_never_panic() {
 
 #[test]
 fn entities_that_are_fetched_ahead_say_what_they_would_say_anyway() {
-    let rules = Rules {
-        entity: b"who".as_slice().into(),
-        is_attribute: false,
-        time: None,
-        carry: Carry::Fill,
-        longest: f64::INFINITY,
-        most: 5000,
-    };
     // More than there may be, so that some leave; then names in every way, wrong, nested or missing.
     let mut text: String = (0..5500).map(|n| format!("{{\"who\":\"e{n}\",\"a\":{n},\"y\":7}}\n")).collect();
     for n in 500..1500 {
@@ -162,8 +169,7 @@ fn entities_that_are_fetched_ahead_say_what_they_would_say_anyway() {
         );
     }
     let read_by = |most: usize| {
-        let mut encoder = encoder();
-        encoder.set_following(Some(Following::new(rules.clone(), 99)));
+        let mut encoder = follower();
         let (mut begin, mut starts, mut values) = (0, vec![], vec![]);
         while begin < text.len() {
             let events = reading("id").read(&mut encoder, &labels(), text.as_bytes(), begin, most);
@@ -177,4 +183,36 @@ fn entities_that_are_fetched_ahead_say_what_they_would_say_anyway() {
     assert!(one_by_one.0.contains(&3));
     assert_eq!(read_by(usize::MAX), one_by_one);
     assert_eq!(read_by(700), one_by_one);
+}
+
+#[test]
+fn integers_of_which_floats_have_not_all_digits_are_told_apart() {
+    // The last one is read the long way.
+    for whole in ["9007199254740992", "1234567890123456788", "18446744073709551614", "-92233720368547758070"]
+    {
+        let last = whole.as_bytes()[whole.len() - 1] + 1;
+        let next = format!("{}{}", &whole[..whole.len() - 1], char::from(last));
+        let line = |who: &str| format!("{{\"id\":{next},\"who\":{who},\"y\":7}}\n");
+        let lines = [whole, &next, &format!("\"{next}\"")].map(line).concat();
+        let mut encoder = follower();
+        let events = read(&reading("id"), &mut encoder, &lines);
+        assert_eq!(encoder.following().map(|following| following.entities.len()), Some(2), "{whole}");
+        assert_eq!(events.kept, [[next.as_str(); 3]]);
+    }
+}
+
+#[test]
+fn labels_that_are_long_integers_are_classes_by_all_digits() {
+    let mut classes = Classes::default();
+    classes.add_number("1152921504606846977", 1_152_921_504_606_846_976.0, 0);
+    classes.add_number("1152921504606846976", 1_152_921_504_606_846_976.0, 1);
+    classes.add_number("7", 7.0, 2);
+    let labels =
+        ["1152921504606846977", "1152921504606846976", "1152921504606846976.0", "7", "1152921504606846978"];
+    let text: String = labels.iter().map(|label| format!("{{\"y\":{label}}}\n")).collect();
+    let events = reading("id").read(&mut encoder(), &Labels::Classes(classes), text.as_bytes(), 0, 99);
+    let kinds = [LabelKind::Long, LabelKind::Long, LabelKind::Number, LabelKind::Integer];
+    assert_eq!(events.kinds, kinds.map(|kind| kind as i32));
+    assert_eq!(events.labels, [0.0, 1.0, 1_152_921_504_606_846_976.0, 7.0]);
+    assert_eq!(events.unknown.as_deref(), Some("1152921504606846978"));
 }
