@@ -28,6 +28,7 @@ from streamkarma.profile.attribute import _told
 from streamkarma.runtime.fields import entity_of
 from streamkarma.spark.arrow import lines_of
 from streamkarma.spark.predicting import _fitting, _type_of
+from tests.cluster import Cluster, Record
 from tests.conftest import Program
 from tests.encoding import encoded, encoder
 
@@ -370,3 +371,17 @@ def test_a_table_of_floats_is_read_like_dicts() -> None:
     by.read_table(["d", "x"], table, [True] * 3, Encoded())
     encoded(other, [{"d": int(d), "x": x} for d, x in table.tolist()])
     assert entities(by) == entities(other) == 2
+
+
+def test_records_of_a_topic_keep_their_digits(cluster: Cluster) -> None:
+    source, labels, output = cluster.topic("in"), cluster.topic("labels"), cluster.topic("out")
+    cluster.put(
+        source, [Record(b'{"a": %d, "d": %d}' % (n, each), key=b"%d" % each) for n, each in enumerate(IDS)]
+    )
+    cluster.put(labels, [Record(b'{"y": %d}' % each, key=b"%d" % each) for each in reversed(IDS)])
+    options = [source, "--label-topic", labels, "--output-topic", output, "--model", "m", "--until-end",
+               "--with-key", "key", "--id", "key", "--entity", "d", "--task", "multiclass"]  # fmt: skip
+    cluster.attach(*options)
+    told = {row["id"]: row["target"] for row in cluster.rows(output) if "target" in row}
+    assert told == {each: each for each in IDS}
+    assert load(cluster.folder / "m").summary()["entities"] == len(IDS)
