@@ -251,6 +251,23 @@ def test_what_is_scored_is_what_the_command_line_scores(
     assert [row["score"] for row in table.collect()] == [row["score"] for row in expected]
 
 
+@pytest.mark.parametrize("first", [1234567890123456788, 2**70])
+def test_integers_beyond_floats_keep_their_digits(cluster_of_spark: Any, folder: Path, first: int) -> None:
+    labels = [first + n % 2 for n in range(40)]
+    path = folder / f"{first}.jsonl"
+    rows = [{"d": label, "a": n % 2, "y": label} for n, label in enumerate(labels)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = {"learner": "explicit", "task": "multiclass", "id": "d", "kinds": {"d": "category"}}
+    model = str(folder / f"{first}.karma")
+    spark.backfill(str(path), partitions=2, model=model, **options)
+    assert sorted(load(model).classes) == [first, first + 1]
+    for frame in (cluster_of_spark.read.text(str(path)), cluster_of_spark.read.json(str(path))):
+        scored = [row.asDict() for row in spark.predict(frame, model).collect()]
+        assert [int(row["id"]) for row in scored] == labels
+        assert [int(row["target"]) for row in scored] == labels
+        assert [int(row["prediction"]) for row in scored] == labels
+
+
 def test_options_that_there_are_not_are_refused(cluster_of_spark: Any, events: Path) -> None:
     with pytest.raises(UsageError, match="there is no option 'learners'"):
         spark.backfill(str(events), learners="explicit")
