@@ -1,5 +1,7 @@
 //! Texts that are taken for the number they spell.
 
+use crate::json::EXACT;
+
 /// Longer texts are not looked at: no number is written with more characters.
 const LONGEST: usize = 32;
 
@@ -48,9 +50,11 @@ pub fn spelled_number(text: &[u8]) -> Option<f64> {
 /// assert_eq!(name_of((1_u64 << 60) as f64), (1_u64 << 60).to_string());
 /// ```
 pub fn name_of(value: f64) -> String {
-    // There is one zero.
-    let value = value + 0.0;
-    if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value}") }
+    if value.fract() != 0.0 {
+        return value.to_string();
+    }
+    // Integers are written much faster as such.
+    if value.abs() < EXACT as f64 { (value as i64).to_string() } else { format!("{value:.0}") }
 }
 
 /// The digits in front, and what follows.
