@@ -195,6 +195,17 @@ def test_tables_of_small_integers_are_still_read_at_once(monkeypatch: pytest.Mon
     assert model.summary()["entities"] == 2
 
 
+@pytest.mark.parametrize("kind", ["Int64", "int64[pyarrow]"])
+def test_columns_without_any_integer_have_all_digits(kind: str) -> None:
+    for entities_given in ([], [None, None], [None, 7]):
+        frame = pd.DataFrame(
+            {"d": pd.array(entities_given, dtype=kind), "x": [1.0, 2.0][: len(entities_given)]}
+        )
+        model = ExplicitKARMAClassifier(entity="d")
+        model.learn_many(frame, pd.Series([True, False][: len(frame)], dtype=bool))
+        assert model.summary()["entities"] == (7 in entities_given)
+
+
 @pairs
 @pytest.mark.parametrize("more", [(), ("--weight", "w"), ("--full", "f")])
 def test_labels_are_told_apart_and_shown_as_they_are(

@@ -52,7 +52,7 @@ def _is_exact(column: Any) -> bool:
     if column.dtype.is_decimal():
         return False
     ends = (column.min(), column.max()) if column.dtype.is_integer() else ()
-    return all(end is None or abs(int(end)) < EXACT for end in ends)
+    return all(is_missing(end) or abs(int(end)) < EXACT for end in ends)
 
 
 def is_frame(thing: Any) -> bool:

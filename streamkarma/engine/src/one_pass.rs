@@ -161,7 +161,12 @@ impl Attribute<'_> {
     /// An integer of which a float has not all digits.
     #[cold]
     fn integer(self, integer: impl fmt::Display, value: f64) {
-        self.encoder.integer(Name::Text(self.name.as_bytes()), &integer.to_string(), value);
+        let name = Name::Text(self.name.as_bytes());
+        if self.encoder.wants_digits(name) {
+            self.encoder.integer(name, &integer.to_string(), value);
+        } else {
+            self.number(value);
+        }
     }
 
     /// Begin what is nested under this name.
