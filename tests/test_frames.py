@@ -153,3 +153,14 @@ def test_nulls_of_pandas_are_missing_values() -> None:
 def test_spans_of_time_are_refused_in_one_line() -> None:
     with pytest.raises(RecordError, match="timedelta64"):
         ExplicitKARMAClassifier().learn_one({"b": np.timedelta64(1, "D")}, True)
+
+
+@pytest.mark.parametrize("kind", ["float64", "Float64", "double[pyarrow]", "int64[pyarrow]", "bool[pyarrow]"])
+def test_what_is_null_in_a_column_of_pandas_is_missing(kind: str) -> None:
+    frame = pd.DataFrame({"a": pd.array([None, 1, 0], dtype=kind), "b": [1, 2, 3]})
+    model, other = ExplicitKARMAClassifier(), ExplicitKARMAClassifier()
+    model.learn_many(frame, pd.Series([True, False, True]))
+    for x, y in (({"b": 1}, True), ({"a": 1, "b": 2}, False), ({"a": 0, "b": 3}, True)):
+        other.learn_one(x, y)
+    assert model.values == other.values
+    assert model.predict_proba_one({"a": 1}) == other.predict_proba_one({"a": 1})

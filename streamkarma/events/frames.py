@@ -43,6 +43,9 @@ def table_of(frame: Any, exact: Container[Any] = ()) -> tuple[list[Any], NDArray
         return None
     if any(name in exact and not _is_exact(known.get_column(name)) for name in names):
         return None
+    if known.implementation.is_pandas_like():
+        # Columns of Arrow would have NA among their floats.
+        return names, np.ascontiguousarray(frame.to_numpy(np.float64, na_value=np.nan))
     floats = known.select(nw.all().cast(nw.Float64))
     return names, np.ascontiguousarray(floats.to_numpy(), np.float64)
 
