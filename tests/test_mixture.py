@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from streamkarma._engine import Aggregator
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
@@ -157,7 +158,7 @@ def several_classes(scores: Array, labels: Array) -> Array:
 def numbers(scores: Array, targets: Array, items: Array) -> Array:
     """The mean of a mixture for a regression, before each event is learned."""
     experts, square = len(scores), 1.0
-    shares, variances = np.full(experts + 1, 1 / (experts + 1)), np.ones(experts + 1)
+    shares, squared_scales = np.full(experts + 1, 1 / (experts + 1)), np.ones(experts + 1)
     own = [Newton(np.array([1.0, 0.0]), 0.01) for _ in scores]
     blend, completeness, mixed = Newton(np.full(experts, 1 / experts), 0.1), Completeness(), []
     for t, target in enumerate(targets):
@@ -168,10 +169,11 @@ def numbers(scores: Array, targets: Array, items: Array) -> Array:
         adjusted, stretch = completeness.adjusted(blended, completeness.away(items[t], t))
         members = np.array([*means, adjusted])
         mixed.append(unit * shares @ members)
-        deviations = np.sqrt(variances)
-        residuals = np.clip(members - target / unit, -5 * deviations, 5 * deviations)
-        shares = share(shares, np.exp(-0.5 * (residuals / deviations) ** 2) / deviations)
-        variances += (residuals**2 - variances) / (min(t + 1, 1000) + 1)
+        scales = np.sqrt(squared_scales)
+        shares = share(shares, stats.t(4, scale=scales).pdf(members - target / unit))
+        known = 5 / (4 / (members - target / unit) ** 2 + 1 / squared_scales)
+        squared_scales += (known - squared_scales) / (min(t + 1, 300) + 1)
+        residuals = np.clip(members - target / unit, -5 * scales, 5 * scales)
         square += (min(target**2, 100 * max(square, 1)) - square) / (min(t + 1, 1000) + 1)
         blend.step(stretch * means, residuals[-1], 1)
         completeness.learn(items[t], t, blended, residuals[-1], 1)

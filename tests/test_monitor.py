@@ -70,7 +70,8 @@ def presence(shares: Any, events: int, seed: int) -> Encoded:
     there[:, 0] = True
     starts, attributes = np.concatenate([[0], there.sum(1).cumsum()]), np.nonzero(there)[1].astype(np.int32)
     bounds = (len(shares), len(shares))
-    return Encoded.of_arrays(starts, attributes, attributes, np.ones(len(attributes)), bounds)
+    values = np.ones(len(attributes))
+    return Encoded.of_arrays(starts, attributes, attributes, values, values, bounds)
 
 
 @pytest.mark.parametrize("seed", range(5))

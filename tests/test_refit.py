@@ -29,7 +29,12 @@ from streamkarma.refit.ensemble import NEVER, Ensemble
 from streamkarma.refit.fits import MIN_LEAF, TREES, fit
 from streamkarma.refit.names import NAMES
 from streamkarma.refit.refits import DELAY, FIRST, Refits
+from streamkarma.runtime.fields import Fields
+from streamkarma.runtime.pending import Pending
+from streamkarma.runtime.task import TaskModel
+from tests.cluster import lines
 from tests.conftest import Program
+from tests.loops import kept
 
 Floats = NDArray[np.float64]
 
@@ -93,12 +98,33 @@ def by_library(name: str, snapshot: Snapshot, task: str, X: Floats) -> Floats:
     else:
         made = RandomForestRegressor if task == "regression" else RandomForestClassifier
         model = made(TREES, min_samples_leaf=MIN_LEAF, random_state=0)
+    if name == "trees":
+        # There, values are in single precision, in which a large mean would leave no digits for the rest.
+        middle, spread = np.nanmean(table, axis=0), np.nanstd(table, axis=0)
+        table, X = (table - middle) / spread, (X - middle) / spread
     model.fit(table, y, sample_weight=weights)
     if task == "regression":
         return np.asarray(model.predict(X))[:, np.newaxis] * unit + centre
     if name == "boosting":
         return np.asarray(model.decision_function(X)).reshape(n, -1)
     return np.asarray(model.predict_proba(X))[:, 1 if task == "binary" else 0 :]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values_far_from_zero_are_told_apart(name: str) -> None:
+    """Such as points in time, which single precision has not the digits for."""
+    if name == "lightgbm":
+        pytest.importorskip("lightgbm", reason="it is an extra")
+    seen, reservoir = block(400, 100), Reservoir(400)
+    labels = labels_of(seen, "binary")
+    shifted = seen._replace(values=np.where(seen.coordinates < 20, 1.7e12 + seen.values, seen.values))
+    for each in (seen, shifted):
+        reservoir.clear()
+        reservoir.add(each, np.arange(400), np.column_stack([labels, np.ones(400), np.zeros((400, 2))]))
+        ensemble = fit(name, reservoir.snapshot(), False)
+        assert ensemble is not None
+        right = (ensemble.predict(ensemble.rows(each, 0, 400))[:, 0] > ensemble.are_shares[0] / 2) == labels
+        assert right.mean() > 0.9
 
 
 @every_task
@@ -114,6 +140,8 @@ def test_trees_predict_what_the_library_does(name: str, task: str) -> None:
     # NaN where nothing was missing, and values between and beyond those seen.
     X[:20] *= 3.0
     X[20:30] = np.nan
+    if name == "trees":
+        X += 1e-3  # none lies on a threshold, half-way between two that were seen
     assert ensemble.predict(X) == pytest.approx(by_library(name, snapshot, task, X), abs=1e-6)
     again = Ensemble.restored(ensemble.state())
     width = 5 if task == "multiclass" else 1
@@ -195,7 +223,7 @@ def test_one_class_is_nothing_to_fit() -> None:
         ("base", lambda a: np.zeros(10**6)),
         ("base", lambda a: a * np.nan),
         ("unit", lambda a: np.zeros(0)),
-        ("flags", lambda a: a[:1]),
+        ("are_shares", lambda a: a[:0]),
         ("classes", lambda a: a[::-1].copy()),
         ("classes", lambda a: a - 1),
         ("coordinates", lambda a: a[::-1].copy()),
@@ -339,6 +367,20 @@ def test_memory_is_bounded(instant: None) -> None:
     in_blocks(model, stream("binary", 300), 50)
     assert len(model.state()[1]["refit.0.facts"]) == 60
     assert model.summary()["refits"]["boosting"] > 0
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_values_are_kept_as_they_came(instant: None, late: bool) -> None:
+    """Not as the running scale had them when they came, nor where they wait for their label."""
+    model = TaskModel("binary", {"refit": "boosting"}, None, lambda _: None, "auto")
+    loop = kept(model, fields=Fields(id="id"), pending=Pending(1000))
+    records = [{"id": t, "x": 100.0 + t % 7, "y": t % 3 == 0} for t in range(40)]
+    if late:
+        labels = [{"id": each["id"], "y": each.pop("y")} for each in records]
+        records += labels
+    loop.feed(lines(records))
+    arrays = model.model.state()[1]
+    assert arrays["refit.0.values"].tolist() == [100.0 + t % 7 for t in range(40)]
 
 
 # In another process.

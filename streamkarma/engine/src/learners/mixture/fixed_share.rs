@@ -17,9 +17,9 @@
 //!
 //! Log loss is mixable: over any stretch of T events in which one member is the best, the mixture loses
 //! at most `ln((E + 1) / s) - Σ_t ln(1 - s_t)` more than it, with the s of the event before, and `ln(E +
-//! 1)` in place of the first term from the start. For a number the members' densities are Gaussian, each
-//! with the running variance of its residuals, or Laplace densities where the absolute loss counts, and
-//! the guarantee is for the log loss of the density; the prediction is the mixture's mean.
+//! 1)` in place of the first term from the start. For a number each member has a density
+//! around its prediction, see [`super::numbers`], and the guarantee is for the log loss of the density; the
+//! prediction is the mixture's mean.
 
 use std::f64::consts::LN_2;
 

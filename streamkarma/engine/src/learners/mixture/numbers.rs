@@ -1,4 +1,19 @@
 //! Mixing the predictions of a regression. All is in units of the target's root mean square.
+//!
+//! A member's density is a Student's t of [`FREEDOM`] degrees of freedom, whose squared scale s² follows the residuals
+//! r by online steps of expectation maximisation [L]:
+//!
+//! ```text
+//! p(r) ∝ (1 + r² / (ν s²))^(-(ν + 1) / 2) / s,    s² ← s² + rate ((ν + 1) r² / (ν + r² / s²) - s²).
+//! ```
+//!
+//! With Gaussian densities, whose tails are light, the few largest residuals decide between the members. On 28
+//! developers' streams (six generators with two seeds each, five tables, most with and without 30 % withheld; 8,000
+//! events at most) the mean absolute error was 0.9 % higher with them and a scale over 1,000 events, 5 % on river's Mv,
+//! and 1.7 times as high where targets become a hundred times as large half-way. With 3, 6 and 16 degrees of freedom it
+//! was 0.1 % lower, 0.2 and 0.9 % higher than with 4.
+//!
+//! [L] Lange, Little, Taylor: Robust Statistical Modeling Using the t Distribution, JASA 1989.
 
 use super::aggregator::{Aggregator, Count, Said, Scratch};
 use super::calibration::{FARTHEST, NUMBER_PRIOR_VARIANCE, OF_NUMBERS, SLOPE, clip, ema, sanitise};
@@ -6,12 +21,16 @@ use super::newton::Newton;
 use super::resting::without;
 use crate::math::{dot, exp};
 
-/// Residuals are kept within ± this many standard deviations, so that one target costs a member at most
-/// exp(-12.5).
+/// Degrees of freedom of the members' densities.
+const FREEDOM: f64 = 4.0;
+/// Their scales are over so many events. With 1,000 errors were 0.3 % lower where nothing changes, but a fifth higher
+/// after targets became a hundred times smaller, and with a refit, which becomes better all at once, 2 % higher.
+const RECENT: f64 = 300.0;
+/// Residuals are kept within ± this many times their scale in calibrating, and with the absolute loss in densities.
 const OUTLYING: f64 = 5.0;
 /// Least absolute residuals are found by least squares, weighed by the inverse of a residual, at most this.
 const STEEPEST: f64 = 10.0;
-/// A variance of residuals is no smaller than this.
+/// A squared scale of residuals is no smaller than this.
 pub const NARROWEST: f64 = 1e-6;
 
 impl Aggregator {
@@ -56,19 +75,20 @@ impl Aggregator {
             if self.scratch.weights[m] == 0.0 {
                 continue;
             }
-            let variance = self.variances[m];
-            let deviation = variance.sqrt();
-            let residual = clip(self.scratch.logits[m] - target, OUTLYING * deviation);
-            let rate = weight / (weight + seen);
-            let (cost, moved, steepness) = if self.absolute {
+            let scale = self.variances[m].sqrt();
+            let whole = self.scratch.logits[m] - target;
+            let residual = clip(whole, OUTLYING * scale);
+            let rate = weight / (weight + if self.absolute { seen } else { seen.min(RECENT) });
+            let (density, moved, steepness) = if self.absolute {
                 let away = residual.abs();
-                let moved = deviation + rate * (away - deviation);
-                (away / deviation, moved * moved, (deviation / away).min(STEEPEST))
+                let moved = scale + rate * (away - scale);
+                (exp(-away / scale), moved * moved, (scale / away).min(STEEPEST))
             } else {
-                let square = residual * residual;
-                (0.5 * square / variance, variance + rate * (square - variance), 1.0)
+                let (density, square) = student(whole / scale);
+                let square = self.variances[m] * square;
+                (density, self.variances[m] + rate * (square - self.variances[m]), 1.0)
             };
-            self.scratch.likelihoods[m] = exp(-cost) / deviation;
+            self.scratch.likelihoods[m] = density / scale;
             self.variances[m] = moved.max(NARROWEST);
             self.calibrate_number(m, Count { weight: weight * steepness, events }, residual);
         }
@@ -126,4 +146,14 @@ impl Aggregator {
         newton.step(&scratch.features.as_chunks::<OF_NUMBERS>().0[m], weight * residual, weight);
         parameters[SLOPE] = parameters[SLOPE].max(0.0);
     }
+}
+
+/// The density of a residual in units of the scale, but for a constant factor; and what its square counts for in the
+/// squared scale, which is at most [`FREEDOM`] + 1.
+fn student(residual: f64) -> (f64, f64) {
+    let square = residual * residual;
+    let spread = 1.0 + square / FREEDOM;
+    // To the power of (FREEDOM + 1) / 2.
+    let power = spread * spread * spread.sqrt();
+    (1.0 / power, (FREEDOM + 1.0) * square / (FREEDOM + square))
 }
