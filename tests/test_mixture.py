@@ -158,7 +158,7 @@ def several_classes(scores: Array, labels: Array) -> Array:
 def numbers(scores: Array, targets: Array, items: Array) -> Array:
     """The mean of a mixture for a regression, before each event is learned."""
     experts, square = len(scores), 1.0
-    shares, squared_scales = np.full(experts + 1, 1 / (experts + 1)), np.ones(experts + 1)
+    shares, squared_scale = np.full(experts + 1, 1 / (experts + 1)), 1.0
     own = [Newton(np.array([1.0, 0.0]), 0.01) for _ in scores]
     blend, completeness, mixed = Newton(np.full(experts, 1 / experts), 0.1), Completeness(), []
     for t, target in enumerate(targets):
@@ -169,11 +169,12 @@ def numbers(scores: Array, targets: Array, items: Array) -> Array:
         adjusted, stretch = completeness.adjusted(blended, completeness.away(items[t], t))
         members = np.array([*means, adjusted])
         mixed.append(unit * shares @ members)
-        scales = np.sqrt(squared_scales)
-        shares = share(shares, stats.t(4, scale=scales).pdf(members - target / unit))
-        known = 5 / (4 / (members - target / unit) ** 2 + 1 / squared_scales)
-        squared_scales += (known - squared_scales) / (min(t + 1, 300) + 1)
-        residuals = np.clip(members - target / unit, -5 * scales, 5 * scales)
+        scale = np.sqrt(squared_scale)
+        said = shares @ members - target / unit
+        residuals = np.clip(members - target / unit, -5 * scale, 5 * scale)
+        shares = share(shares, stats.t(4, scale=scale).pdf(members - target / unit))
+        counted = 5 / (4 / said**2 + 1 / squared_scale)
+        squared_scale += (counted - squared_scale) / (min(t + 1, 500) + 1)
         square += (min(target**2, 100 * max(square, 1)) - square) / (min(t + 1, 1000) + 1)
         blend.step(stretch * means, residuals[-1], 1)
         completeness.learn(items[t], t, blended, residuals[-1], 1)

@@ -6,8 +6,8 @@ Bayes' rule with a share s that all get alike (Cesa-Bianchi and Lugosi 2006, cha
 less where the forecast is certain. Log loss is mixable: over any stretch of T events in which one member
 is the best, the mixture of E experts loses at most ln((E + 1) / s) + 0.001 T more than it, with the s of
 the event before, and ln(E + 1) in place of the first term from the start. For a number the members'
-densities are Student's t of four degrees of freedom, each with the running scale of its residuals, or Laplace
-densities where the absolute loss counts; the prediction is the mixture's mean.
+densities are Student's t of four degrees of freedom, with the running scale of the mixture's residuals, or
+Laplace densities, each with its own, where the absolute loss counts; the prediction is the mixture's mean.
 """
 
 from __future__ import annotations

@@ -133,7 +133,8 @@ pub struct Aggregator {
     pub(super) shares: Shares,
     pub(super) blend: Blend,
     pub(super) completeness: Completeness,
-    /// Of a regression, of each member: the squared scale of its residuals, in units of the target's mean square.
+    /// Of a regression, of each member: the squared scale of residuals, in units of the target's mean square. By the
+    /// squared loss they have one in common.
     pub(super) variances: Vec<f64>,
     pub(super) resting: Resting,
     pub(super) steps: u64,
