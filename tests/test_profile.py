@@ -297,3 +297,23 @@ def test_rows_are_coded_as_numbers() -> None:
     X, of = coded([{"a": 1, "t": ["x"]}, {"a": True, "c": "u"}], ["a", "t", "c", "none"])
     assert of.tolist() == [0, 1, 2, 3]
     assert np.array_equal(X, [[1, 0, np.nan, np.nan], [1, np.nan, 1, np.nan]], equal_nan=True)
+
+
+BIG = [1e308, -1e308, 1.7e308, 5e-324, 0.0, 1.0]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("labels", [[0, 1], BIG, [1e308, -1e308]])
+def test_the_greatest_numbers_are_as_good_as_others(labels: list[float]) -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        {"x": rng.choice(BIG), **({"m": rng.choice(BIG)} if t % 3 else {}), "y": labels[t % len(labels)]}
+        for t in range(1500)
+    ]
+    found = profile_of(rows)
+    numbers = found["attributes"]["x"]["numbers"]
+    assert [numbers[name] for name in ("least", "median", "greatest")] == [-1e308, 0.0, 1.7e308]
+    small = [{**row, "m": row["m"] / 2.0**200} if "m" in row else row for row in rows]
+    assert [each["statistic"] for each in profile_of(small)["tests"]] == [
+        each["statistic"] for each in found["tests"]
+    ]

@@ -131,6 +131,12 @@ def test_what_is_left_out_and_what_is_missing_is_passed_on(streamkarma: Program)
     assert found["command"].endswith("--target label --ignore b --na gone --id who")
 
 
+def test_quiet_is_quiet_where_standard_output_is_taken(streamkarma: Program) -> None:
+    assert "town" in streamkarma("profile", "--json", records=ROWS).stderr
+    assert streamkarma("profile", "--json", "--quiet", records=ROWS).stderr == ""
+    assert b"town" in streamkarma("profile", "--quiet", records=ROWS).stdout
+
+
 def test_equal_streams_have_equal_profiles(streamkarma: Program) -> None:
     first, second = (streamkarma("profile", "--json", records=ROWS).stdout for _ in range(2))
     assert first == second

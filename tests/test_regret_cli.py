@@ -167,6 +167,7 @@ def test_the_command_regret(streamkarma: Program, tmp_path: Path) -> None:
     printed = streamkarma("regret", "--baselines", "zero", "--json", "--quiet", "--ignore", "full",
                           records=EVENTS[:100])  # fmt: skip
     assert printed.rows[0]["learners"]["auto"]["regret"]["zero"][0]["events"] == 100
+    assert printed.stderr == ""
 
 
 def test_the_report_has_recent_losses_and_where_errors_rose(streamkarma: Program) -> None:

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.profile.summaries import quantiles, squarable
+
 #: Parts of the rows, each predicted by the others; groups of numbers, and of other values.
 _FOLDS, _BINS, _VALUES = 5, 32, 64
 #: Labels that a group has beforehand, as all rows have them.
@@ -57,7 +59,7 @@ class Label:
 
     def __init__(self, labels: Sequence[Any], is_number: bool) -> None:
         if is_number:
-            self._columns: Floats = np.array(labels, np.float64)[:, np.newaxis]
+            self._columns: Floats = squarable(np.array(labels, np.float64))[:, np.newaxis]
         else:
             classes = sorted(set(map(str, labels)))
             self._columns = np.array(
@@ -102,7 +104,7 @@ def groups(values: Sequence[Any]) -> Ints:
     texts = Counter(value for value in values if isinstance(value, str))
     place = {text: at for at, (text, _) in enumerate(texts.most_common(_VALUES), 1)}
     numbers = np.array([float(value) for value in values if isinstance(value, (int, float))])
-    edges = np.unique(np.quantile(numbers, np.linspace(0, 1, _BINS + 1)[1:-1])) if len(numbers) else numbers
+    edges = np.unique(quantiles(numbers, np.linspace(0, 1, _BINS + 1)[1:-1])) if len(numbers) else numbers
     distinct = np.unique(numbers)
     edges = distinct[1:] if len(distinct) <= _VALUES else edges
     found = np.zeros(len(values), np.int64)

@@ -93,7 +93,8 @@ class Attribute:
         self.forms["number"] += len(numbers)
         self.moments.add(numbers)
         self.forms["integer"] += int((numbers == np.floor(numbers)).sum())
-        self._increasing &= bool((np.diff(numbers, prepend=self._last) > 0).all())
+        before = np.append(self._last, numbers[:-1])
+        self._increasing &= bool((numbers > before).all())
         self._last = float(numbers[-1])
 
     @property
@@ -178,7 +179,8 @@ def _usual(values: Sequence[Any]) -> Any:
     texts = [value for value in values if isinstance(value, str)]
     if 2 * len(texts) > len(values):
         return Counter(texts).most_common(1)[0][0]
-    return float(np.median([value for value in values if not isinstance(value, str)]))
+    halves = [value / 2.0 for value in values if not isinstance(value, str)]
+    return float(2.0 * np.median(halves))  # the sum of two might be too great for a float
 
 
 def _told(value: Any) -> str:

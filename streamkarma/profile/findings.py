@@ -12,6 +12,7 @@ from streamkarma.profile import randomness
 from streamkarma.profile.alone import FEWEST, Label
 from streamkarma.profile.attribute import Attribute
 from streamkarma.profile.missingness import Floats
+from streamkarma.profile.summaries import quantiles
 from streamkarma.profile.suspicion import suspicions
 
 if TYPE_CHECKING:
@@ -98,12 +99,12 @@ def _attribute(attribute: Attribute, events: int, rows: Sequence[tuple[int, Any]
 def _numbers(attribute: Attribute, rows: Sequence[tuple[int, Any]]) -> dict[str, float]:
     moments = attribute.moments
     values = [float(value) for _, row in rows if (value := _as_number(row.get(attribute.name))) is not None]
-    quantiles = np.quantile(values, [0.25, 0.5, 0.75]).tolist() if values else [moments.mean] * 3
+    quartiles = quantiles(values, (0.25, 0.5, 0.75)).tolist() if values else [moments.mean] * 3
     return {
         "mean": moments.mean,
         "deviation": moments.deviation,
         "least": moments.least,
-        **dict(zip(("lower_quartile", "median", "upper_quartile"), quantiles, strict=True)),
+        **dict(zip(("lower_quartile", "median", "upper_quartile"), quartiles, strict=True)),
         "greatest": moments.greatest,
     }
 

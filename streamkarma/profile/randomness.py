@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.baselines.mcar import mcar_test
+from streamkarma.profile.summaries import squarable
 
 #: Rows, attributes and categories of each that are looked at; resampled targets; attributes as targets.
 ROWS, _ATTRIBUTES, _CATEGORIES, _PERMUTATIONS, _TARGETS = 1000, 50, 8, 499, 6
@@ -46,6 +47,7 @@ def tests(
     found = []
     if labels is not None and len(set(labels)) > 1:
         y = np.array(labels)
+        y = squarable(y) if y.dtype == np.float64 else y
         for given in ("nothing", "values"):
             result = mcar_test(X, y, attributes=of, given=given, permutations=_PERMUTATIONS)
             found.append(_row("the label", given, result))
@@ -84,7 +86,8 @@ def coded(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[Floa
         values = [row.get(name) for row in rows]
         texts = Counter(value for value in values if isinstance(value, str))
         if any(isinstance(value, (int, float)) for value in values):
-            columns.append([float(v) if isinstance(v, (int, float)) else np.nan for v in values])
+            numbers = [float(v) if isinstance(v, (int, float)) else np.nan for v in values]
+            columns.append(squarable(np.array(numbers)).tolist())
             of.append(at)
             continue
         # A list, or an attribute that no row has: it is there or not.

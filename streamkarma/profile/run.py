@@ -104,8 +104,9 @@ class ProfileRun:
 
     def _write(self, profile: dict[str, Any]) -> None:
         request = self._request
-        text = "\n".join(table.lines(profile))
-        print(text, file=sys.stderr if request.json == "-" else sys.stdout, flush=True)
+        if not (request.quiet and request.json == "-"):
+            text = "\n".join(table.lines(profile))
+            print(text, file=sys.stderr if request.json == "-" else sys.stdout, flush=True)
         with ExitStack() as stack:
             if sink := open_sink(request.json, stack):
                 sink.write([profile])

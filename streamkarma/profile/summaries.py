@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 #: Hashes kept to estimate a number of different values: it then errs by 3 % or so.
 _HASHES = 1024
 _HASH_BYTES = 8
+#: Of numbers up to this there may be a million, and the sum of their squares is a float.
+_SQUARABLE = 1e150
 
 
 class Frequent:
@@ -132,3 +134,26 @@ class Moments:
     def deviation(self) -> float:
         """The standard deviation of the sample; 0 for a single value."""
         return math.sqrt(self._squares / (self.count - 1)) if self.count > 1 else 0.0
+
+
+def quantiles(values: ArrayLike, probabilities: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Quantiles of numbers, whose differences may be too great for a float.
+
+    Examples
+    --------
+    >>> quantiles([-1e308, 1e308, 1.0], [0.25, 0.5, 1.0]).tolist()
+    [-5e+307, 1.0, 1e+308]
+    """
+    return np.asarray(2.0 * np.quantile(np.asarray(values) / 2.0, probabilities))
+
+
+def squarable(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers, NaN aside, times a power of two by which sums of their squares are floats.
+
+    Examples
+    --------
+    >>> squarable(np.array([3.0, -1e150])).tolist(), squarable(np.array([2.0**1000, np.nan])).tolist()
+    ([3.0, -1e+150], [0.5, nan])
+    """
+    greatest = np.abs(numbers[~np.isnan(numbers)]).max(initial=0.0)
+    return numbers if greatest <= _SQUARABLE else np.ldexp(numbers, -int(np.frexp(greatest)[1]))

@@ -80,8 +80,7 @@ class RegretRun:
                 code = run.execute()
                 adapter = _adapter_of(run)
                 lines = [*regret_table(adapter.summary(), adapter.verdict()), *bound_lines(adapter.bound())]
-                table = "\n".join([f"learner: {name}", *lines])
-                print(table, file=sys.stderr if self._json == "-" else sys.stdout, flush=True)
+                self._show("\n".join([f"learner: {name}", *lines]))
         report = self.report()
         with ExitStack() as stack:
             if sink := open_sink(self._json, stack):
@@ -95,6 +94,13 @@ class RegretRun:
                 raise OutputError(f"cannot write {self._plot}: {reason(error)}") from error
             self._say(f"drawn: {self._plot}")
         return code
+
+    def _show(self, table: str) -> None:
+        """Print a table; on standard error if standard output is for the report."""
+        if self._json == "-":
+            self._say(table)
+        else:
+            print(table, flush=True)
 
     def _say(self, line: str) -> None:
         if not self._plan.quiet:
