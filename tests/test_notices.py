@@ -74,6 +74,8 @@ def test_going_on_with_a_model_is_said_and_fresh_begins_anew(run: Runs) -> None:
          "no event had the target y, so nothing was learned; see --target, and the names temp, wind"),
         ([b"a,b,y", b"1,2,3"], {}, "none of 2 records could be used"),
         ([{"a": 1, "y": "red"}] * 3, {"task": "regression"}, "none of 3 records could be used"),
+        ([], {}, "there was no record: the input is empty"),
+        ([b"", b" "], {}, "there was no record: the input is empty"),
     ],
 )  # fmt: skip
 def test_a_run_of_no_use_says_why(run: Runs, strict: bool, records: Any, plan: Any, warning: str) -> None:
@@ -92,7 +94,6 @@ def test_a_run_of_no_use_says_why(run: Runs, strict: bool, records: Any, plan: A
     ("records", "plan"),
     [
         (EVENTS, {}),
-        ([], {}),
         ([{"a": 1.0}, *EVENTS], {}),
         ([b"no", *EVENTS], {}),
         ([{"id": 1, "a": 1.0}, {"id": 2, "y": 1}], {"pending": 5, "fields": {"id": "id"}}),
@@ -103,12 +104,19 @@ def test_a_run_of_some_use_says_nothing(run: Runs, records: Any, plan: Any) -> N
     assert (code, lines_with("warning", said)) == (0, [])
 
 
+def test_nothing_new_is_no_empty_input(run: Runs) -> None:
+    assert run(EVENTS, model=True)[0] == 0
+    code, said = run(EVENTS, model=True, resume=True, strict=True)
+    assert (code, lines_with("warning", said)) == (0, [])
+
+
 def test_to_score_needs_no_target(run: Runs) -> None:
     run(EVENTS, model=True)
     unlabelled = [{"a": 1.0}] * 5
     assert run(unlabelled, model=True, learn=False, learner=None, strict=True)[0] == 0
-    with pytest.raises(RunError, match="none of 1 records could be used"):
-        run([b"no"], model=True, learn=False, learner=None, strict=True)
+    for records, complaint in (([b"no"], "none of 1 records could be used"), ([], "there was no record")):
+        with pytest.raises(RunError, match=complaint):
+            run(records, model=True, learn=False, learner=None, strict=True)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ strictness = together(
     click.option(
         "--strict",
         is_flag=True,
-        help="Exit with 1 if no record could be used, or none had the target to learn from.",
+        help="Exit with 1 if there was no record, none could be used, or none had the target to learn from.",
     ),
     click.option("--quiet", is_flag=True, help="Nothing on stderr but errors."),
 )

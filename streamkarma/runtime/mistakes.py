@@ -24,9 +24,14 @@ def unmatched(loop: Loop) -> str | None:
     return f"--class-weight: no label was {', '.join(names)}" if names else None
 
 
-def useless(loop: Loop, target: str) -> str | None:
-    """Why a whole run was useless, if it was: probably a wrong option."""
+def useless(loop: Loop, target: str, whole: bool) -> str | None:
+    """Why a whole run was useless, if it was: probably a wrong option, or a pipe from nowhere.
+
+    ``whole`` says whether the input was read from begin to end, so that no record means that it has none.
+    """
     c = loop.counters
+    if whole and not (c.events or c.rejected):
+        return "there was no record: the input is empty"
     if not c.events and c.rejected and loop.failure is None:
         return f"none of {c.rejected:,} records could be used"
     labels = loop.pending is not None and any(

@@ -35,6 +35,7 @@ class Progress:
         self._dead_letter_hint = dead_letter_hint
         self._begin = time.perf_counter()
         self._end: float | None = None
+        self._whole = False
         self._next_report = plan.report_every
         self._useless: str | None = None
         # Rows and a live table on one terminal would overwrite each other.
@@ -72,9 +73,10 @@ class Progress:
         if session.pending is not None and session.fields.time == NOW:
             self.say("time: the clock of this machine, by which equal runs may differ")
 
-    def over(self) -> None:
-        """Stop the clock: the stream has ended."""
+    def over(self, whole: bool = True) -> None:
+        """Stop the clock: the stream has ended; ``whole`` says whether it was read from begin to end."""
         self._end = time.perf_counter()
+        self._whole = whole
 
     def check_use(self) -> None:
         """After ``close``: RunError if the run was useless and that counts as a failure."""
@@ -99,7 +101,7 @@ class Progress:
             self.say(f"first rejected: {loop.first_rejected} ({self._dead_letter_hint})")
         if unmatched := mistakes.unmatched(loop):
             self.say(f"warning: {unmatched}")
-        self._useless = mistakes.useless(loop, session.fields.target)
+        self._useless = mistakes.useless(loop, session.fields.target, self._whole)
         if self._useless is not None and not self._plan.strict:
             self.say(f"warning: {self._useless}")
 

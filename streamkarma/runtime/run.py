@@ -238,7 +238,8 @@ class Run:
         """Compare with the baselines one last time, unless a bad record stopped the run."""
         session = self.session
         if session.loop.failure is None:
-            self._progress.over()
+            # What a model has taken before, or a topic without anything new, is no empty input.
+            self._progress.over(whole=not (self._source.rewinds or self._is_over()))
             session.compare()
         session.close()
         if session.regret_adapter is not None and not self._source.shared:
