@@ -67,6 +67,13 @@ def finite(value: Any) -> float:
     return float(value)
 
 
+def unwritable(reason: str) -> UsageError:
+    """What to raise for a model with a name or a label that no file takes."""
+    return UsageError(
+        f"cannot save this model: {reason}; attribute names and labels must be strings, numbers or booleans"
+    )
+
+
 def write(
     path: Path, header: dict[str, Any], arrays: Arrays, check: Callable[[Path], object] | None = None
 ) -> None:
@@ -155,10 +162,7 @@ def _parts(header: dict[str, Any], arrays: Arrays) -> list[bytes]:
     try:
         text = json.dumps({"format": FORMAT, **header, "arrays": shapes}, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(
-            f"cannot save this model: {error}; attribute names and labels must be "
-            "strings, numbers or booleans"
-        ) from error
+        raise unwritable(str(error)) from error
     encoded = text.encode()
     parts = [MAGIC, len(encoded).to_bytes(8, "little"), encoded]
     parts += [array.tobytes() for array in laid_out.values()]

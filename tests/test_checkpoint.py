@@ -74,9 +74,10 @@ def test_names_and_labels_of_other_kinds(tmp_path: Path) -> None:
     assert again.predict_one({1: 3.0, "a": "x"}) == model.predict_one({1: 3.0, "a": "x"})
 
 
-def test_what_has_no_form_in_json_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [b"b", ("a", b"b"), ("a", "b"), (1, 2), frozenset("a")])
+def test_what_has_no_form_in_json_is_refused(tmp_path: Path, name: Any) -> None:
     model = KARMAClassifier()
-    model.learn_one({("a", b"b"): 1.0}, True)
+    model.learn_one({"a": 1.0, name: 1.0}, True)
     with pytest.raises(UsageError, match="names and labels must be strings"):
         save(model, tmp_path / "model")
     assert os.listdir(tmp_path) == []

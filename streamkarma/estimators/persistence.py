@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,7 @@ def _content(
     if KINDS.get(kind) is not type(model):
         raise UsageError(f"can save {', '.join(KINDS)}, not {kind}")
     learned, own = model.state()
+    _check_names(learned)
     # Extra experts are part of what was learned.
     params = {**model._get_params(), **({"extra_experts": None} if "external" in learned else {})}
     header = {"kind": kind, "params": params, "learned": learned, "run": run or {}}
@@ -170,6 +172,13 @@ def _create(kind: str, params: dict[str, Any]) -> Model:
         if isinstance(parameter.default, bool) and not isinstance(params.get(name, True), bool):
             raise ValueError(f"{name} is neither true nor false")
     return KINDS[kind](**params)
+
+
+def _check_names(learned: dict[str, Any]) -> None:
+    """UsageError for a name that JSON would make another one of; what it has no form for, it refuses."""
+    for entry in learned["entries"]:
+        if entry is not None and isinstance(entry[0], tuple):
+            raise checkpoint.unwritable(f"the name {reprlib.repr(entry[0])} is a tuple")
 
 
 def _check_classes(learned: dict[str, Any], arrays: Arrays) -> None:
