@@ -582,7 +582,7 @@ def test_rankings_are_of_two_classes(streamkarma: Program, tmp_path: Path) -> No
     records = [{"a": 0, "y": "p"}, {"a": 1, "y": "q"}, {"a": 0, "y": "p"}, {"a": 1, "y": "q"}]
     for names, there in (("pq", True), ("pqr", False)):
         records += [{"a": i, "y": name} for i, name in enumerate(names)]
-        streamkarma("learn", "--summary", "s.json", "--no-predictions", "--fresh", records=records)
+        streamkarma("learn", "--summary", "s.json", "--no-predictions", records=records)
         summary = json.loads((tmp_path / "s.json").read_text())["metrics"]
         assert ("auc" in summary) == there
         assert ("average_precision" in summary) == there

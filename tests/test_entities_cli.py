@@ -85,7 +85,7 @@ def test_wrong_uses_are_one_line(streamkarma: Program) -> None:
     for options, match in (
         (["--carry", "all"], "Invalid value for '--carry'"),
         (["--entity", "d", "--time", "d"], "cannot be both the entity and the time"),
-        (["--carry-for", "5"], "need an entity"),
+        (["--carry-for", "5"], "--carry-for has no meaning without --entity"),
     ):
         done = streamkarma("learn", *options)
         assert done.code == 2

@@ -288,6 +288,11 @@ def test_the_command_line(streamkarma: Program, tmp_path: Path) -> None:
     result = streamkarma("merge", *files, "--model", str(tmp_path / "all.karma"))
     assert result.code == 0
     assert "3 models with 180 events learned" in result.stderr
+    (tmp_path / "link").symlink_to(files[0])
+    for again in (files[0], str(tmp_path / "link")):
+        result = streamkarma("merge", files[0], files[1], again, "--model", str(tmp_path / "twice"))
+        assert (result.code, (tmp_path / "twice").exists()) == (2, False)
+        assert f"{files[0]} and {again} are one file, and what it has learned would" in result.stderr
     shown = json.loads(streamkarma("inspect", str(tmp_path / "all.karma"), "--json").stdout)
     assert shown["merged_from"] == [{"name": path, "learned": 60} for path in files]
     assert shown["events"] == 180

@@ -140,8 +140,7 @@ _NOT_SHARED = {
 def _check_share(said: dict[str, Any]) -> None:
     """UsageError if options contradict --share, or have no meaning without it."""
     if said["share"] is None:
-        if said["base"] is not None:
-            raise UsageError("--base has no meaning without --share")
+        plans.check_alone(("base", "share_every"), "share")
         return
     for name, why in _NOT_SHARED.items():
         if said[name]:

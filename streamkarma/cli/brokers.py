@@ -25,6 +25,9 @@ standing = click.option(
     help="INPUT is a topic there, or a regular expression for whole names, read to the end it has now.",
 )
 
+#: How brokers are reached, where there are any.
+REACHING = ("kafka", "connect_timeout")
+
 settings = together(
     click.option(
         "-X",

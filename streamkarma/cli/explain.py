@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from streamkarma.cli import options as shared
 from streamkarma.cli import plans
@@ -54,6 +55,7 @@ def explain(**said: Any) -> None:
         _explain_rows(said)
     window = said["window"] or _WINDOW
     if said["input"] is None:
+        _check_no_input()
         from streamkarma.runtime.ranking import rank_model
 
         _show(rank_model(said["model"], window), said["json"])
@@ -78,6 +80,20 @@ def _explain_rows(said: dict[str, Any]) -> None:
             raise UsageError(f"--{name} has no meaning with INPUT without --rank")
     plan, source = run_of(said, model=said["model"], learn=False, explaining=Explaining(missing=_ASKED))
     plans.execute(plan, source, None)
+
+
+#: What has a meaning without INPUT.
+_WITHOUT_INPUT = ("model", "rank", "window", "json", "log_format", "quiet")
+
+
+def _check_no_input() -> None:
+    """UsageError if something was said of an input that is not there; in a file it may be for all commands."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if given and name not in _WITHOUT_INPUT and parameter.expose_value:
+            raise UsageError(f"{parameter.opts[0]} has no meaning without INPUT; - is standard input")
 
 
 def _show(ranking: Any, json: bool) -> None:

@@ -78,9 +78,7 @@ positive = click.option(
     "--positive", metavar="VALUE", help="The positive class.  [default: the greater of the two]"
 )
 
-tasks = together(
-    option(RUNNING["task"]), option(RUNNING["unlabelled"]), option(RUNNING["share_label"]), positive
-)
+tasks = together(option(RUNNING["task"]), option(RUNNING["unlabelled"]), positive)
 
 comparison = together(
     option(RUNNING["regret_memory"]),
@@ -111,6 +109,7 @@ keeping = together(
         type=above_zero,
         help="Longest wait for a label; for learn by --time.  [default: any]",
     ),
+    option(RUNNING["share_label"]),
     option(RUNNING["regret"]),
     comparison,
     option(RUNNING["metrics"]),

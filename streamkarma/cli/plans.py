@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+from click.core import ParameterSource
 
 from streamkarma.errors import UsageError
 from streamkarma.parameters.kinds import NumbersByName, Texts, WordsByName
 from streamkarma.parameters.learning import LEARNING
+from streamkarma.parameters.running import RUNNING
 from streamkarma.parameters.words import NOW
 
 if TYPE_CHECKING:
@@ -55,10 +60,20 @@ def outputs(said: dict[str, Any], predictions: str | None = "-") -> dict[str, An
     }
 
 
+def check_alone(names: Iterable[str], needed: str) -> None:
+    """UsageError if one of these options was given, where the one that they need was not."""
+    context = click.get_current_context()
+    for name in names:
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise UsageError(f"--{name.replace('_', '-')} has no meaning without --{needed}")
+
+
 def strongest(said: dict[str, Any]) -> Explaining | None:
     """What rows say of attributes, if anything."""
     from streamkarma.runtime.explaining import Explaining
 
+    if said["explain"] and said["no_predictions"] and said.get("output_topic") is None:
+        raise UsageError("--explain has no meaning with --no-predictions")
     return Explaining(said["explain"]) if said["explain"] else None
 
 
@@ -69,7 +84,9 @@ def threshold(said: dict[str, Any]) -> dict[str, Any]:
 
 def learning(said: dict[str, Any]) -> dict[str, Any]:
     """What is learned and kept, by the names of a plan."""
-    kept = ("model", "checkpoint_every", "pending", "pending_seconds", "regret")
+    if said["regret"].strip() in ("", RUNNING["regret"].default):
+        check_alone(("regret_memory", "regret_seconds"), "regret")
+    kept = ("model", "checkpoint_every", "pending", "pending_seconds", "share_label", "regret")
     return {**compared(said), **{name: said[name] for name in kept}}
 
 
@@ -94,5 +111,5 @@ def learner_options(said: dict[str, Any]) -> dict[str, Any]:
 
 def compared(said: dict[str, Any]) -> dict[str, Any]:
     """What is learned and how it is compared, by the names of a plan."""
-    shared = ("task", "positive", "unlabelled", "share_label", "learner", "regret_memory", "regret_seconds")
+    shared = ("task", "positive", "unlabelled", "learner", "regret_memory", "regret_seconds")
     return {"options": learner_options(said), **{name: said[name] for name in shared}}

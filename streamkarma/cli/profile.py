@@ -9,9 +9,11 @@ import click
 
 from streamkarma.cli import brokers
 from streamkarma.cli import options as shared
+from streamkarma.cli import plans
 from streamkarma.cli.config import config_option
 from streamkarma.cli.declaring import option
 from streamkarma.cli.typos import Command
+from streamkarma.errors import UsageError
 from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.running import RUNNING
 from streamkarma.parameters.words import MISSING_WORDS
@@ -59,6 +61,9 @@ def profile(**said: Any) -> None:
     options += [word for name in said["na"] for word in ("--na", name)]
     options += [] if said["id"] is None else ["--id", said["id"]]
     left_out = {*said["ignore"], said["id"]} - {None}
+    if said["target"] in left_out:
+        other = "id" if said["id"] == said["target"] else "ignore"
+        raise UsageError(f"--target and --{other} are one attribute, {said['target']}; name another one")
     request = Request(
         name=said["input"],
         target=said["target"] or RUNNING["target"].default,
@@ -77,6 +82,7 @@ def _file(said: dict[str, Any]) -> tuple[Any, list[str]]:
     """The source, and how a command begins that learns from it."""
     from streamkarma.connectors.tables.source import source_of
 
+    plans.check_alone(brokers.REACHING, "brokers")
     source = source_of(said["input"], said["format"], max_record_bytes=said["max_record_bytes"])
     begin = ["streamkarma", "learn", said["input"], "--model", "my.karma"]
     return source, begin + ([] if said["format"] is None else ["--format", said["format"]])

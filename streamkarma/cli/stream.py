@@ -62,6 +62,8 @@ def learn(**said: Any) -> None:
     """
     if said["resume_input"] and said["model"] is None:
         raise UsageError("--resume-input needs --model, which knows how much of INPUT was taken")
+    if said["model"] is None:
+        plans.check_alone(("fresh", "checkpoint_every"), "model")
     _execute(said, fresh=said["fresh"], explaining=plans.strongest(said), **plans.learning(said))
 
 
@@ -148,6 +150,8 @@ def _file(said: dict[str, Any], prefetch: bool) -> Source:
     for name in _OF_TOPICS:
         if said.get(name) not in (None, ()):
             raise UsageError(f"--{name.replace('_', '-')} is for records of a topic, and needs --brokers")
+    if "brokers" in said:
+        plans.check_alone(connection.REACHING, "brokers")
     return source_of(
         said["input"],
         said["format"],

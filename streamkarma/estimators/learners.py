@@ -74,7 +74,7 @@ def create(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
     Raises
     ------
     UsageError
-        If the learner does not have one of the options.
+        If the learner does not have one of the options, or one needs another that is not there.
     """
     kind = LEARNERS[learner][regression]
     for name in options:
@@ -83,4 +83,6 @@ def create(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning in a regression")
         if name not in signature(kind).parameters:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning with --learner {learner}")
+        if declared is not None and declared.needs and options.get(declared.needs) is None:
+            raise UsageError(f"--{name.replace('_', '-')} has no meaning without --{declared.needs}")
     return kind(**options)

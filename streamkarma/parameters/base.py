@@ -49,6 +49,8 @@ class Parameter:
         Its name on the command line where that is another, since it says one thing at a time there.
     classification
         Whether it has no meaning in a regression.
+    needs
+        Another parameter, without which it has no meaning; nothing if there is none.
     """
 
     name: str
@@ -63,3 +65,4 @@ class Parameter:
     or_none: bool = False
     flag: str = ""
     classification: bool = False
+    needs: str = ""

@@ -150,6 +150,7 @@ _LEARNING = (
         "auto, with --refit: events kept to fit on; past it a uniform sample.",
         default_text="20000",
         metavar="N",
+        needs="refit",
     ),
     _of(
         "pruning",
@@ -263,6 +264,7 @@ _FOLLOWING = (
         "fill",
         "With --entity: fill in last values where they are missing, put them beside each attribute as "
         "NAME.last and NAME.age, or only remember them.",
+        needs="entity",
     ),
     _of_all(
         "carry_for",
@@ -271,6 +273,7 @@ _FOLLOWING = (
         "With --entity: forget values older than this, in seconds with --time, else in events.",
         default_text="any age",
         metavar="S",
+        needs="entity",
     ),
     _of_all(
         "max_entities",
@@ -278,6 +281,7 @@ _FOLLOWING = (
         100_000,
         "With --entity: most entities; beyond that, those unseen the longest are forgotten.",
         metavar="N",
+        needs="entity",
     ),
 )
 

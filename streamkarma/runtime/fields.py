@@ -206,7 +206,21 @@ def merge_fields(plan: Plan, kept: Mapping[str, Any], model: Model, path: str | 
                     f"{path} was made with {name} {_listed(old)}, not {_listed(new)}; "
                     "leave the option out or begin another model"
                 )
-    return Fields.restored(dict(kept))._replace(**plan.fields)
+    fields = Fields.restored(dict(kept))._replace(**plan.fields)
+    _check_apart(fields, model.entity, plan.learn)
+    return fields
+
+
+def _check_apart(fields: Fields, entity: str | None, learn: bool) -> None:
+    """UsageError if a name that can have one purpose only, the target or the weight, has another."""
+    names = {"id": fields.id, "time": fields.timed, "entity": entity, "full": fields.full}
+    for single, more in (("target", {"weight": fields.weight}), ("weight", {})):
+        name = getattr(fields, single)
+        twice = [other for other, its in {**names, **more}.items() if its == name is not None]
+        if single == "target" and learn and name in fields.ignore:
+            twice.append("ignore")
+        if twice:
+            raise UsageError(f"--{single} and --{twice[0]} are one attribute, {name}; name another one")
 
 
 def _listed(names: set[Any]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,7 @@ def merge_files(
     lock = ModelLock(target)
     try:
         loaded = [load_with_run(path)[:2] for path in paths]
+        _check_different(paths)
         base, base_kept = (None, {}) if base_path is None else load_with_run(base_path)[:2]
         # What a user mixes up most easily is looked at first.
         kept = merged_runs(paths, [kept for _, kept in loaded], base_kept)
@@ -61,6 +64,13 @@ def merge_files(
     finally:
         lock.release()
     return merged
+
+
+def _check_different(paths: Sequence[str]) -> None:
+    """UsageError if two paths are one file, by whatever links it is named."""
+    for one, other in combinations(paths, 2):
+        if os.path.samefile(one, other):
+            raise UsageError(f"{one} and {other} are one file, and what it has learned would count twice")
 
 
 def merged_runs(names: Sequence[str], runs: Sequence[dict[str, Any]], base: dict[str, Any]) -> dict[str, Any]:

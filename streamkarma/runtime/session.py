@@ -12,6 +12,7 @@ from streamkarma.core.learner import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import Model, infer_learner, learner_of
 from streamkarma.estimators.persistence import from_bytes, load_with_run, save
+from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.words import BALANCED, SHARE_LABEL, UNLABELLED
 from streamkarma.runtime.destinations import Destinations
 from streamkarma.runtime.fields import Fields, merge_fields
@@ -67,6 +68,7 @@ class Session:
             self.task_model = TaskModel(plan.task or "auto", dict(plan.options), plan.positive, say, learner)
         self.fields = merge_fields(plan, self.kept.get("fields", {}), self.task_model.model, path)
         self.pending = self._open_pending()
+        _check_late(plan, self.pending, self.task_model.model)
         state = self.kept.pop("regret", None)
         full = self.fields.full is not None
         self.regret_adapter = open_regret(plan, self.task_model, full, state, self._arrays, path)
@@ -219,6 +221,14 @@ class Session:
         return pending
 
 
+def _check_late(plan: Plan, pending: Pending | None, model: Model) -> None:
+    """UsageError if a plan says how labels come later, and none do."""
+    if plan.pending_seconds is not None and pending is None:
+        raise UsageError("--pending-seconds has no meaning without --pending")
+    if plan.share_label is not None and (pending is None or model.entity is None):
+        raise UsageError("--share-label has no meaning without --entity and --pending")
+
+
 def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[str], None]) -> TaskModel:
     """The task of a model that was read from a file."""
     try:
@@ -245,6 +255,9 @@ def check_options(plan: Plan, path: str, model: Model) -> None:
                 f"learner {learner_of(model)}"
             )
         made = learner_of(model) if name == "learner" else getattr(model, name)
+        needs = LEARNING[name].needs if name in LEARNING else ""
+        if needs and getattr(model, needs) is None:
+            raise UsageError(f"--{name.replace('_', '-')} has no meaning without --{needs}")
         if name == "threshold" and BALANCED not in (value, made):
             continue  # it decides only
         if value != made:
