@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from streamkarma import system
-from streamkarma.errors import ModelFileError, RunError, UsageError
-from streamkarma.replacing import check_replaceable
+from streamkarma.errors import ModelFileError, RunError
+from streamkarma.replacing import check_names_file, check_replaceable
 
 #: Where the file system knows no locks, there are none.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
@@ -32,7 +32,7 @@ class ModelLock:
     Raises
     ------
     UsageError
-        If there is no such folder.
+        If it is a folder, or in none.
     ModelFileError
         If the model could not be written.
     RunError
@@ -40,10 +40,9 @@ class ModelLock:
     """
 
     def __init__(self, path: str, shared: bool = False) -> None:
+        check_names_file("--model", path)
         target = Path(os.path.realpath(path))
         self._path = target.with_name(f".{target.name}.lock")
-        if not target.parent.is_dir():
-            raise UsageError(f"the folder of --model {path} does not exist")
         try:
             check_replaceable(target)
             handle = self._acquire(shared)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from streamkarma import system
+from streamkarma.errors import UsageError
 
 #: Ends the name of a file that is being written; before it stand eight characters that tell it from others.
 _TEMPORARY = ".tmp"
@@ -65,6 +66,23 @@ def replace(path: Path, parts: Sequence[bytes], check: Callable[[Path], object])
     system.sync_folder(target.parent)
 
 
+def check_names_file(option: str, path: str) -> None:
+    """Do nothing if there is such a file, or could be one.
+
+    Raises
+    ------
+    UsageError
+        If not; it names the option that the path was given with.
+    """
+    if not path:
+        raise UsageError(f"{option} is empty; give the path of a file")
+    target = _target(Path(path))
+    if os.path.isdir(target):
+        raise UsageError(f"{option} {path} is a folder; give the path of a file")
+    if not os.path.isdir(target.parent):
+        raise UsageError(f"the folder of {option} {path} does not exist")
+
+
 def check_replaceable(path: Path) -> None:
     """Do nothing if ``replace`` could be called now.
 
@@ -75,8 +93,6 @@ def check_replaceable(path: Path) -> None:
     """
     target = _target(path)
     status = _status(target)
-    if status is not None and stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(0, "it is a folder")
     if status is not None and not stat.S_ISREG(status.st_mode):
         raise OSError(0, "it is not a regular file")
     if status is not None and not os.access(target, os.W_OK):

@@ -215,7 +215,6 @@ def test_an_empty_input_is_no_error(streamkarma: Program, tmp_path: Path, text: 
         (["learn", "--rho", "10", "--eta", "1"], "eta * rho"),
         (["learn", "--task", "regression", "--positive", "1"], "--positive"),
         (["learn", "--predictions", "x", "--no-predictions"], "contradict"),
-        (["learn", "--model", "no/where"], "folder"),
         (["generate", "lowrank", "--rank", "30"], "rank"),
         (["generate", "lowrank", "--blocks", "3"], "--blocks"),
         (["generate", "blocks", "--allow-empty"], "allow_empty goes with the kind lowrank"),
@@ -240,10 +239,35 @@ def test_wrong_usage_is_one_line_and_exit_2(streamkarma: Program, args: list[str
 
 
 @pytest.mark.parametrize(
+    ("path", "complaint"),
+    [
+        ("no/where", "the folder of {} no/where does not exist"),
+        (".", "{} . is a folder; give the path of a file"),
+        ("", "{} is empty; give the path of a file"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "learn --model", "learn --predictions", "learn --dead-letters", "learn --summary",
+        "predict m --summary", "predict m --predictions", "explain m - --dead-letters",
+        "profile --json", "profile --html", "regret --json", "merge m --model",
+    ],
+)  # fmt: skip
+def test_where_no_file_can_be_none_is_written(
+    streamkarma: Program, tmp_path: Path, command: str, path: str, complaint: str
+) -> None:
+    assert streamkarma("learn", "--learner", "explicit", "--model", "m", records=EVENTS[:3]).code == 0
+    result = streamkarma(*command.split(), path, records=EVENTS[:3])
+    assert (result.code, result.stdout) == (2, b"")
+    assert result.stderr == f"streamkarma: {complaint.format(command.split()[-1])}\n"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["m"]
+
+
+@pytest.mark.parametrize(
     ("args", "complaint"),
     [
         (["learn", "none.jsonl"], "cannot read none.jsonl: No such file or directory"),
-        (["learn", "--predictions", "no/where"], "cannot write no/where"),
         (["learn", "--model", "text"], "text is not a streamkarma model"),
         (["predict", "none"], "cannot read the model none"),
         (["inspect", "text"], "text is not a streamkarma model"),

@@ -223,9 +223,10 @@ def test_one_file_that_is_not_there_yet(one: str, two: str) -> None:
         ({"source": "gone"}, "cannot read gone: No such file"),
         ({"source": "gone.zst"}, "cannot read gone.zst: No such file"),
         ({"source": "."}, "cannot read .: Is a directory"),
-        ({"dead_letters": "no/where"}, "cannot write no/where: No such file"),
-        ({"summary": "no/where"}, "cannot write no/where: No such file"),
-        ({"summary": "."}, "cannot write .: Is a directory"),
+        ({"predictions": "no/where"}, "the folder of --predictions no/where does not exist"),
+        ({"dead_letters": "no/where"}, "the folder of --dead-letters no/where does not exist"),
+        ({"summary": "no/where"}, "the folder of --summary no/where does not exist"),
+        ({"summary": "."}, "--summary . is a folder"),
     ],
 )
 def test_what_cannot_work_is_said_before_anything_is_touched(

@@ -87,7 +87,7 @@ def test_what_has_a_meaning_is_taken(program: Program, command: str) -> None:
 
 
 def test_what_waits_for_labels_goes_on_waiting(program: Program) -> None:
-    late = "learn --model late --id a --time b --learner explicit".split()
+    late = ["learn", "--model", "late", "--id", "a", "--time", "b", "--learner", "explicit"]
     assert program(*late, "--pending", "3", records=RECORDS[:9]).code == 0
     assert program(*late, "--pending-seconds", "3", records=RECORDS[9:]).code == 0
 

@@ -134,6 +134,10 @@ def test_what_is_left_out_and_what_is_missing_is_passed_on(streamkarma: Program)
 def test_quiet_is_quiet_where_standard_output_is_taken(streamkarma: Program) -> None:
     assert "town" in streamkarma("profile", "--json", records=ROWS).stderr
     assert streamkarma("profile", "--json", "--quiet", records=ROWS).stderr == ""
+    page = streamkarma("profile", "--html", "-", "--quiet", records=ROWS)
+    assert (page.stdout[:9], page.stderr) == (b"<!DOCTYPE", "")
+    both = streamkarma("profile", "--html", "-", "--json", records=ROWS)
+    assert (both.code, both.stdout) == (2, b"")
     assert b"town" in streamkarma("profile", "--quiet", records=ROWS).stdout
 
 
@@ -145,7 +149,7 @@ def test_equal_streams_have_equal_profiles(streamkarma: Program) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--html", "no/where.html"], "cannot write no/where.html"),
+        (["--html", "no/where.html"], "the folder of --html no/where.html does not exist"),
         (["t.csv", "--json", "t.csv"], "INPUT and --json are one file"),
         (["--brokers", "localhost:1"], "with --brokers INPUT is a topic"),
         (["none.csv"], "cannot read none.csv"),

@@ -87,7 +87,7 @@ _WITHOUT_INPUT = ("model", "rank", "window", "json", "log_format", "quiet")
 
 
 def _check_no_input() -> None:
-    """UsageError if something was said of an input that is not there; in a file it may be for all commands."""
+    """UsageError if the command line says something of an input; a file may be for all commands."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name = str(parameter.name)

@@ -7,9 +7,8 @@ from typing import Any
 
 import click
 
-from streamkarma.cli import brokers
+from streamkarma.cli import brokers, plans
 from streamkarma.cli import options as shared
-from streamkarma.cli import plans
 from streamkarma.cli.config import config_option
 from streamkarma.cli.declaring import option
 from streamkarma.cli.typos import Command
@@ -45,7 +44,7 @@ from streamkarma.parameters.words import MISSING_WORDS
     flag_value="-",
     help="Where the profile goes, as JSON; without a PATH to standard output.",
 )
-@click.option("--html", metavar="PATH", help="Where it goes as a page with pictures.")
+@click.option("--html", metavar="PATH", help="Where it goes as a page with pictures; - is standard output.")
 @click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
 def profile(**said: Any) -> None:
     """Look at a stream: what is missing, what changes, what is odd.

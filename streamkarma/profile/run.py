@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from streamkarma.connectors.base import Source
-from streamkarma.connectors.jsonlines.sink import check_writable
-from streamkarma.errors import OutputError
+from streamkarma.errors import OutputError, UsageError
 from streamkarma.files import reason
 from streamkarma.profile import advice, table
 from streamkarma.profile.page import page
 from streamkarma.profile.profiler import Profiler
 from streamkarma.profile.reading import Look
-from streamkarma.runtime.destinations import check_distinct
+from streamkarma.runtime.destinations import check_files
 from streamkarma.runtime.progress import open_sink
 
 
@@ -71,9 +70,9 @@ class ProfileRun:
     """
 
     def __init__(self, request: Request, source: Source) -> None:
-        check_distinct({"INPUT": source.path, "--json": request.json, "--html": request.html})
-        check_writable(request.json)
-        check_writable(request.html)
+        if request.json == request.html == "-":
+            raise UsageError("--json and --html cannot both go to standard output; give one a path")
+        check_files({"INPUT": source.path}, {"--json": request.json, "--html": request.html})
         self._request, self._source = request, source
 
     def execute(self) -> int:
@@ -104,13 +103,16 @@ class ProfileRun:
 
     def _write(self, profile: dict[str, Any]) -> None:
         request = self._request
-        if not (request.quiet and request.json == "-"):
+        taken = "-" in (request.json, request.html)
+        if not (request.quiet and taken):
             text = "\n".join(table.lines(profile))
-            print(text, file=sys.stderr if request.json == "-" else sys.stdout, flush=True)
+            print(text, file=sys.stderr if taken else sys.stdout, flush=True)
         with ExitStack() as stack:
             if sink := open_sink(request.json, stack):
                 sink.write([profile])
-        if request.html is not None:
+        if request.html == "-":
+            print(page(profile), flush=True)
+        elif request.html is not None:
             try:
                 Path(request.html).write_text(page(profile), encoding="utf-8")
             except OSError as error:

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from streamkarma.connectors.base import DeadLetter
-from streamkarma.connectors.jsonlines.sink import JsonLinesSink, Mark
+from streamkarma.connectors.jsonlines.sink import JsonLinesSink, Mark, check_writable
 from streamkarma.connectors.rows import Rows
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.files import discard_stdout
@@ -167,6 +167,27 @@ def marks_from(kept: Any, model: str) -> dict[str, Mark]:
     if not sound:
         raise ModelFileError(f"{model} does not say how far its predictions are written")
     return marks
+
+
+def check_files(read: Mapping[str, str | None], written: Mapping[str, str | None]) -> None:
+    """Refuse one file for two purposes, and what can be no file for results.
+
+    Parameters
+    ----------
+    read, written
+        Paths, or ``-``, by what they are named on the command line; None for none. A model, which has checks
+        of its own, is among those that are read.
+
+    Raises
+    ------
+    UsageError
+        If two are one file, or one that is to be written is a folder, or in none.
+    OutputError
+        If one may not be written.
+    """
+    check_distinct({**read, **written})
+    for option, path in written.items():
+        check_writable(option, path)
 
 
 def check_distinct(files: Mapping[str, str | None]) -> None:

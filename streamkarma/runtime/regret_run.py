@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from streamkarma.connectors.base import Source
-from streamkarma.connectors.jsonlines.sink import check_writable
 from streamkarma.errors import OutputError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.files import reason
 from streamkarma.regret.loss_curves import Point, RecentLosses
-from streamkarma.runtime.destinations import check_distinct
+from streamkarma.runtime.destinations import check_files
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.progress import open_sink
 from streamkarma.runtime.regret_adapter import RegretAdapter
@@ -47,9 +46,7 @@ class RegretRun:
         self, plan: Plan, source: Source, learners: Sequence[str], json: str | None, plot: str | None
     ) -> None:
         self._plan, self._input, self._json, self._plot = plan, source.path, json, plot
-        check_distinct({"INPUT": source.path, "--json": json, "--plot": plot})
-        check_writable(json)
-        check_writable(plot)
+        check_files({"INPUT": source.path}, {"--json": json, "--plot": plot})
         if plot is not None:
             from streamkarma.regret.plot import check_ending
 

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from streamkarma._engine import use_threads
 from streamkarma.connectors.base import Block, Reader, RetriableError, Source
-from streamkarma.connectors.jsonlines.sink import check_writable
 from streamkarma.errors import OutputError, RunError, UsageError
 from streamkarma.lock import ModelLock
 from streamkarma.runtime.context import RunContext
-from streamkarma.runtime.destinations import Destinations, check_distinct
+from streamkarma.runtime.destinations import Destinations, check_files
 from streamkarma.runtime.following_session import FollowingSession
 from streamkarma.runtime.observer import Observer
 from streamkarma.runtime.output import both
@@ -51,16 +50,14 @@ class Run:
     """
 
     def __init__(self, plan: Plan, source: Source, observer: Observer | None = None) -> None:
-        check_distinct(
+        check_files(
+            {"INPUT": source.path, "--model": plan.model},
             {
-                "INPUT": source.path,
-                "--model": plan.model,
                 "--predictions": plan.predictions,
                 "--dead-letters": plan.dead_letters,
                 "--summary": plan.summary,
-            }
+            },
         )
-        check_writable(plan.summary)
         self._plan, self._source = plan, source
         self._progress = Progress(plan, source.dead_letter_hint)
         self._observer = observer or Observer()

@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from streamkarma._engine import use_threads
-from streamkarma.connectors.jsonlines.sink import check_writable
 from streamkarma.errors import RunError
 from streamkarma.lock import ModelLock
-from streamkarma.runtime.destinations import Destinations, check_distinct
+from streamkarma.runtime.destinations import Destinations, check_files
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.progress import Progress
 from streamkarma.runtime.session import Session
@@ -43,10 +42,7 @@ class Backfill:
     """
 
     def __init__(self, plan: Plan, warm: int = 0, tail: int = 0) -> None:
-        check_distinct(
-            {"--model": plan.model, "--dead-letters": plan.dead_letters, "--summary": plan.summary}
-        )
-        check_writable(plan.summary)
+        check_files({"--model": plan.model}, {"--dead-letters": plan.dead_letters, "--summary": plan.summary})
         self._plan, self._warm, self._tail = plan, warm, tail
         self._lock = ModelLock(plan.model) if plan.model is not None else None
         use_threads(plan.workers)

@@ -7,9 +7,8 @@ from itertools import accumulate
 
 import orjson
 
-from streamkarma.connectors.jsonlines.sink import check_writable
 from streamkarma.errors import RunError, UsageError
-from streamkarma.runtime.destinations import Destinations
+from streamkarma.runtime.destinations import Destinations, check_files
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.progress import Progress
 from streamkarma.runtime.session import Session
@@ -40,7 +39,9 @@ class Scoring:
     def __init__(self, plan: Plan, folder: str) -> None:
         if not is_new(folder):
             raise UsageError(f"{folder} is there already; name a new folder for the predictions")
-        check_writable(plan.summary)
+        check_files(
+            {"--predict": plan.model}, {"--dead-letters": plan.dead_letters, "--summary": plan.summary}
+        )
         self._plan, self._folder = plan, absolute(folder)
         self._progress = Progress(plan, "--dead-letters keeps them all")
         self._session = Session(plan, plan.model, self._progress.say)

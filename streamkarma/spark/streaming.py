@@ -9,12 +9,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from streamkarma.connectors.jsonlines.sink import check_writable
 from streamkarma.errors import RunError, StreamkarmaError, UsageError
 from streamkarma.estimators.persistence import save
 from streamkarma.lock import ModelLock
 from streamkarma.runtime import report
-from streamkarma.runtime.destinations import check_distinct
+from streamkarma.runtime.destinations import check_files
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.progress import Progress
@@ -95,8 +94,7 @@ class Stream:
     """
 
     def __init__(self, plan: Plan, subscription: Subscription) -> None:
-        check_distinct({"--model": plan.model, "--summary": plan.summary})
-        check_writable(plan.summary)
+        check_files({"--model": plan.model}, {"--summary": plan.summary})
         self._plan, self._subscription = plan, subscription
         self._lock = ModelLock(plan.model) if plan.model is not None else None
         self._progress = Progress(plan, "--dead-letters keeps them all")

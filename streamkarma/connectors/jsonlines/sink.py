@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from streamkarma import files
 from streamkarma.errors import OutputError
 from streamkarma.plain_json import dumps
+from streamkarma.replacing import check_names_file
 
 #: So much before a place tells one file from another.
 _TAIL = 1024
@@ -168,26 +169,22 @@ class JsonLinesSink:
         return OutputError(f"cannot write {name}: {files.reason(error)}")
 
 
-def check_writable(path: str | None) -> None:
+def check_writable(option: str, path: str | None) -> None:
     """Say early that a file cannot be written once all is done; it is neither made nor touched.
 
     Raises
     ------
+    UsageError
+        If what is given with ``option`` names no file.
     OutputError
-        If it cannot.
+        If it may not be written.
     """
     if path is None or path == "-":
         return
+    check_names_file(option, path)
     there = Path(path)
-    problem = 0
-    if there.is_dir():
-        problem = errno.EISDIR
-    elif not there.resolve().parent.is_dir():
-        problem = errno.ENOENT
-    elif not os.access(there if there.exists() else there.resolve().parent, os.W_OK):
-        problem = errno.EACCES
-    if problem:
-        raise OutputError(f"cannot write {path}: {os.strerror(problem)}")
+    if not os.access(there if there.exists() else there.resolve().parent, os.W_OK):
+        raise OutputError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
 
 
 def _digest(tail: bytes) -> str:
