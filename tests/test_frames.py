@@ -120,6 +120,8 @@ def test_a_frame_of_numbers_is_learned_as_its_rows_are(library: Any) -> None:
     ("options", "labels", "why"),
     [
         ({}, ["a", 1, "b"], "is a number"),
+        ({}, [0, 1, True], "True is a boolean, where labels so far are numbers"),
+        ({}, [True, False, 1], "1 is a number, where labels so far are booleans"),
         ({"max_classes": 2}, ["a", "b", "c"], "class 3"),
         ({"threshold": 0.5}, ["a", "b", "c"], "third class"),
     ],
@@ -132,6 +134,20 @@ def test_labels_of_a_frame_are_checked_against_those_before_them(
         model.learn_many(pd.DataFrame({"a": [5.0, 6.0, 7.0]}), pd.Series(labels, dtype=object))
     assert not model.classes
     assert model.steps == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "others"), [(1, [True, np.True_, False]), (True, [1, 0.0, np.int64(1)]), (np.True_, [1])]
+)
+def test_booleans_are_no_numbers(first: Any, others: list[Any]) -> None:
+    model = ExplicitKARMAClassifier()
+    model.learn_one({"a": 1.0}, first)
+    for other in others:
+        with pytest.raises(ValueError, match="where labels so far are"):
+            model.learn_one({"a": 1.0}, other)
+    for alike in (first, np.asarray(first)[()], bool(first) if first is np.True_ else first):
+        model.learn_one({"a": 1.0}, alike)
+    assert model.steps == 4
 
 
 @pytest.mark.parametrize("kind", ["Int64", "boolean", "Float64", "string"])
