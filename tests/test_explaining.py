@@ -175,7 +175,7 @@ def test_what_an_entity_said_before_need_not_be_asked_for() -> None:
     model = KARMAMixtureClassifier(entity="device")
     for t, (x, y) in enumerate(stream(120, 2)):
         model.learn_one({"device": "pqr"[t % 3], **x}, y)
-    model.learn_one({"device": "p", "b": -1.0, "d": 2.0}, True)
+    model.learn_one({"device": "p", "b": -1.0, "d": 2.0}, 1)
     explained = model.explain_one({"device": "p", "b": None})
     assert {"b", "d"} <= set(explained.contributions)
     assert not explained.missing.keys() & explained.contributions.keys()

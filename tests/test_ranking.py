@@ -111,8 +111,8 @@ def test_a_window_that_lacks_events_is_not_used() -> None:
     """Events of very many values are not kept, and the others would not be like them."""
     model, wide = trained("auto", 2, 50), {f"w{i}": float(i) for i in range(40)}
     assert window_of(model, 10).source == "kept"
-    model.learn_one(wide, True)
-    model.learn_one({"a": 1.0}, True)
+    model.learn_one(wide, 1)
+    model.learn_one({"a": 1.0}, 1)
     assert window_of(model, 10).source == "drawn"
 
 
