@@ -169,6 +169,10 @@ class Encoder:
         With weight 0 it is predicted only; with label NaN it teaches what needs no label.
         """
 
+    @property
+    def ticket(self) -> int:
+        """That of the last ``step``; 0 for none."""
+
     def check(self, record: Any) -> None: ...
     @property
     def attributes(self) -> list[Any]: ...

@@ -24,6 +24,7 @@ from streamkarma import (
 )
 from streamkarma.cli import cli
 from streamkarma.errors import UsageError
+from streamkarma.estimators.learners import KINDS, LEARNERS
 
 Event = tuple[dict[str, float], Any]
 
@@ -230,3 +231,17 @@ def test_auto_has_the_absolute_loss_on_the_command_line() -> None:
     rows, summary = learn(lines(numbers(300)), "--loss", "absolute")
     assert (summary["learner"], summary["loss"]["name"]) == ("auto", "absolute")
     assert rows[-1]["loss"] == pytest.approx(abs(rows[-1]["prediction"] - rows[-1]["target"]))
+
+
+@pytest.mark.parametrize("kind", KINDS.values())
+def test_one_by_one_a_late_label_is_judged_as_in_a_block(kind: Any) -> None:
+    is_number = kind in {second for _, second in LEARNERS.values()}
+    stream = list((numbers if is_number else classes)(60))
+    one, many = kind(coverage=0.8), kind(coverage=0.8)
+    for t, (record, label) in enumerate(stream):
+        late = [stream[t - 8]] if t > 20 and (t - 8) % 3 == 0 else []
+        for event, y in [(record, None if t > 10 and t % 3 == 0 else label), *late]:
+            one.learn_one(event, y)
+            many._learn([event], [y], [1.0])
+    for name, array in many.state()[1].items():
+        assert array.tobytes() == one.state()[1][name].tobytes(), name

@@ -17,6 +17,7 @@ from streamkarma import (
     SubspaceClassifier,
 )
 from streamkarma.estimators.experts import TREES
+from streamkarma.estimators.learners import KINDS
 
 
 def up(number: float) -> int:
@@ -76,3 +77,13 @@ def test_a_mixture_grows_with_its_trees_and_its_window_alone() -> None:
 
     alone = growth(ForestClassifier(trees=TREES)) + growth(NeighborsClassifier())
     assert growth(KARMAMixtureClassifier()) == alone
+
+
+@pytest.mark.parametrize("kind", KINDS.values())
+def test_river_sees_the_memory_of_the_engine(kind: Any) -> None:
+    model = kind(entity="device", coverage=0.9)
+    for t in range(300):
+        model.learn_one({"device": f"d{t % 50}", "a": t % 7, "b": -1.0}, t % 2)
+    said = model.summary()
+    entities = model.vocabulary.entity_counts[1]
+    assert 0 <= model._raw_memory_usage - said["bytes"] - entities < 20_000

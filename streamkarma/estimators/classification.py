@@ -17,7 +17,7 @@ from streamkarma.core.asked import LateLabels
 from streamkarma.core.conformal import PredictionSets
 from streamkarma.core.learner import Arrays, Learner
 from streamkarma.errors import RecordError, UsageError
-from streamkarma.estimators.common import NO_TICKET, KARMABase, Weights
+from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.costs import Costs, check_threshold, choose, greater_of
 from streamkarma.estimators.frames import column_like, frame_like
 from streamkarma.estimators.pipeline import check_weight
@@ -97,14 +97,15 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             index = NEW  # what is checked is refused
         if weight == 0.0 or self._pipeline.learner.external or (index == NEW and not is_missing(y)):
             super().learn_one(x, y, w)
-        elif index == NEW:
-            self._pipeline.one(x, nan, weight)
+            return
+        if index == NEW:
+            index, scores = NONE, self._pipeline.one(x, nan, weight)
         else:
             label = float(index) if len(known) > 2 else 2.0 * index - 1.0
             scores = self._learn_known(x, index, label, weight)
-            if self._conformal is not None:
-                count, target = np.array([[len(known)], [index]], np.int64)
-                self._sets(np.array([scores]), count, target, np.array([weight]), NO_TICKET)
+        if self._conformal is not None:
+            count, target = np.array([[len(known)], [index]], np.int64)
+            self._sets(np.array([scores]), count, target, np.array([weight]), self._pipeline.ticket)
 
     def _learn_known(self, x: Record, index: int, label: float, weight: float) -> list[float]:
         """Learn an event of a class that is known; its scores from before."""

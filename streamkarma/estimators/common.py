@@ -25,8 +25,6 @@ from streamkarma.events.values import Record, is_missing
 
 #: The coverage of intervals and sets where none is named.
 DEFAULT_COVERAGE = 0.9
-#: Of an event that is learned by itself.
-NO_TICKET = np.zeros(1, np.uint64)
 #: What the names of their arrays begin with.
 CONFORMAL = "conformal."
 

@@ -142,6 +142,11 @@ class Pipeline:
         asked = None if self.asked is None else self.asked.engine
         return self.encoder.step(record, label, weight, self.learner.engine, asked)
 
+    @property
+    def ticket(self) -> NDArray[np.uint64]:
+        """That of the event that was last ``one``, as an array."""
+        return np.array([self.encoder.ticket], np.uint64)
+
     def take(
         self,
         events: Encoded,

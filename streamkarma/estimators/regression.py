@@ -20,7 +20,7 @@ from streamkarma.core.loss import REGRESSION
 from streamkarma.core.mixture import Mixture
 from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import BaseClassifier
-from streamkarma.estimators.common import NO_TICKET, KARMABase, Weights
+from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.explaining import Columns
 from streamkarma.estimators.frames import column_like
 from streamkarma.estimators.pipeline import check_weight
@@ -130,7 +130,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         _, centre, spread = self._target.encode_one(target, weight)
         if self._conformal is not None:
             predicted, wanted, weighed = np.array([[score * spread + centre], [target], [weight]])
-            self._intervals(predicted, wanted, weighed, NO_TICKET)
+            self._intervals(predicted, wanted, weighed, self._pipeline.ticket)
 
     def predict_many(self, X: Any) -> Any:
         """The predicted target of every row, as a column of the kind of ``X``."""

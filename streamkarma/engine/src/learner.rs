@@ -83,6 +83,15 @@ pub enum Fact {
     Numbers(Vec<(String, f64)>),
 }
 
+/// The memory of a learner, by its summary.
+pub fn bytes_in(facts: &[(&str, Fact)]) -> u64 {
+    let is_bytes = |(name, fact): &(&str, Fact)| match fact {
+        Fact::Count(count) if *name == "bytes" => Some(*count),
+        _ => None,
+    };
+    facts.iter().find_map(is_bytes).unwrap_or(0)
+}
+
 /// A learner: events in, scores out.
 ///
 /// `step` is the whole of it: scores come from before the event is learned.

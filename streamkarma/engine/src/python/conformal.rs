@@ -62,6 +62,11 @@ impl PredictionIntervals {
         self.inner.bytes()
     }
 
+    /// For `sys.getsizeof`, by which river tells what a model takes.
+    fn __sizeof__(&self) -> usize {
+        size_of::<Self>() + self.inner.bytes()
+    }
+
     /// Everything learned, as arrays by name.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         to_python(py, self.inner.state())
@@ -134,6 +139,11 @@ impl PredictionSets {
     #[getter]
     fn bytes(&self) -> usize {
         self.inner.bytes()
+    }
+
+    /// For `sys.getsizeof`, by which river tells what a model takes.
+    fn __sizeof__(&self) -> usize {
+        size_of::<Self>() + self.inner.bytes()
     }
 
     /// Everything learned, as arrays by name.

@@ -34,6 +34,8 @@ pub struct Encoder {
     pub foreigners: Foreigners,
     /// An event that comes alone; its room is used again.
     event: encoded::Encoded,
+    /// The ticket it had.
+    ticket: u64,
 }
 
 #[pymethods]
@@ -60,7 +62,7 @@ impl Encoder {
         };
         let rules = rules.map(rules_of).transpose()?.unwrap_or_default();
         let inner = encoder::Encoder::new(bounds, scale, longest).with_rules(rules).with_rates(rates);
-        Ok(Self { inner, foreigners: Foreigners::new(py), event: encoded::Encoded::default() })
+        Ok(Self { inner, foreigners: Foreigners::new(py), event: encoded::Encoded::default(), ticket: 0 })
     }
 
     /// Encode records, all of them or, if one is no event, none: RecordError then.
@@ -102,6 +104,13 @@ impl Encoder {
         if let Some(following) = self.inner.following_mut() {
             following.rules.is_attribute = is_attribute;
         }
+    }
+
+    /// For `sys.getsizeof`, by which river tells what a model takes; what names and their statistics take comes
+    /// on top.
+    fn __sizeof__(&self) -> usize {
+        let entities = self.inner.following().map_or(0, |following| following.entities.bytes());
+        size_of::<Self>() + entities
     }
 
     /// How many entities are remembered, the bytes they take, and how many left; None if none are followed.
@@ -174,8 +183,15 @@ impl Encoder {
         for gone in &self.event.gone {
             learner.forget(gone)?;
         }
-        let lesson = Lesson { label, weight, ticket: ticket[0], ..Lesson::NONE };
+        self.ticket = ticket[0];
+        let lesson = Lesson { label, weight, ticket: self.ticket, ..Lesson::NONE };
         learner.step(self.event.block().event(0), lesson)
+    }
+
+    /// The ticket of the event that came alone last; 0 for none.
+    #[getter]
+    fn ticket(&self) -> u64 {
+        self.ticket
     }
 
     /// Indices of attributes, the constant's and free ones included.
@@ -432,7 +448,7 @@ impl Encoder {
 
     fn __copy__(&self, py: Python) -> PyResult<Self> {
         let (inner, foreigners) = (self.inner.clone(), self.foreigners.copied(py)?);
-        Ok(Self { inner, foreigners, event: encoded::Encoded::default() })
+        Ok(Self { inner, foreigners, event: encoded::Encoded::default(), ticket: 0 })
     }
 
     fn __deepcopy__(&self, py: Python, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {

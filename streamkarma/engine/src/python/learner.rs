@@ -10,7 +10,7 @@ use super::encoded::Given;
 use super::predicted::Predicted;
 use super::state::{from_python, to_python};
 use crate::block::{Block, Event, Gone};
-use crate::learner::{self, Fact, Lesson};
+use crate::learner::{self, Fact, Lesson, bytes_in};
 
 /// Scores of events, shape (T, C), and losses, shape (T,).
 pub type Run<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
@@ -243,6 +243,12 @@ impl Learner {
     fn restart(&mut self, steps: u64) -> PyResult<()> {
         self.inner_mut()?.restart(steps);
         Ok(())
+    }
+
+    /// For `sys.getsizeof`, by which river tells what a model takes.
+    fn __sizeof__(&self) -> usize {
+        let own = self.inner.as_ref().map_or(0, |inner| bytes_in(&inner.summary()));
+        size_of::<Self>() + own as usize
     }
 
     /// Sizes of the model, and what became of the examples.

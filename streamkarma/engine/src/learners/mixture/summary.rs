@@ -1,15 +1,15 @@
 //! What there is to tell of a mixture.
 
 use super::Mixture;
-use crate::learner::{Fact, Learner};
+use crate::learner::{Fact, Learner, bytes_in};
 
 impl Mixture {
     /// The mean weight of every expert and of the blend over the last 1,000 events, the memory of all, and
     /// what support vectors hold.
     pub(super) fn facts(&self) -> Vec<(&'static str, Fact)> {
         let all: Vec<_> = self.learners.iter().map(|learner| learner.summary()).collect();
-        let bytes =
-            (self.aggregator.bytes() + self.late.bytes()) as u64 + all.iter().map(bytes_in).sum::<u64>();
+        let bytes = (self.aggregator.bytes() + self.late.bytes()) as u64
+            + all.iter().map(|facts| bytes_in(facts)).sum::<u64>();
         let others = (1..=self.others()).map(|i| format!("other {i}"));
         let names = self.names.iter().cloned().chain(others).chain(["blend".to_owned()]);
         let weights = names.zip(self.aggregator.mean_weights().iter().copied()).collect();
@@ -25,12 +25,4 @@ impl Mixture {
         }
         summary
     }
-}
-
-fn bytes_in(facts: &Vec<(&'static str, Fact)>) -> u64 {
-    let is_bytes = |(name, fact): &(&str, Fact)| match fact {
-        Fact::Count(count) if *name == "bytes" => Some(*count),
-        _ => None,
-    };
-    facts.iter().find_map(is_bytes).unwrap_or(0)
 }
