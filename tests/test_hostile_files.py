@@ -135,6 +135,32 @@ def test_arrays_of_more_classes_than_there_are_make_no_room(tmp_path: Path) -> N
         load(tmp_path / "model")
 
 
+#: What each learner leaves to itself, since it counts or sums values as they came.
+_OF_VALUES = ("moments", "levels")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_counts_and_numbers_beyond_any_are_refused_wherever_they_stand(tmp_path: Path, name: str) -> None:
+    model, path = KINDS[name](), tmp_path / "model"
+    for t in range(40):
+        model.learn_one({"a": t % 7 - 3.0, "b": "xyz"[t % 3]}, float(t % 5) if "Reg" in name else t % 2)
+    save(model, path)
+    header, arrays = checkpoint.read(path)
+    for array_name, array in arrays.items():
+        own = array_name.rpartition(".")[2]
+        if array.size and array.dtype in (np.int64, np.float64) and own not in _OF_VALUES:
+            for value in (1e251, -1e251) if array.dtype == np.float64 else (2**53 + 1, 2**63 - 1, -(2**63)):
+                forged = array.copy()
+                forged.flat[-1] = value
+                checkpoint.write(path, header, {**arrays, array_name: forged})
+                with pytest.raises(ModelFileError, match="is not a model this program can use"):
+                    load(path)
+    for counter in ("ignored", "evicted"):
+        checkpoint.write(path, {**header, "learned": {**header["learned"], counter: 2**53 + 1}}, arrays)
+        with pytest.raises(ModelFileError, match="not counted"):
+            load(path)
+
+
 def test_the_commands_say_it_in_a_line(streamkarma: Program, tmp_path: Path) -> None:
     for command in (["inspect", "/dev/full"], ["predict", "/dev/zero"], ["learn", "--model", "/dev/zero"]):
         done = streamkarma(*command)

@@ -24,6 +24,8 @@ MOST_CATEGORIES = 16
 #: Where a normal distribution is looked at, and how much that counts: exact for polynomials up to degree 9.
 _NODES, _CHANCES = np.polynomial.hermite_e.hermegauss(5)
 _CHANCES = _CHANCES / _CHANCES.sum()
+#: Scores may be numbers whose squares are none, and what is not finite is not shown.
+_UNBOUNDED = np.errstate(over="ignore", invalid="ignore")
 
 
 class Outcomes(NamedTuple):
@@ -59,12 +61,14 @@ def deviations(model: KARMABase, record: Record, events: Encoded) -> dict[str, F
     }
 
 
+@_UNBOUNDED
 def deviation_of(chances: Floats, scores: Floats) -> Floats:
     """The standard deviation, shape (C,), of scores of shape (n, C) that have these chances."""
     deviation: Floats = np.sqrt(chances @ (scores - chances @ scores) ** 2)
     return deviation
 
 
+@_UNBOUNDED
 def outcome_scores(model: KARMABase, record: Record, events: Encoded) -> list[tuple[Outcomes, Floats]]:
     """The scores, shape (n, C), of a whole record by what each missing attribute may say."""
     outcomes = list(islice(_outcomes(model, record, events), MOST_MISSING))

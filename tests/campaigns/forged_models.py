@@ -27,8 +27,8 @@ from streamkarma.runtime.session import Session
 
 TRIES = "a real model file of any learner and task, one to three of its fields or arrays changed, sealed anew"
 PROMISE = (
-    "it is refused in one line, or it is described, predicts, learns and is saved; no traceback, no "
-    "warning, at most 300 MB more memory, at most a second of work"
+    "it is refused in one line, or it is described, explains, predicts, learns and is saved; no traceback, "
+    "no warning, at most 300 MB more memory, at most a second of work"
 )
 SHORT = 1_000
 LONG = 200_000
@@ -154,6 +154,7 @@ def _use(path: Path) -> str | None:
         session = Session(Plan(model=str(path), quiet=True, regret="zero"), str(path), lambda line: None)
         _positions(session)
         describe(str(path))
+        session.task_model.model.explain_one({"x0": 1.0})
         session.loop.feed(_block(_records("none", 2)))
         task = "binary" if session.task_model.name == "auto" else session.task_model.name
         session.loop.feed(_block(_records(task, 7)))
@@ -204,7 +205,8 @@ _VALUES: list[Json] = [
     Raw("[" * 5000 + "]" * 5000), Raw('{"a": 1, "a": 2}'),
 ]  # fmt: skip
 _NUMBERS = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-300, 1e300, -1e300, np.nan, np.inf, -np.inf, 2.0**31, 2.0**53]
-_INTEGERS = [0, 1, -1, 2, 3, 7, 8, 63, 64, 255, 1000, 2**30, 2**31 - 1, -(2**31), 2**53, 2**62, -(2**63)]
+_INTEGERS = [0, 1, -1, 2, 3, 7, 8, 63, 64, 255, 1000, 2**30, 2**31 - 1, -(2**31), 2**53, 2**62, 2**63 - 1]
+_INTEGERS += [-(2**63)]
 _NAMES = [
     "0.5",
     "",

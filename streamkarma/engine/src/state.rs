@@ -17,6 +17,12 @@ pub enum Array {
     Bool(Vec<bool>, Vec<usize>),
 }
 
+/// No count of a state is larger: so far a float counts as well, and no learner will ever count over it.
+pub const MOST_COUNTED: u64 = 1 << 53;
+
+/// No other number is larger, infinity aside: what learners can make of it are numbers still.
+pub const LARGEST: f64 = 1e250;
+
 /// A state does not fit the learner, or its parts contradict each other: why, in one line.
 pub type Refused = String;
 
@@ -49,6 +55,24 @@ impl State {
     access!(u64s, put_u64s, U64, u64);
     access!(bools, put_bools, Bool, bool);
 
+    /// Refuses a count or a number that is larger than any, whatever it stands for; that of what it stands for
+    /// there are fewer, each learner sees to itself.
+    pub fn check_sizes(&self) -> Result<(), Refused> {
+        for (name, array) in &self.0 {
+            let fits = match array {
+                Array::I64(values, _) => values.iter().all(|value| value.unsigned_abs() <= MOST_COUNTED),
+                Array::F64(values, _) => {
+                    values.iter().all(|value| !value.is_finite() || value.abs() <= LARGEST)
+                }
+                _ => true,
+            };
+            if !fits {
+                return Err(format!("{name} is larger than anything that is learned"));
+            }
+        }
+        Ok(())
+    }
+
     /// Puts in all of another state, as the part of that name.
     pub fn put_part(&mut self, name: &str, part: Self) {
         self.0.extend(part.0.into_iter().map(|(key, array)| (format!("{name}.{key}"), array)));
@@ -63,6 +87,11 @@ impl State {
         }
         parts
     }
+}
+
+/// A count; None for a number that is none.
+pub fn count_of(number: i64) -> Option<u64> {
+    u64::try_from(number).ok().filter(|&count| count <= MOST_COUNTED)
 }
 
 /// Refuses with `why` unless `holds`.

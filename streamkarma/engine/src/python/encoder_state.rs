@@ -13,7 +13,7 @@ use super::names::{Foreigners, bytes_of};
 use crate::cleaning::{Rules, Tally};
 use crate::encoder::{self, Once, Use, WIDTH};
 use crate::kinds::Kind;
-use crate::state::{Refused, ensure};
+use crate::state::{Refused, count_of, ensure};
 use crate::vocabulary::Vocabulary;
 
 /// A name and a category.
@@ -111,8 +111,11 @@ impl Encoder {
         let rows: Vec<f64> = moments.as_array().iter().copied().collect();
         let once = once_of(&once).map_err(PyValueError::new_err)?;
         let levels = levels.as_array();
-        let levels: Vec<_> =
-            levels.rows().into_iter().map(|row| (row[0] as usize, row[1], row[2] as u64)).collect();
+        let whole = |number: f64| count_of(number as i64).filter(|&count| count as f64 == number);
+        let level = |row: [f64; 3]| Some((whole(row[0])? as usize, row[1], whole(row[2])?));
+        let levels: Option<Vec<_>> =
+            levels.rows().into_iter().map(|row| level([row[0], row[1], row[2]])).collect();
+        let levels = levels.ok_or_else(|| PyValueError::new_err("values that came are not counted"))?;
         let restored =
             self.inner.restore(vocabulary, &rows, &levels, encoder::Counts { tallies, once, uses, evicted });
         restored.map_err(PyValueError::new_err)?;
@@ -124,7 +127,7 @@ impl Encoder {
 /// A count out of a file.
 pub fn counted(count: &Bound<'_, PyAny>, why: &'static str) -> PyResult<u64> {
     let count = count.cast_exact::<PyInt>().map_err(|_| PyValueError::new_err(why))?;
-    count.extract().map_err(|_| PyValueError::new_err(why))
+    count.extract().ok().and_then(count_of).ok_or_else(|| PyValueError::new_err(why))
 }
 
 /// From the rows of `uses`, so many: the attribute of each coordinate but the constant, None of a free one, and
@@ -135,7 +138,7 @@ fn uses_of(rows: &Counts, count: usize) -> Option<(Vec<Option<u32>>, Vec<Use>)> 
     }
     let (mut owners, mut uses) = (Vec::new(), Vec::new());
     for row in rows.as_array().rows() {
-        let [last, count] = [row[1], row[2]].map(|number| u64::try_from(number).ok());
+        let [last, count] = [row[1], row[2]].map(count_of);
         let generation = u32::try_from(row[3]).ok()?;
         owners.push(if row[0] == -1 { None } else { Some(u32::try_from(row[0]).ok()?) });
         uses.push(Use { last: last?, count: count?, generation });
@@ -146,7 +149,8 @@ fn uses_of(rows: &Counts, count: usize) -> Option<(Vec<Option<u32>>, Vec<Use>)> 
 /// From a row of counts; None if it is no such row.
 fn tally_of(row: &[i64]) -> Option<Tally> {
     let row: [i64; Tally::WIDTH] = row.try_into().ok()?;
-    row.iter().all(|&count| count >= 0).then(|| Tally::from_row(row.map(|count| count as u64)))
+    let counts: Vec<u64> = row.into_iter().map(count_of).collect::<Option<_>>()?;
+    counts.try_into().ok().map(Tally::from_row)
 }
 
 /// From rows of places and fingerprints.

@@ -42,6 +42,7 @@ pub fn from_python(arrays: &Bound<'_, PyDict>) -> PyResult<State> {
         };
         state.0.insert(name, array);
     }
+    state.check_sizes().map_err(PyValueError::new_err)?;
     Ok(state)
 }
 
