@@ -76,6 +76,8 @@ def check_names_file(option: str, path: str) -> None:
     """
     if not path:
         raise UsageError(f"{option} is empty; give the path of a file")
+    if "\0" in path:
+        raise UsageError(f"{option} {path!r} has a character that no path has")
     target = _target(Path(path))
     if os.path.isdir(target):
         raise UsageError(f"{option} {path} is a folder; give the path of a file")

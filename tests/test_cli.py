@@ -585,6 +585,10 @@ def test_an_option_and_its_environment_variable_have_one_name() -> None:
         ("[learn]\nrho=[1]", "rho takes one value"),
         ("[learn.gamma]\nx=1", "gamma takes one value"),
         ("[learn]\nquiet=3", "quiet is true or false, not 3"),
+        ("[learn]\nignore=[['a']]", "ignore is a list of values, not of lists"),
+        ("[learn]\nconfig='other.toml'", "learn has no option 'config'"),
+        ('[learn]\nmodel="a\\u0000b"', "--model 'a\\x00b' has a character that no path has"),
+        ('[learn]\nsummary="\\u0000"', "has a character that no path has"),
     ],
 )
 def test_a_file_is_checked_like_the_command_line(
@@ -595,6 +599,12 @@ def test_a_file_is_checked_like_the_command_line(
     assert result.code == 2
     assert why in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(streamkarma: Program, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_bytes(b"\xef\xbb\xbf[learn]\r\nquiet = true\r\n")
+    result = streamkarma("learn", "--config", "c.toml", records=EVENTS[:5])
+    assert (result.code, result.stderr) == (0, "")
 
 
 def test_a_file_may_name_one_of_several(streamkarma: Program, tmp_path: Path) -> None:

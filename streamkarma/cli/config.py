@@ -20,7 +20,7 @@ def _load(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     if value is None:
         return
     try:
-        content = tomllib.loads(Path(value).read_text(encoding="utf-8"))
+        content = tomllib.loads(Path(value).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise click.UsageError(f"cannot read --config {value}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -33,6 +33,7 @@ def _load(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
         )
     general = {k: v for k, v in content.items() if not isinstance(v, dict)}
     known = options_of(ctx.command)
+    del known["config"]
     unknown = sorted(k for k in own if k.replace("-", "_") not in known)
     if unknown:
         hint = nearest(unknown[0].replace("-", "_"), known)
@@ -55,6 +56,8 @@ def _as_written(where: str, parameter: click.Parameter, value: Any) -> Any:
         # A table within the command's table is NAME=VALUE, repeated.
         value = [f"{name}={_text(each)}" for name, each in value.items()]
     if getattr(parameter, "multiple", False):
+        if isinstance(value, list) and any(isinstance(each, list | dict) for each in value):
+            raise click.UsageError(f"{where} is a list of values, not of lists or tables")
         return [_text(each) for each in value] if isinstance(value, list) else [_text(value)]
     if is_table and parameter.name in _TAKE_TABLES:
         return value  # by class, in parts: a name may have a comma in it

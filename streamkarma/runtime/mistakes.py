@@ -33,7 +33,7 @@ def useless(loop: Loop, target: str, whole: bool) -> str | None:
     if whole and not (c.events or c.rejected):
         return "there was no record: the input is empty"
     if not c.events and c.rejected and loop.failure is None:
-        return f"none of {c.rejected:,} records could be used"
+        return f"none of {c.rejected:,} records could be used{_in_lines(loop.first_rejected or '')}"
     labels = loop.pending is not None and any(
         loop.pending.summary()[name] for name in ("matched", "unmatched")
     )
@@ -44,6 +44,15 @@ def useless(loop: Loop, target: str, whole: bool) -> str | None:
     meant = next((name for name in names if [name.lower()] == near), None)
     hint = f"did you mean {meant}?" if meant else f"see --target, and the names {', '.join(names[:_NAMES])}"
     return f"no event had the target {target}, so nothing was learned; {hint}"
+
+
+def _in_lines(rejected: str) -> str:
+    """What to do with JSON that is not one object a line, if the first record looks like that."""
+    if "an array, where an object" not in rejected and "EOF while parsing" not in rejected:
+        return ""
+    return (
+        "; each line has to be one JSON object: jq -c . writes objects so, and jq -c '.[]' those of an array"
+    )
 
 
 def _first_names(loop: Loop) -> set[str]:
