@@ -160,7 +160,8 @@ def _parts(header: dict[str, Any], arrays: Arrays) -> list[bytes]:
     laid_out = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     shapes = [[name, array.dtype.str, list(array.shape)] for name, array in laid_out.items()]
     try:
-        text = json.dumps({"format": FORMAT, **header, "arrays": shapes}, allow_nan=False)
+        content = {"format": FORMAT, **header, "arrays": shapes}
+        text = json.dumps(content, allow_nan=False, default=_plain)
     except (TypeError, ValueError, RecursionError) as error:
         raise unwritable(str(error)) from error
     encoded = text.encode()
@@ -170,6 +171,13 @@ def _parts(header: dict[str, Any], arrays: Arrays) -> list[bytes]:
     for part in parts:
         digest.update(part)
     return [*parts, digest.digest()]
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of NumPy as JSON has them; TypeError for anything else that JSON has no form for."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"a {type(value).__name__} is nothing of JSON")
 
 
 def _opened(path: Path) -> BinaryIO:

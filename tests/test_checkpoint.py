@@ -83,6 +83,31 @@ def test_what_has_no_form_in_json_is_refused(tmp_path: Path, name: Any) -> None:
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"gamma": np.int64(3), "budget": np.int32(9)}, {"gamma": 3, "budget": 9}),
+        ({"scale": np.False_, "normalize": 1}, {"scale": False, "normalize": True}),
+        ({"sentinel": {"a": np.array([1.0, 2.0])}}, {"sentinel": {"a": [1.0, 2.0]}}),
+    ],
+)
+def test_parameters_of_numpy_are_saved_as_what_they_are(
+    tmp_path: Path, given: dict[str, Any], kept: dict[str, Any]
+) -> None:
+    model = KARMAClassifier(**given)
+    model.learn_one({"a": 1.5, np.int64(7): 2.0}, True)
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert {name: getattr(again, name) for name in kept} == kept
+    assert again.predict_one({"a": 1.0, 7: 1.0}) == model.predict_one({"a": 1.0, 7: 1.0})
+
+
+@pytest.mark.parametrize("value", ["no", None, 2, [True]])
+def test_what_is_neither_true_nor_false_is_refused_at_once(value: Any) -> None:
+    with pytest.raises(UsageError, match="normalize must be True or False, not"):
+        KARMAClassifier(normalize=value)
+
+
 def test_every_truncation_is_refused(tmp_path: Path) -> None:
     save(learned("binary"), tmp_path / "model")
     content = (tmp_path / "model").read_bytes()

@@ -227,6 +227,8 @@ def test_one_file_that_is_not_there_yet(one: str, two: str) -> None:
         ({"dead_letters": "no/where"}, "the folder of --dead-letters no/where does not exist"),
         ({"summary": "no/where"}, "the folder of --summary no/where does not exist"),
         ({"summary": "."}, "--summary . is a folder"),
+        ({"predictions": "loop"}, "cannot write loop: Too many levels of symbolic links"),
+        ({"source": "loop"}, "cannot read loop: Too many levels of symbolic links"),
     ],
 )
 def test_what_cannot_work_is_said_before_anything_is_touched(
@@ -234,6 +236,7 @@ def test_what_cannot_work_is_said_before_anything_is_touched(
 ) -> None:
     for name in ("p", "d", "s"):
         Path(name).write_bytes(b"{}\n")
+    Path("loop").symlink_to("loop")
     with pytest.raises(StreamkarmaError, match=complaint):
         learn(**{"summary": "s", **plan})
     assert content("p", "d", "s") == [b"{}\n"] * 3

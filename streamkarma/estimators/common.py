@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import reprlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -59,6 +61,7 @@ class KARMABase(Explains):
     def _start(self, learner: Learner, rates: int, regression: bool) -> None:
         self._conformal = None
         self.merged_from = []
+        self._check_booleans()
         if self.coverage is not None:
             self._begin_conformal(check_coverage(self.coverage))
         bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
@@ -68,6 +71,15 @@ class KARMABase(Explains):
         self._pipeline = Pipeline(
             learner, bool(self.scale), *bounds, self.forget, rules, rates, regression, following
         )
+
+    def _check_booleans(self) -> None:
+        """Have what is yes or no as a boolean, as a file takes it; UsageError for anything else."""
+        for name, parameter in signature(type(self)).parameters.items():
+            if isinstance(parameter.default, bool):
+                value = getattr(self, name, parameter.default)
+                if not isinstance(value, bool | int | np.bool_) or value not in (0, 1):
+                    raise UsageError(f"{name} must be True or False, not {reprlib.repr(value)}")
+                setattr(self, name, bool(value))
 
     def _asked_coverage(self, coverage: float | None) -> float:
         """The coverage that one call asks for; the model has one for its whole life."""

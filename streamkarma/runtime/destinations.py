@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -220,7 +219,7 @@ def _identity(option: str, path: str) -> Any:
         stream = sys.stdin if option == "INPUT" else sys.stdout
         found = os.fstat(stream.fileno()) if path == "-" else os.stat(path)
     except FileNotFoundError:
-        return str(Path(path).resolve())
+        return os.path.realpath(path)
     except (OSError, ValueError, AttributeError):
         return None
     return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None

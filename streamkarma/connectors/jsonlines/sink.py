@@ -7,7 +7,6 @@ import hashlib
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from streamkarma import files
@@ -182,8 +181,8 @@ def check_writable(option: str, path: str | None) -> None:
     if path is None or path == "-":
         return
     check_names_file(option, path)
-    there = Path(path)
-    if not os.access(there if there.exists() else there.resolve().parent, os.W_OK):
+    there = os.path.realpath(path)
+    if not os.access(there if os.path.exists(there) else os.path.dirname(there), os.W_OK):
         raise OutputError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
 
 
