@@ -76,7 +76,7 @@ def test_an_epoch_that_cannot_be_is_refused(before: int) -> None:
     model.run(block_of(stream(1, 10, 4)), labels_of(1, 10), np.ones(10))
     arrays = model.arrays()
     assert arrays["before"].tolist() == [7]
-    with pytest.raises(ValueError, match="no epoch begins"):
+    with pytest.raises(ValueError, match="no epoch begins|larger than"):
         model_of(4).restore({**arrays, "before": np.array([before])}, 4, 4)
 
 
