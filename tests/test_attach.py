@@ -133,6 +133,9 @@ def test_a_pattern_means_no_topic_that_is_written_to(cluster: Cluster) -> None:
     assert len(cluster.rows(output)) == 60
     cluster.attach(f"p-.*{cluster.name('')}", "--until-end", "--output-topic", output, group="again")
     assert len(cluster.rows(output)) == 120
+    # Flags stand at the beginning of the user's pattern, which is only a part of the one that is used.
+    cluster.attach(f"(?i)P-.*{cluster.name('')}", "--until-end", "--output-topic", output, group="flags")
+    assert len(cluster.rows(output)) == 180
 
 
 def test_from_latest_skips_what_is_there_and_nothing_else(cluster: Cluster) -> None:
@@ -290,6 +293,22 @@ def test_a_dead_letter_too_large_for_its_topic_is_cut(cluster: Cluster) -> None:
     assert (letter.value, dict(letter.headers)["cut"]) == (b"x" * 1000, b"1000 of 500000 bytes")
     assert "retrying from the last commit" in said
     assert cluster.kept("m")["kafka"] == {source: {"0": 2}}
+
+
+def test_a_row_too_large_to_be_sent_is_without_its_longest_fields(cluster: Cluster) -> None:
+    source, output = cluster.topic("in", 1, **{"max.message.bytes": "3000000"}), cluster.topic("out")
+    long = "x" * 740_000
+    given = [{"id": 1, "a": 1.0, "y": 0}, {"id": long, "a": 2.0, "y": 1}, {"id": 3, "a": 3.0, "y": 1}]
+    keys = [b"first", long[:300_000].encode(), None]
+    cluster.put(source, [Record(json.dumps(e).encode(), 0, k) for e, k in zip(given, keys, strict=True)])
+    said = cluster.attach(source, "--until-end", "--id", "id", "--model", "m", "--output-topic", output)
+    assert "retrying" not in said
+    expected = cluster.learn(lines(given), "--id", "id")
+    del expected[1]["id"]
+    expected[1]["cut"] = ["id"]
+    assert cluster.rows(output) == expected
+    assert [record.key for record in cluster.get(output)] == keys
+    assert cluster.state("m") == cluster.state("reference.karma")
 
 
 def test_stopping_at_a_bad_record_keeps_what_came_before(cluster: Cluster) -> None:

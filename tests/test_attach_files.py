@@ -46,3 +46,15 @@ def test_one_file_for_two_purposes(cluster: Cluster, tmp_path: Path) -> None:
     said = cluster.attach("any", "--model", "m", "--predictions", "./m", code=2)
     assert said == "streamkarma: --model and --predictions are one file, ./m; name another one\n"
     assert not (tmp_path / "m").exists()
+
+
+def test_a_full_disk_ends_the_run_at_once_and_what_was_sent_does_not_count(cluster: Cluster) -> None:
+    source, output = cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, events(3000))
+    arguments = [source, "--until-end", "--model", "m", "--output-topic", output]
+    said = cluster.attach(*arguments, "--predictions", "/dev/full", code=1)
+    assert said == "streamkarma: cannot write /dev/full: No space left on device\n"
+    # Nobody has to wait until the brokers give up the transaction.
+    assert cluster.get(output) == []
+    cluster.put(output, [Record(b"{}")])
+    assert len(cluster.get(output)) == 1

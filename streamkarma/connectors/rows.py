@@ -92,6 +92,23 @@ class Rows:
         return self.text().split(b"\n")[:-1]
 
 
+def shortened(line: bytes, most: int) -> bytes:
+    """A row without its longest fields, so that it has so many bytes; ``cut`` names them.
+
+    Examples
+    --------
+    >>> shortened(b'{"n":1,"id":"a very long name","score":0.5}', 35)
+    b'{"n":1,"score":0.5,"cut":["id"]}'
+    """
+    row: dict[str, Any] = orjson.loads(line)
+    cut: list[str] = []
+    while row and len(line) > most:
+        cut.append(max(row, key=lambda name: len(orjson.dumps(row[name]))))
+        del row[cut[-1]]
+        line = orjson.dumps({**row, "cut": cut})
+    return line
+
+
 def _written(column: Column) -> Any:
     """A column as the engine writes it: an array, or JSON."""
     if isinstance(column, np.ndarray):

@@ -9,7 +9,8 @@ allowed: see the bound in pyproject.toml. What is used:
   other way to finish a rebalance that a short poll has left in the middle.
 - `BulkProducer`: ``_partition``, ``_ensure_valid_record_size``, ``_transaction_manager``, ``_sender``
   and ``_accumulator``, with its locks and batches. `send` does the same for one record at a time, in
-  three times the time, which is more than learning from the record takes.
+  three times the time, which is more than learning from the record takes. `abort_transaction` and `close`
+  wait for brokers that may have gone, or raise and leave a thread behind.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ from __future__ import annotations
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition, errors
 from kafka.structs import MemberState
 
 #: Room for what a batch adds to a record, below the broker's own limit (message.max.bytes).
 OVERHEAD = 10_000
+#: A producer's thread has given up within so long what was not sent, and brokers have ended a transaction.
+_STOP_SECONDS, _ABORT_MS = 1.0, 3000
 
 
 class BulkProducer(KafkaProducer):  # type: ignore[misc]  # kafka-python has no types
@@ -74,6 +78,21 @@ class BulkProducer(KafkaProducer):  # type: ignore[misc]  # kafka-python has no 
                 while waiting is not None and append is not None and append(now, *waiting, []) is not None:
                     waiting = next(rest, None)
         return futures
+
+    def abort(self) -> None:
+        """Abort the transaction, as ``abort_transaction`` does, but without waiting for brokers for ever."""
+        aborted = self._transaction_manager.begin_abort()
+        self._sender.wakeup()
+        aborted.wait(timeout_ms=_ABORT_MS)
+
+    def stop(self) -> None:
+        """Close, without what was not sent yet, and raise nothing: why it ends is for others to say.
+
+        ``close`` with a short timeout gives up as soon as something was not sent, and lets its thread go on.
+        """
+        self._sender.force_close()
+        with suppress(errors.KafkaError):
+            self.close(timeout=_STOP_SECONDS)
 
 
 class TopicConsumer(KafkaConsumer):  # type: ignore[misc]  # kafka-python has no types

@@ -70,10 +70,19 @@ class TopicReader(Reader):
             with self._stack:
                 if self._source.writes:
                     self._open_sink(cut_dead_letters)
-                yield
+                with self._aborting():
+                    yield
             self._resign()
         except errors.KafkaError as error:
             raise self._translate(error) from error
+        finally:
+            self._offsets.discard()
+
+    @contextmanager
+    def _aborting(self) -> Iterator[None]:
+        """Undo what was sent if the run is over: those who read what follows would wait for its end."""
+        try:
+            yield
         except FencedError:
             raise
         except RunError:
@@ -81,8 +90,6 @@ class TopicReader(Reader):
                 with suppress(errors.KafkaError):
                     self._topic_sink.abort()
             raise
-        finally:
-            self._offsets.discard()
 
     def resume(self, kept: Position | None) -> None:
         """Take the model's offsets."""
@@ -163,7 +170,7 @@ class TopicReader(Reader):
             **producer_settings(source.settings, source.longest_batch),
             transactional_id=f"streamkarma.{at.group}.{source.instance}",
         )
-        self._stack.callback(producer.close, timeout=0)
+        self._stack.callback(producer.stop)
         producer.init_transactions()
         sink = TopicSink(producer, at.output_topic, at.dead_letter_topic)
         sink.cut, sink.durations = cut_dead_letters, source.transactions

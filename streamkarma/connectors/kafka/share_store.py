@@ -151,7 +151,7 @@ class ShareStore:
         except _FENCED:
             self._reader.catch_up()
         finally:
-            producer.close(timeout=0)
+            producer.stop()
 
     def _records(self, name: str, snapshot: Snapshot) -> Records:
         """A model's records, which also remove chunks that the model before had more."""

@@ -13,7 +13,7 @@ from streamkarma.connectors.base import DeadLetter
 from streamkarma.connectors.histogram import Histogram
 from streamkarma.connectors.kafka._private import OVERHEAD, BulkProducer
 from streamkarma.connectors.kafka.settings import KafkaSettings
-from streamkarma.connectors.rows import Rows
+from streamkarma.connectors.rows import Rows, shortened
 
 #: Offsets of a group, and the member of it whose they are.
 MemberOffsets = tuple[Mapping[TopicPartition, OffsetAndMetadata], ConsumerGroupMetadata]
@@ -82,8 +82,8 @@ class TopicSink:
         """Send rows, each under the key of the record it answers."""
         self._begin()
         records = self.records
-        keys = [records[i].key for i in at]
-        self._sent += self._producer.send_many(str(self._output_topic), rows.lines(), keys)
+        lines, keys = self._fitting(rows.lines(), [records[i].key for i in at])
+        self._sent += self._producer.send_many(str(self._output_topic), lines, keys)
 
     def write_dead_letter(self, letter: DeadLetter) -> None:
         """Send a rejected record as it was, with its position and the reason in additional headers."""
@@ -123,6 +123,18 @@ class TopicSink:
         self.durations.add(time.monotonic() - began)
         self._opened = None
 
+    def _fitting(
+        self, lines: list[bytes], keys: list[bytes | None]
+    ) -> tuple[list[bytes], list[bytes | None]]:
+        """Rows and keys that can be sent: a row that is too long without its longest fields, or its key."""
+        most = self._producer.config["max_request_size"] - OVERHEAD
+        if max(map(len, lines), default=0) + max((len(key or b"") for key in keys), default=0) <= most:
+            return lines, keys
+        # Half of the room is the key's, so that all of them fit together.
+        keys = [None if key is not None and len(key) > most // 2 else key for key in keys]
+        room = most - max(len(key or b"") for key in keys)
+        return [line if len(line) <= room else shortened(line, room) for line in lines], keys
+
     def _check_sent(self) -> None:
         """Wait until all that was sent has arrived; KafkaError if some of it has not.
 
@@ -138,7 +150,7 @@ class TopicSink:
         """Undo what was sent since the last commit."""
         self._sent = []
         if self._opened is not None:
-            self._producer.abort_transaction()
+            self._producer.abort()
             self._opened = None
 
     @property

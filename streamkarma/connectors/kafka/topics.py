@@ -44,15 +44,18 @@ class Topics(NamedTuple):
         avoid = frozenset(name for name in written if name is not None)
         if patterns and len(given) > 1:
             raise UsageError(f"a pattern stands alone: join {patterns[0]!r} and the others with |")
-        for name in patterns:
-            try:
-                re.compile(name)
-            except re.error as error:
-                raise UsageError(f"{name!r} is neither a topic's name nor a pattern: {error}") from error
         if both := avoid & {*given, labels}:
             raise UsageError(f"the topic {min(both)} cannot be read and written in one")
         names = () if patterns else tuple(dict.fromkeys(given))
-        return cls(names, patterns[0] if patterns else None, labels, avoid)
+        topics = cls(names, patterns[0] if patterns else None, labels, avoid)
+        if topics.pattern is not None:
+            try:
+                re.compile(_in_parentheses(topics.pattern))
+            except re.error as error:
+                raise UsageError(
+                    f"{topics.pattern!r} is neither a topic's name nor a pattern: {error}"
+                ) from error
+        return topics
 
     def matching(self, there: set[str]) -> set[str]:
         """Those of the topics there are that are meant."""
@@ -63,5 +66,19 @@ class Topics(NamedTuple):
     def expression(self) -> str:
         """The pattern, with the topic of labels and without those that are written to."""
         avoid = "|".join(map(re.escape, sorted(self.avoid))) or "$^"
-        meant = f"(?:{self.pattern})" + (f"|{re.escape(self.labels)}" if self.labels else "")
+        meant = _in_parentheses(str(self.pattern)) + (f"|{re.escape(self.labels)}" if self.labels else "")
         return f"^(?!(?:{avoid})$)(?:{meant})$"
+
+
+def _in_parentheses(pattern: str) -> str:
+    """A pattern as a part of another; flags that it begins with, such as ``(?i)``, are for this part then.
+
+    Examples
+    --------
+    >>> _in_parentheses("a|b"), _in_parentheses("(?i)a|b")
+    ('(?:a|b)', '(?i:a|b)')
+    """
+    flags = ""
+    while found := re.match(r"\(\?([aimsux]+)\)", pattern):
+        flags, pattern = flags + found[1], pattern[found.end() :]
+    return f"(?{flags}:{pattern})"
