@@ -233,6 +233,10 @@ class Encoder:
         """Let the name of the entity be an attribute as well, or not."""
 
     @property
+    def entity(self) -> str | None:
+        """Whose the event is that was checked last; None if that is not known, or none are followed."""
+
+    @property
     def entity_counts(self) -> tuple[int, int, int] | None:
         """How many entities are remembered, the bytes they take, and how many were forgotten."""
 

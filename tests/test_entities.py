@@ -338,6 +338,15 @@ def test_entities_that_never_come_back_take_bounded_memory() -> None:
     assert by.attributes == ["x", "z"]
 
 
+def test_whose_the_event_is_that_was_checked_last() -> None:
+    by = ample(following())
+    said = [("a", "a"), (7, "7"), (7.0, "7"), (-0.0, "0"), (True, "1"), ("7.50", "7.50"), (1e300, "1e300")]
+    for value, name in [*said, (None, None), ("N/A", None), ("x" * (1 + (1 << 20)), None), (["a"], None)]:
+        by.check({"device": value})
+        assert by.entity == name
+    assert Encoder(10, 10, 1024, True, 5.0).entity is None
+
+
 def test_what_is_no_time_is_counted_and_the_latest_one_holds() -> None:
     by = ample(following(time="at", longest=10.0))
     encoded(by, [{"device": "d", "x": 1.0, "at": 100}, {"device": "e", "at": "1970-01-01T00:01:50Z"}])

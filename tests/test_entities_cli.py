@@ -184,6 +184,29 @@ def test_a_label_of_an_entity_with_nothing_waiting_is_unmatched(streamkarma: Pro
     assert summary == {"matched": 1, "unmatched": 1, "expired": 0, "waiting": 0}
 
 
+def test_the_entity_of_a_label_may_be_nested(streamkarma: Program) -> None:
+    records = with_labels(stays())
+    nested = [{"s": {"tay": each["stay"]}, **each} for each in records]
+    for each in nested:
+        del each["stay"]
+    flat = streamkarma("learn", "--entity", "stay", "--pending", "100", records=records).rows
+    assert streamkarma("learn", "--entity", "s.tay", "--pending", "100", records=nested).rows == flat
+    assert len(flat) > len(records)
+
+
+@pytest.mark.parametrize("nobody", [None, "NA", " ", "x" * 1025, -1, "-1.0", ["a"]])
+def test_events_of_nobody_get_no_label_of_an_entity(
+    streamkarma: Program, tmp_path: Path, nobody: Any
+) -> None:
+    records = [{"stay": nobody, "x": 1.0}, {"stay": "a", "x": 2.0}, {"stay": nobody, "y": True}]
+    done = streamkarma("learn", *LATE, "--sentinel", "stay=-1", "--summary", "s", records=records)
+    # As with a record that has nothing but a label, this is an event with its label.
+    assert [row.get("target") for row in done.rows] == [None, None, True]
+    summary = json.loads((tmp_path / "s").read_text())
+    assert summary["pending"] == {"matched": 0, "unmatched": 0, "expired": 0, "waiting": 1}
+    assert summary["model"]["entities"] == 1
+
+
 @pytest.mark.parametrize("task", ["multiclass", "regression"])
 def test_labels_of_entities_may_be_classes_or_numbers(
     streamkarma: Program, tmp_path: Path, task: str

@@ -145,21 +145,6 @@ def _vector(value: Any) -> dict[str, float] | None:
     )
 
 
-def entity_of(value: Any) -> str | None:
-    """The name of an entity, the same for a number and the text that spells it; None if it is none.
-
-    Examples
-    --------
-    >>> entity_of("7"), entity_of(7), entity_of(7.0), entity_of(True), entity_of(["7"])
-    ('7', '7', '7', '1', None)
-    """
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, int | float) or is_missing(value):
-        return None
-    return str(int(value)) if value == int(value) else np.format_float_positional(value, trim="-")
-
-
 def seconds_of(time: Any) -> float:
     """A time in seconds since 1970: a number of them, or ISO 8601, in UTC unless it says otherwise.
 

@@ -14,7 +14,7 @@ from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.labels import Label
 from streamkarma.events.values import is_missing
 from streamkarma.runtime.event_buffer import EventBuffer, WaitingEvent
-from streamkarma.runtime.fields import Fields, RecordFields, entity_of
+from streamkarma.runtime.fields import Fields, RecordFields
 from streamkarma.runtime.pending import Pending, PendingEvent
 from streamkarma.runtime.task import TaskModel
 from streamkarma.runtime.waiting import id_of, key_of, time_of
@@ -64,7 +64,7 @@ class Gatherer:
         self.followed = _followed(task_model.model, fields)
         self._task_model = task_model
         self._fields = fields
-        self._nested = fields.nested
+        self._nested = fields.nested or any("." in name for name in self.followed)
         self._learns, self._observes, self._shares = learns, observes, shares
         self._pending = pending
         self._flush = flush
@@ -93,7 +93,7 @@ class Gatherer:
             self._take_later(record, given, taken, at, entity)
             return
         if self.records.labels_only:
-            raise RecordError(f"a label needs the id of its event, {self._fields.id!r}")
+            raise RecordError(f"a label needs {self._addressee()}")
         self._add(record, given, self._label(record, given), taken, at)
 
     def whole(self, at: int) -> dict[str, Any]:
@@ -105,10 +105,21 @@ class Gatherer:
         self._fields.extract(record, self.followed)
         return whole(self._task_model.model, record)
 
+    def _addressee(self) -> str:
+        """By what a label says whose it is, in words."""
+        named = {
+            "the id of its event": self._fields.id,
+            "the entity that it is for": self._task_model.model.entity,
+        }
+        return " or ".join(f"{what}, {name!r}" for what, name in named.items() if name is not None)
+
     def _entity(self, record: dict[str, Any]) -> str | None:
         """Whose event it is, if that can tell which events a label is for."""
-        name = self._task_model.model.entity
-        return None if name is None or self._pending is None else entity_of(record.get(name))
+        model = self._task_model.model
+        if model.entity is None or self._pending is None:
+            return None
+        model.vocabulary.check({model.entity: record.get(model.entity)})
+        return model.vocabulary.entity
 
     def _take_later(
         self, record: dict[str, Any], given: Any, taken: RecordFields, at: int, entity: str | None

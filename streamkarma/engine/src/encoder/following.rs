@@ -127,9 +127,19 @@ impl Following {
         self.latest = self.latest.max(now);
     }
 
-    /// Take note of a text if it says whose the event is, or when it happened; whether it is no attribute.
-    pub(super) fn take_text(&mut self, name: &[u8], text: &[u8]) -> bool {
+    /// Take note of a text if it says whose the event is, or when it happened; whether it is no attribute. It
+    /// may spell a number that stands for nothing.
+    pub(super) fn take_text(
+        &mut self,
+        name: &[u8],
+        text: &[u8],
+        is_sentinel: impl FnOnce(f64) -> bool,
+    ) -> bool {
         if *name == *self.rules.entity {
+            if spelled_number(text).is_some_and(is_sentinel) {
+                self.entity = None;
+                return !self.rules.is_attribute;
+            }
             // One byte more than there may be says that it is too long.
             let mut name = std::mem::take(&mut self.spare);
             name.clear();
@@ -145,27 +155,44 @@ impl Following {
         is_time
     }
 
-    /// The same of a number.
-    pub(super) fn take_number(&mut self, name: &[u8], value: f64) -> bool {
+    /// The same of a number, which may stand for nothing.
+    pub(super) fn take_number(
+        &mut self,
+        name: &[u8],
+        value: f64,
+        is_sentinel: impl FnOnce(f64) -> bool,
+    ) -> bool {
         if *name == *self.rules.entity {
-            self.entity = Some(name_of(value).into_bytes());
-            self.lacks_digits = value.abs() >= EXACT as f64;
+            let is_known = !is_sentinel(value);
+            self.entity = is_known.then(|| name_of(value).into_bytes());
+            self.lacks_digits = is_known && value.abs() >= EXACT as f64;
             return !self.rules.is_attribute;
         }
         let is_time = self.rules.time.as_deref() == Some(name);
         if is_time {
-            self.time = Some(value);
+            self.time = (!is_sentinel(value)).then_some(value);
         }
         is_time
     }
 
     /// The same of an integer of which a float has not all digits.
-    pub(super) fn take_integer(&mut self, name: &[u8], digits: &str, value: f64) -> bool {
+    pub(super) fn take_integer(
+        &mut self,
+        name: &[u8],
+        digits: &str,
+        value: f64,
+        is_sentinel: impl FnOnce(f64) -> bool,
+    ) -> bool {
         if *name == *self.rules.entity {
-            self.take_text(name, digits.as_bytes())
+            self.take_text(name, digits.as_bytes(), is_sentinel)
         } else {
-            self.take_number(name, value)
+            self.take_number(name, value, is_sentinel)
         }
+    }
+
+    /// Whose the event in hand is, if that is known, until it is finished.
+    pub fn entity(&self) -> Option<&[u8]> {
+        self.entity.as_deref().filter(|name| name.len() <= self.longest_name)
     }
 }
 

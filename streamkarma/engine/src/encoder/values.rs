@@ -5,16 +5,16 @@ use crate::kinds::EPOCH;
 use crate::names::Name;
 use crate::spelled::spelled_number;
 
-/// Texts of no more bytes than this spell the same float only if they spell the same number.
-const SURE: usize = 15;
-
 impl Encoder {
     /// The attribute of that name holds a number, or NaN for none.
     pub fn number(&mut self, name: Name, value: f64) {
         if value.is_nan() {
             return self.missing(name);
         }
-        if self.following.as_mut().is_some_and(|following| following.take_number(name.text(), value)) {
+        let is_sentinel = |value| self.rules.is_given(name.text(), value);
+        if let Some(following) = &mut self.following
+            && following.take_number(name.text(), value, is_sentinel)
+        {
             return;
         }
         self.measure(name, value);
@@ -23,8 +23,10 @@ impl Encoder {
     /// The attribute of that name holds an integer of which a float has not all `digits`: where it tells which
     /// one of several something is, all of them count.
     pub fn integer(&mut self, name: Name, digits: &str, value: f64) {
-        let take = |following: &mut Box<Following>| following.take_integer(name.text(), digits, value);
-        if self.following.as_mut().is_some_and(take) {
+        let is_sentinel = |value| self.rules.is_given(name.text(), value);
+        if let Some(following) = &mut self.following
+            && following.take_integer(name.text(), digits, value, is_sentinel)
+        {
             return;
         }
         match self.rules.kind_of(name.text()).filter(|kind| !kind.is_numeric()) {
@@ -61,7 +63,10 @@ impl Encoder {
             self.count(name, Unclean::Nothing);
             return self.missing(name);
         }
-        if self.following.as_mut().is_some_and(|following| following.take_text(name.text(), text)) {
+        let is_sentinel = |value| self.rules.is_given(name.text(), value);
+        if let Some(following) = &mut self.following
+            && following.take_text(name.text(), text, is_sentinel)
+        {
             return;
         }
         if let Some(kind) = self.rules.kind_of(name.text()) {
@@ -76,12 +81,8 @@ impl Encoder {
         match spelled_number(text) {
             Some(value) => {
                 self.count(name, Unclean::Spelled);
-                if text.len() > SURE {
-                    // Two of them may be one float, so that an entity has its name as it stands.
-                    self.measure(name, value);
-                } else {
-                    self.number(name, value);
-                }
+                // As an entity, "007" is not 7.
+                self.measure(name, value);
             }
             None => self.observe(name, Some(text), 1.0),
         }

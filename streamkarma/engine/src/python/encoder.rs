@@ -113,6 +113,13 @@ impl Encoder {
         size_of::<Self>() + entities
     }
 
+    /// Whose the event is that was checked last; None if that is not known, or none are followed.
+    #[getter]
+    fn entity<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
+        let name = self.inner.following().and_then(Following::entity);
+        name.map(|name| text_of(py, name)).transpose()
+    }
+
     /// How many entities are remembered, the bytes they take, and how many left; None if none are followed.
     #[getter]
     fn entity_counts(&self) -> Option<(usize, usize, u64)> {
