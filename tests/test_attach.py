@@ -158,6 +158,8 @@ def test_key_headers_and_time_can_be_attributes(cluster: Cluster) -> None:
         [
             Record(b'{"a": 1, "y": true}', key=b"k7", headers=headers, timestamp_ms=1_700_000_000_500),
             Record(b'{"a": 1, "y": false}', timestamp_ms=0),
+            # A producer that says no time says -1.
+            Record(b'{"a": 1, "y": false}', key=b"k8", timestamp_ms=-1),
             Record(b'{"a": 1, "key": 2}', key=b"twice"),
             Record(b'{"a": 1}', key=b"\xff\xfe"),
         ],
@@ -180,7 +182,9 @@ def test_key_headers_and_time_can_be_attributes(cluster: Cluster) -> None:
     assert [(r.key, json.loads(r.value).get("id")) for r in cluster.get(output)] == [
         (b"k7", "k7"),
         (None, None),
+        (b"k8", "k8"),
     ]
+    assert [row["observed"] for row in cluster.rows(output)] == [4, 2, 1]
     header, _ = cluster.state("m")
     entries = {tuple(entry) for entry in header["entries"]}
     # The time is one in milliseconds since 1970, but for that of a record from the seventies.
@@ -188,8 +192,8 @@ def test_key_headers_and_time_can_be_attributes(cluster: Cluster) -> None:
     assert {("at", "hour 22"), ("at", None)} <= entries
     dead = [json.loads(line) for line in (cluster.folder / "dead").read_text().splitlines()]
     assert [(d["offset"], d["error"]) for d in dead] == [
-        (2, "'key' is both in the record and in its metadata"),
-        (3, "the key is not UTF-8"),
+        (3, "'key' is both in the record and in its metadata"),
+        (4, "the key is not UTF-8"),
     ]
     assert "rejected" in said
 

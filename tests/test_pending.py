@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -201,7 +202,17 @@ def test_time_is_a_bound_too() -> None:
     assert pending.summary() == {"matched": 0, "unmatched": 1, "expired": 1, "waiting": 1}
 
 
-def _at(times: list[float], records: list[dict[str, Any]]) -> Records:
+def test_what_has_no_time_came_when_the_record_before_it_did() -> None:
+    loop = a_loop(pending := Pending(10, seconds=60.0))
+    records = [{"id": n, "a": 1} for n in range(4)]
+    loop.loop.feed(_at([1e9, None, 1e9 + 50, None], records))
+    assert (pending.expired, pending.sizes()["events"]) == (0, 4)
+    # A clock that was far ahead does not stay there.
+    loop.loop.feed(_at([2e9, 1e9, 1e9 + 61, None], [{"id": 9}, {"id": 10}, {"id": 11}, {"id": 12}]))
+    assert (pending.expired, pending.clock) == (4, 1e9 + 61)
+
+
+def _at(times: Sequence[float | None], records: list[dict[str, Any]]) -> Records:
     return Records(lines(records), len(records), lambda i: {"line": i}, {}, time=times.__getitem__)
 
 

@@ -32,7 +32,7 @@ class Records:
     labels_only
         Whether these are labels of events that came before, and no events.
     time
-        When the record with this index happened, in seconds since 1970.
+        When the record with this index happened, in seconds since 1970; None if that is not known.
     row_columns
         What rows say of the records with these indices, besides what is predicted, by name.
 
@@ -56,7 +56,7 @@ class Records:
         refused: Mapping[int, str] | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
         labels_only: bool = False,
-        time: Callable[[int], float] | None = None,
+        time: Callable[[int], float | None] | None = None,
         row_columns: Callable[[Sequence[int]], Mapping[str, Column]] = lambda at: {},
     ) -> None:
         self._count = count

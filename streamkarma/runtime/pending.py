@@ -84,7 +84,7 @@ class Pending:
     Attributes
     ----------
     clock
-        The latest time of any record.
+        The latest time of any record, or that of the last one, see ``turn_to``.
 
     Examples
     --------
@@ -179,6 +179,12 @@ class Pending:
         """Advance the clock to a record's time, if it has one; the clock never goes back."""
         if time is not None:
             self.clock = max(self.clock, time)
+        return self.clock
+
+    def turn_to(self, time: float | None) -> float:
+        """Set the clock to a record's time, if it has one, be it earlier: one that is wrong does not last."""
+        if time is not None:
+            self.clock = time
         return self.clock
 
     def expire(self, now: float) -> None:

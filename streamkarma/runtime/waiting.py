@@ -44,7 +44,7 @@ def id_of(key: bytes) -> Any:
 def time_of(records: Records, at: int, fields: Fields, taken: RecordFields, pending: Pending) -> float:
     """When a record happened."""
     if records.time is not None:
-        return records.time(at)
+        return pending.turn_to(records.time(at))
     if fields.time == NOW:
         return time.time()
     return pending.tick(None if is_missing(taken.time) else seconds_of(taken.time))

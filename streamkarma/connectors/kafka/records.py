@@ -40,8 +40,8 @@ class Metadata(NamedTuple):
         found: dict[str, Any] = {}
         if self.key is not None and record.key is not None:
             found[self.key] = _read("key", record.key)
-        if self.timestamp is not None:
-            found[self.timestamp] = record.timestamp / 1000.0
+        if self.timestamp is not None and (seconds := seconds_of(record)) is not None:
+            found[self.timestamp] = seconds
         for name, value in record.headers:
             if name in self.headers and value is not None:
                 found[self.headers[name]] = _read(f"header {name!r}", value)
@@ -53,6 +53,11 @@ class Metadata(NamedTuple):
 
 #: Values alone.
 NO_METADATA = Metadata()
+
+
+def seconds_of(record: ConsumerRecord) -> float | None:
+    """The time of a record in seconds since 1970; None if its producer has not said any, which is -1."""
+    return None if record.timestamp < 0 else float(record.timestamp / 1000.0)
 
 
 def _read(what: str, value: bytes) -> Any:
@@ -103,6 +108,6 @@ def records_of(
         refused,
         attributes,
         labels_only,
-        lambda i: float(polled[i].timestamp / 1000.0),
+        lambda i: seconds_of(polled[i]),
         partial(row_fields.columns, polled),
     )
