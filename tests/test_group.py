@@ -134,12 +134,17 @@ def test_a_busy_model_does_not_starve_the_heartbeat(cluster: Cluster) -> None:
     assert cluster.state("m") == cluster.state("reference.karma")
 
 
-def test_partitions_that_are_added_under_a_running_process(cluster: Cluster) -> None:
+@pytest.mark.parametrize("start", ["earliest", "latest"])
+def test_partitions_that_are_added_under_a_running_process(cluster: Cluster, start: str) -> None:
     given, source, output = events(80), cluster.topic("in"), cluster.topic("out")
-    cluster.put(source, spread(given[:40], 1))
-    learner = ["--learner", "explicit"]
-    arguments = [source, "--output-topic", output, "--model", "m", "--id", "id", *learner]
+    learner = ["--learner", "explicit", "--task", "binary"]
+    arguments = [source, "--output-topic", output, "--model", "m", "--id", "id", *learner, "--from", start]
+    if start == "latest":
+        # What is there before the process does not count, unlike what a new partition has.
+        cluster.put(source, spread(events(5), 1))
     with cluster.start(*arguments, "-X", "metadata_max_age_ms=200") as process:
+        until(lambda: (cluster.folder / "m").exists(), process)
+        cluster.put(source, spread(given[:40], 1))
         until(lambda: len(cluster.rows(output)) == 40, process)
         admin = KafkaAdminClient(bootstrap_servers=cluster.address)
         admin.create_partitions({source: NewPartitions(3)})
@@ -149,3 +154,19 @@ def test_partitions_that_are_added_under_a_running_process(cluster: Cluster) -> 
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 143
     assert cluster.rows(output) == cluster.learn(lines(given), "--id", "id", *learner)
+
+
+def test_who_gets_a_quiet_partition_leaves_out_nothing_that_came_meanwhile(cluster: Cluster) -> None:
+    source, output, given = cluster.topic("in", 2), cluster.topic("out"), events(30)
+    cluster.put(source, spread(events(20), 2))
+    arguments = [source, "--output-topic", output, "--id", "id", "--from", "latest", "--task", "binary"]
+    with cluster.start(*arguments, "--model", "first") as process:
+        until(lambda: (cluster.folder / "first").exists(), process)
+        cluster.put(source, [Record(line, 0) for line in lines(given[:20])])
+        until(lambda: len(cluster.rows(output)) == 20, process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 143
+    cluster.put(source, [Record(line, 1) for line in lines(given[20:])])
+    cluster.attach(*arguments, "--model", "second", "--until-end")
+    assert [row["id"] for row in cluster.rows(output)] == list(range(30))
+    assert cluster.kept("second")["events"] == 10

@@ -27,6 +27,9 @@ class Group:
     def assignment(self) -> set[TopicPartition]:
         return {A, B}
 
+    def group_metadata(self) -> None:
+        """Nobody asks what is in it."""
+
     def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], timeout_ms: int = 0) -> None:
         trouble, self.trouble = self.trouble, None
         if trouble is not None:
@@ -52,7 +55,7 @@ def saved() -> list[dict[str, Any]]:
 def offsets(group: Group, saved: list[dict[str, Any]]) -> Offsets:
     """Offsets that are written to no file."""
     context: Any = SimpleNamespace(checkpoint_due=True, last=0)
-    source: Any = SimpleNamespace(instance="i", committed=lambda: None)
+    source: Any = SimpleNamespace(instance="i", committed=lambda: None, journal_home=("journal", A))
     made = Offsets(source, context)
     context.checkpoint = lambda: saved.append(made.snapshot())
     made.consumer = group
@@ -81,6 +84,37 @@ def test_where_a_partition_begins_is_written_also_if_that_has_to_wait_for_a_reba
     offsets.start_at(A, 3)
     offsets.maybe_commit(quiet=True)
     assert len(saved) == 1
+
+
+def test_where_partitions_begin_goes_with_the_next_transaction_once_it_is_in_the_file(
+    offsets: Offsets, saved: list[dict[str, Any]]
+) -> None:
+    sent: list[dict[TopicPartition, int]] = []
+    sink: Any = SimpleNamespace(
+        commit=lambda mine, journal: sent.append({tp: each.offset for tp, each in mine[0].items()})
+    )
+    offsets.sink = sink
+    offsets.start_at(A, 3)
+    offsets.start_at(B, 5)
+    offsets.commit(checkpoint=True)
+    assert (sent, saved) == ([], [{"kafka": {"t": {"0": 3, "1": 5}}}])
+    offsets.note(A, 3, 10)
+    offsets.commit(checkpoint=False)
+    assert sent == [{A: 10, B: 5}]
+    offsets.start_at(B, 7)
+    offsets.note(B, 7, 8)
+    offsets.commit(checkpoint=True)
+    # With the first record of a partition its end is what counts, and who leaves tells what is left.
+    offsets.start_at(A, 20)
+    offsets.commit(checkpoint=True)
+    offsets.commit(checkpoint=True)
+    offsets.commit(checkpoint=True)
+    assert sent[1:] == [{A: 10, B: 8}, {A: 20}]
+    offsets.start_at(A, 30)
+    offsets.commit(checkpoint=True)
+    offsets.discard()
+    offsets.commit(checkpoint=True)
+    assert len(sent) == 3
 
 
 def test_what_the_brokers_did_not_hear_is_told_again(group: Group, offsets: Offsets) -> None:

@@ -37,6 +37,9 @@ class Offsets:
     before, for those who watch its lag and for who gets a partition next, and because the
     answer tells whether this process is still meant.
 
+    Where a partition begins is told to the group, too, even if no record of it comes: who gets it next
+    would begin at its end with ``--from latest``, and leave out what comes meanwhile.
+
     Parameters
     ----------
     source
@@ -66,6 +69,8 @@ class Offsets:
         self._journal = Journal()
         #: Where partitions are, as far as the group was not told and no transaction will tell it.
         self._for_group: dict[TopicPartition, int] = {}
+        #: Where partitions begin of which the group knows nothing, once the model file says so.
+        self._begun: dict[TopicPartition, int] = {}
         #: Whether a partition begins elsewhere than the model file says.
         self._moved = False
         self._uncommitted_since: float | None = None
@@ -119,7 +124,7 @@ class Offsets:
 
     def forget(self, topic: str) -> None:
         """Drop the offsets of a topic that was deleted; what was learned of it is in the file by now."""
-        for offsets in (self.positions, self._for_group):
+        for offsets in (self.positions, self._for_group, self._begun):
             for partition in [tp for tp in offsets if tp.topic == topic]:
                 del offsets[partition]
         self.topic_ids.pop(topic, None)
@@ -150,8 +155,7 @@ class Offsets:
 
     def start_at(self, partition: TopicPartition, offset: int) -> None:
         """A partition begins there. It is written with the next commit: a crash skips nothing then."""
-        if self.sink is None:
-            self._for_group[partition] = offset
+        self._for_group[partition] = offset
         self._moved |= self.positions.get(partition) != offset
         self.positions[partition] = offset
 
@@ -162,6 +166,8 @@ class Offsets:
         self._note_time()
         if self.sink is None:
             self._for_group[partition] = end
+        else:
+            self._for_group.pop(partition, None)
 
     def maybe_commit(self, quiet: bool) -> None:
         """Commit, and write the model, if it is time to; ``quiet`` if no records wait."""
@@ -187,13 +193,15 @@ class Offsets:
         KafkaError
             If it does not count.
         """
-        if self.sink is not None and self._uncommitted_since is not None and self._journal:
-            member = self.consumer.group_metadata()
-            self.sink.commit((self._tagged(self._journal.ends), member), self._journaled())
+        is_answered = self._uncommitted_since is not None and bool(self._journal)
+        if self.sink is not None and (is_answered or (checkpoint and self._begun)):
+            ends = self._tagged({**self._begun, **self._journal.ends})
+            self.sink.commit((ends, self.consumer.group_metadata()), self._journaled())
+            self._begun = {}
             self._note_commit()
         if not checkpoint:
             return
-        if self._for_group:
+        if self.sink is None and self._for_group:
             self._commit_for_group(self._for_group)
         if self._journal or self._moved:
             self.save()
@@ -204,6 +212,9 @@ class Offsets:
         if self.sink is None:
             self._uncommitted_since = None
             self._source.committed()
+        else:
+            # Not before: what the group has of this process beyond the file counts as answered.
+            self._begun, self._for_group = {**self._begun, **self._for_group}, {}
         self._journal = Journal()
         self._moved = False
         self._checkpointed = time.monotonic()
@@ -211,7 +222,7 @@ class Offsets:
     def discard(self) -> None:
         """Forget what is not safe or not told: from now on, a partition given up takes nothing along."""
         self._journal = Journal()
-        self._for_group = {}
+        self._for_group, self._begun = {}, {}
         self._uncommitted_since = None
 
     async def before_leaving(self) -> None:

@@ -119,6 +119,8 @@ class TopicSource(Source):
     ----------
     instance
         A name for the process that keeps this model, the same whenever it is started again.
+    partitions
+        How many partitions each topic had at the start.
     ends
         With ``until_end``: the offsets to stop at.
     replayed
@@ -150,6 +152,7 @@ class TopicSource(Source):
             self.dead_letter_hint = "--dead-letter-topic keeps them all"
         else:
             self.dead_letter_hint = f"all of them are in topic {at.dead_letter_topic}"
+        self.partitions: dict[str, int] = {}
         self.ends: dict[TopicPartition, int] | None = None
         self.replayed = 0
         self.lost: dict[str, int] = {}

@@ -17,8 +17,9 @@ def start(unpositioned: Iterable[TopicPartition], offsets: Offsets, source: Topi
     """Have partitions, which are paused, begin at their start offsets.
 
     That is the model's position; or the group's offset, if the model has none or another
-    process has worked on the partition since; or else where ``--from`` says. Offsets of a topic
-    that was deleted and recreated do not count.
+    process has worked on the partition since; or else where ``--from`` says, but for a partition that was
+    added since this process was started: all that it has is new. Offsets of a topic that was deleted and
+    recreated do not count.
     """
     consumer = offsets.consumer
     mine = consumer.assignment()
@@ -27,7 +28,10 @@ def start(unpositioned: Iterable[TopicPartition], offsets: Offsets, source: Topi
         return
     _identify({tp.topic for tp in partitions}, offsets, source)
     beginnings, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
-    default = beginnings if source.at.start == "earliest" else ends
+    is_new = {tp: tp.partition >= source.partitions.get(tp.topic, 0) for tp in partitions}
+    default = {
+        tp: (beginnings if source.at.start == "earliest" or is_new[tp] else ends)[tp] for tp in partitions
+    }
     for tp in partitions:
         wanted = offsets.wanted(tp)
         offset = default[tp] if wanted is None else wanted

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_topics(source: TopicSource) -> dict[TopicPartition, int] | None:
-    """Look for the topics of a source.
+    """Look for the topics of a source, and note how many partitions they have.
 
     Returns
     -------
@@ -43,13 +43,11 @@ def check_topics(source: TopicSource) -> dict[TopicPartition, int] | None:
         matching = topics.matching(there)
         if not matching:
             source.say(f"no topic matches {topics.pattern} yet; waiting for one")
+        numbers = {name: consumer.partitions_for_topic(name) or () for name in (*matching, *labels)}
+        source.partitions = {name: len(each) for name, each in numbers.items()}
         if not source.at.until_end:
             return None
-        partitions = [
-            TopicPartition(name, number)
-            for name in (*matching, *labels)
-            for number in consumer.partitions_for_topic(name)
-        ]
+        partitions = [TopicPartition(name, number) for name, each in numbers.items() for number in each]
         if not partitions:
             raise RunError(f"no topic matches {topics.pattern}: there is no end to read to")
         ends: dict[TopicPartition, int] = consumer.end_offsets(partitions)
