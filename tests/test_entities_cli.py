@@ -50,6 +50,16 @@ def test_the_entity_may_be_no_attribute(streamkarma: Program) -> None:
     assert ours == told(streamkarma, "--ignore", "device", events=before(events))
 
 
+@pytest.mark.parametrize("late", [(), ("--pending", "9")])
+def test_the_entity_is_no_attribute_of_a_regression_that_shows_by_its_labels(
+    streamkarma: Program, late: tuple[str, ...]
+) -> None:
+    events = [{**each, "why": n % 7 + 0.5} for n, each in enumerate(labelled())]
+    arguments = ("--entity", "device", "--time", "at", "--ignore", "device", *late)
+    ours = told(streamkarma, *arguments, events=events)
+    assert ours == told(streamkarma, *arguments, "--task", "regression", events=events)
+
+
 def test_a_run_that_is_resumed_is_the_one_that_was_not_stopped(streamkarma: Program, tmp_path: Path) -> None:
     events, options = labelled(), ["--entity", "device", "--time", "at", "--ignore", "device"]
     whole = told(streamkarma, *options, "--model", "whole", events=events)

@@ -242,8 +242,10 @@ class Gatherer:
         self._flush()
         before = self._task_model.model
         checked = self._task_model.check(label)
-        if self._pending is not None and self._task_model.model is not before:
-            self._pending.begin_anew()
+        if self._task_model.model is not before:
+            self.followed = _followed(self._task_model.model, self._fields)
+            if self._pending is not None:
+                self._pending.begin_anew()
         self.buffer = EventBuffer()
         return checked
 
