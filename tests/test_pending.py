@@ -347,6 +347,21 @@ def test_labels_by_key_and_before_their_events(cluster: Cluster) -> None:
     assert cluster.state("m") == cluster.state("reference.karma")
 
 
+@pytest.mark.parametrize("labels_only", [False, True])
+def test_a_label_is_one_whatever_metadata_its_record_has(labels_only: bool) -> None:
+    task_model = TaskModel("binary", {"entity": "key"}, None, lambda _: None, "explicit")
+    loop = kept(task_model, fields=Fields(id="id"), pending=(pending := Pending(9)))
+    given = [({"id": 1, "a": 1.0}, "k"), ({"a": 2.0}, "k"), ({"y": 1}, "k"), ({"id": 7, "y": 0}, "l")]
+    for n, (record, key) in enumerate(given):
+        metadata = [{"key": key, "at": 1e9 + n, "trace": f"t{n}"}]
+        records = Records(lines([record]), 1, lambda _: {}, {}, metadata, labels_only and "y" in record)
+        loop.loop.feed(records)
+    loop.loop.feed(Records(lines([{"id": 7, "a": 3.0}]), 1, lambda _: {}, {}, [{"key": "l", "at": 2e9}]))
+    assert pending.summary() == {"matched": 3, "unmatched": 0, "expired": 0, "waiting": 0}
+    assert [row.get("target") for row in loop.rows] == [None, None, 1, 1, 0]
+    assert not loop.dead
+
+
 def test_labels_that_turn_out_to_be_numbers_after_their_events_were_scored() -> None:
     loop = a_loop(Pending(9))
     loop.feed(lines([{"id": 1, "a": 1.0}, {"id": 2, "a": 2.0}, {"id": 1, "y": 3.75}, {"id": 2, "y": 4.5}]))

@@ -156,17 +156,19 @@ class Gatherer:
             event = pending.event_of(key) or event
             self._add(event.record, given, label, taken._replace(weight=event.weight), at, event)
             pending.settle(key)
-        elif entity is not None and taken.id is None and self._is_label(record):
+        elif entity is not None and taken.id is None and self._is_label(record, at):
             self._settle_entity(entity, given, taken, at)
-        elif labels_only or self._is_label(record):
+        elif labels_only or self._is_label(record, at):
             self._label({}, given)
             pending.keep_label(key, given, now)
         else:
             self._add(record, given, self._label(record, given), taken, at)
 
-    def _is_label(self, record: dict[str, Any]) -> bool:
-        """Whether a record says nothing but whose it is, and when."""
-        return all(is_missing(value) for name, value in record.items() if name not in self.followed)
+    def _is_label(self, record: dict[str, Any], at: int) -> bool:
+        """Whether one of the ``records`` says nothing but whose it is, and when, apart from its metadata."""
+        beside = () if self.records.metadata is None else self.records.metadata[at]
+        own = (name for name in record if name not in self.followed and name not in beside)
+        return all(is_missing(record[name]) for name in own)
 
     def _settle_entity(self, entity: str, given: Any, taken: RecordFields, at: int) -> None:
         """Teach all waiting events of an entity their label."""
