@@ -121,6 +121,17 @@ def test_what_is_not_said_is_as_the_first_process_had_it(cluster: Cluster) -> No
     check_partitions(cluster, share, source, by_partition(cluster, source, 1), *LEARNING, "--gamma", "3")
 
 
+def test_entities_that_are_no_attributes_are_followed_in_each_partition(cluster: Cluster) -> None:
+    source, share = cluster.topic("in", 2), cluster.name("share")
+    given = [{**event, "device": f"d{n % 6}"} for n, event in enumerate(events(300))]
+    cluster.put(source, [Record(line, n % 2) for n, line in enumerate(lines(given))])
+    options = [*LEARNING, "--entity", "device", "--ignore", "device"]
+    cluster.attach(source, "--share", share, "--until-end", *options)
+    check_partitions(cluster, share, source, by_partition(cluster, source, 2), *options)
+    cluster.pull("--share", share, "--model", "pulled")
+    assert "device" not in streamkarma.load(cluster.folder / "pulled").vocabulary.attributes
+
+
 def test_models_that_go_on_from_another(cluster: Cluster) -> None:
     source, share = cluster.topic("in", 2), cluster.name("share")
     warm = events(300, seed=5)

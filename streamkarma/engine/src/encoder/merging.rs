@@ -21,7 +21,7 @@ use super::time::CIRCLE;
 use super::{Encoder, Following, Once, Use};
 use crate::change::{Change, DROPPED};
 use crate::cleaning::Tally;
-use crate::entities::Remembered;
+use crate::entities::{Remembered, Rules};
 use crate::scale::Scale;
 use crate::state::{Refused, ensure};
 use crate::vocabulary::{Entry, Places, Vocabulary};
@@ -89,7 +89,11 @@ impl Encoder {
             "the models have other rules for missing values or kinds of attributes",
         )?;
         ensure(self.rates == part.rates, "the models have other numbers of classes at most (max_classes)")?;
-        let rules = |each: &Self| each.following.as_ref().map(|following| following.rules.clone());
+        // Whether the entity is an attribute as well is up to the run that reads, and in no file.
+        let rules = |each: &Self| {
+            let following = each.following.as_ref()?;
+            Some(Rules { is_attribute: true, ..following.rules.clone() })
+        };
         ensure(rules(self) == rules(part), "the models follow other entities, or in other ways (entity)")
     }
 
