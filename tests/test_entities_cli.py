@@ -217,6 +217,17 @@ def test_events_of_nobody_get_no_label_of_an_entity(
     assert summary["model"]["entities"] == 1
 
 
+def test_a_time_that_is_none_makes_no_bad_record_unless_a_wait_is_bounded_by_it(
+    streamkarma: Program, tmp_path: Path
+) -> None:
+    records = [{"stay": "a", "x": 1.0, "at": at} for at in (1e9, "1000000001.5", "soon", -1)]
+    late = (*LATE, "--time", "at", "--summary", "s")
+    for more, rejected in (((), 0), (("--pending-seconds", "9"), 2)):
+        streamkarma("learn", *late, *more, records=records)
+        summary = json.loads((tmp_path / "s").read_text())
+        assert (summary["rejected"], summary["pending"]["waiting"]) == (rejected, 4 - rejected)
+
+
 @pytest.mark.parametrize("task", ["multiclass", "regression"])
 def test_labels_of_entities_may_be_classes_or_numbers(
     streamkarma: Program, tmp_path: Path, task: str

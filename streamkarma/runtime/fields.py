@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Mapping
 from datetime import UTC, datetime
 from math import isfinite
@@ -19,6 +20,8 @@ from streamkarma.parameters.running import RUNNING
 from streamkarma.parameters.words import NOW
 from streamkarma.runtime.plan import Plan
 
+#: Seconds as a text, which is not to be a date of eight digits.
+_SECONDS = re.compile(r"(?![0-9]{8}$)[0-9]{1,16}(\.[0-9]*)?")
 #: Most numbers of a complete vector.
 _MOST_NUMBERS = 16384
 
@@ -146,7 +149,7 @@ def _vector(value: Any) -> dict[str, float] | None:
 
 
 def seconds_of(time: Any) -> float:
-    """A time in seconds since 1970: a number of them, or ISO 8601, in UTC unless it says otherwise.
+    """A time in seconds since 1970: these, as a text or not, or ISO 8601, in UTC unless it says otherwise.
 
     Raises
     ------
@@ -155,12 +158,14 @@ def seconds_of(time: Any) -> float:
 
     Examples
     --------
-    >>> seconds_of(1.5), seconds_of("1970-01-01T00:01:00Z"), seconds_of("1970-01-02")
-    (1.5, 60.0, 86400.0)
+    >>> seconds_of(1.5), seconds_of("1.5"), seconds_of("1970-01-01T00:01:00Z"), seconds_of("1970-01-02")
+    (1.5, 1.5, 60.0, 86400.0)
     """
     seconds = -1.0
     try:
-        if isinstance(time, str):
+        if isinstance(time, str) and _SECONDS.fullmatch(time):
+            seconds = float(time)
+        elif isinstance(time, str):
             moment = datetime.fromisoformat(time)
             seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
         elif isinstance(time, (int, float)) and not isinstance(time, bool):

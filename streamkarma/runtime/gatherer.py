@@ -129,7 +129,7 @@ class Gatherer:
         assert pending is not None
         number = self._first + len(self.buffer.labels)
         key = key_of(taken.id, number)
-        now = time_of(self.records, at, self._fields, taken, pending)
+        now = time_of(self.records, at, self._fields, taken, pending, self._fields.timed in self.followed)
         waiting = self.buffer.waiting
         crowded = len(waiting) >= pending.limit
         if waiting and (crowded or key in waiting or not is_missing(given) or pending.seconds is not None):

@@ -41,13 +41,24 @@ def id_of(key: bytes) -> Any:
     return None if key.startswith(b"#") else parse_value(key)
 
 
-def time_of(records: Records, at: int, fields: Fields, taken: RecordFields, pending: Pending) -> float:
-    """When a record happened."""
+def time_of(
+    records: Records, at: int, fields: Fields, taken: RecordFields, pending: Pending, ages: bool
+) -> float:
+    """When a record happened.
+
+    ``ages`` says whether that is how old the values of entities are as well, where a time that is none does
+    not make a bad record: unless a wait is bounded by it, it does not here either.
+    """
     if records.time is not None:
         return pending.turn_to(records.time(at))
     if fields.time == NOW:
         return time.time()
-    return pending.tick(None if is_missing(taken.time) else seconds_of(taken.time))
+    try:
+        return pending.tick(None if is_missing(taken.time) else seconds_of(taken.time))
+    except RecordError:
+        if pending.seconds is None and ages:
+            return pending.tick(None)
+        raise
 
 
 def keep_waiting(
