@@ -202,6 +202,16 @@ def test_time_is_a_bound_too() -> None:
     assert pending.summary() == {"matched": 0, "unmatched": 1, "expired": 1, "waiting": 1}
 
 
+def test_a_lower_limit_holds_for_what_waited_before() -> None:
+    loop = a_loop(pending := Pending(5), "binary")
+    loop.feed(lines([{"id": n, "a": 1.0} for n in range(5)] + [{"id": n, "y": 1} for n in range(10, 15)]))
+    assert pending.sizes() == {"events": 5, "labels": 5}
+    pending.limit = 2
+    loop.feed(lines([{"id": 5, "a": 1.0}, {"id": 15, "y": 0}]))
+    assert pending.sizes() == {"events": 2, "labels": 2}
+    assert (pending.expired, pending.summary()["unmatched"]) == (4, 6)
+
+
 def test_what_has_no_time_came_when_the_record_before_it_did() -> None:
     loop = a_loop(pending := Pending(10, seconds=60.0))
     records = [{"id": n, "a": 1} for n in range(4)]

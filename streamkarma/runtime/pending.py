@@ -161,7 +161,8 @@ class Pending:
         """Keep a label until its event comes."""
         self.unmatched += self._labels.pop(key, None) is not None
         self._labels[key] = (time, label)
-        if len(self._labels) > self.limit:
+        # There may be several: a model can be resumed with a lower limit.
+        while len(self._labels) > self.limit:
             self._labels.popitem(last=False)
             self.unmatched += 1
 
