@@ -271,6 +271,8 @@ def test_a_dead_letter_is_the_record_with_more_headers(cluster: Cluster) -> None
     headers = [("twice", b""), ("once", b"\x00"), ("twice", b"\xff")]
     sent = [(b"\xffk", None, headers), (None, b"", []), (None, b"v", headers)]
     sent.append((b"k", b"v" * 2000, [("long", b"h" * 2000)]))
+    # A record may be as long as one that is sent may be, most of it its key.
+    sent.append((b"k" * 1_047_000, b"v" * 1000, headers))
     for offset, (key, value, each) in enumerate(sent):
         sink.cut = offset == 3
         record: Any = SimpleNamespace(
@@ -286,6 +288,8 @@ def test_a_dead_letter_is_the_record_with_more_headers(cluster: Cluster) -> None
         assert (letter.key, letter.value, [*letter.headers]) == (*sent[offset][:2], [*sent[offset][2], *own])
     assert letters[3].value == b"v" * 1000
     assert letters[3].headers[-1] == ("cut", b"1000 of 2000 bytes, none of 1 headers")
+    assert letters[4].key == b"k" * 1000
+    assert letters[4].headers[-1] == ("cut", b"1000 of 1000 bytes, 1000 of 1047000 bytes of the key")
 
 
 def test_a_dead_letter_too_large_for_its_topic_is_cut(cluster: Cluster) -> None:

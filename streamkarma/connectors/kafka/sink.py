@@ -94,16 +94,20 @@ class TopicSink:
         position = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
         own = [(name, text.encode()) for name, text in {**position, "reason": letter.error}.items()]
         carried = sum(len(name.encode()) + len(each) for name, each in headers)
-        most = self._producer.config["max_request_size"] - OVERHEAD - len(record.key or b"")
+        key = record.key
+        most = self._producer.config["max_request_size"] - OVERHEAD - len(key or b"")
         if value is not None and len(value) + carried > (SHOWN_BYTES if self.cut else most):
             kept = value[:SHOWN_BYTES]
             cut = f"{len(kept)} of {len(value)} bytes"
             if carried > SHOWN_BYTES:
                 cut += f", none of {len(headers)} headers"
                 headers = []
+            if key is not None and (self.cut or most < 2 * SHOWN_BYTES) and len(key) > SHOWN_BYTES:
+                cut += f", {SHOWN_BYTES} of {len(key)} bytes of the key"
+                key = key[:SHOWN_BYTES]
             own.append(("cut", cut.encode()))
             value = kept
-        sent = self._producer.send(self._dead_letter_topic, value, key=record.key, headers=[*headers, *own])
+        sent = self._producer.send(self._dead_letter_topic, value, key=key, headers=[*headers, *own])
         self._sent.append(sent)
 
     def write_records(self, partition: TopicPartition, records: Iterable[tuple[bytes, bytes | None]]) -> None:
