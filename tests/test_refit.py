@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import subprocess
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,11 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 
-from streamkarma import KARMAMixtureClassifier, KARMAMixtureRegressor, load, save
+from streamkarma import KARMAMixtureClassifier, KARMAMixtureRegressor, load, save, worker_process
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.events.block import Block
 from streamkarma.events.reservoir import Reservoir, Snapshot
-from streamkarma.refit import refits
+from streamkarma.refit import background, refits
 from streamkarma.refit.background import BackgroundFit
 from streamkarma.refit.ensemble import NEVER, Ensemble
 from streamkarma.refit.fits import MIN_LEAF, TREES, fit
@@ -394,6 +395,22 @@ def test_a_process_fits_what_this_one_would() -> None:
         own = fit(name, snapshot, False)
         assert own is not None
         assert all(a.tobytes() == b.tobytes() for a, b in zip(ensemble, own, strict=True))
+
+
+@pytest.mark.parametrize("killed", [1, 2])
+def test_a_process_that_was_ended_is_started_once_more(monkeypatch: pytest.MonkeyPatch, killed: int) -> None:
+    begun = []
+
+    def start(module: str) -> subprocess.Popen[bytes]:
+        begun.append(worker_process.start(module))
+        if len(begun) <= killed:
+            begun[-1].kill()
+        return begun[-1]
+
+    monkeypatch.setattr(background, "start", start)
+    _, problems = BackgroundFit(sample("binary", 150), ["trees"], False).wait()
+    assert problems == ({} if killed == 1 else {"trees": "its process ended early"})
+    assert len(begun) == 2
 
 
 def test_what_fails_is_said_and_the_fit_before_stays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,10 +33,15 @@ class BackgroundFit:
         self._names = names
         arrays = snapshot._asdict()
         header = {"names": names, "events": arrays.pop("events"), "regression": regression}
-        process = start("streamkarma.refit.worker")
+        self._message = message_of(header, arrays)
         self._answer: list[bytes] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        """Start the process, and a thread that talks to it."""
+        process = start("streamkarma.refit.worker")
         self._thread = threading.Thread(
-            target=_talk, args=(process, message_of(header, arrays), self._answer), daemon=True
+            target=_talk, args=(process, self._message, self._answer), daemon=True
         )
         self._thread.start()
         #: Ends the process with this object, and with the program.
@@ -45,6 +50,11 @@ class BackgroundFit:
     def wait(self) -> tuple[dict[str, Ensemble], dict[str, str]]:
         """Wait for the fits: what was fitted, and what went wrong, by name."""
         self._thread.join(LONGEST)
+        if self.close.alive and not (self._answer or self._thread.is_alive()):
+            # Somebody else has ended the process, which must not show in what is predicted: once more.
+            self.close()
+            self._begin()
+            self._thread.join(LONGEST)
         header: dict[str, Any] = {"problems": dict.fromkeys(self._names, "its process ended early")}
         found: dict[str, Ensemble] = {}
         if self._answer:
