@@ -347,6 +347,14 @@ def test_whose_the_event_is_that_was_checked_last() -> None:
     assert Encoder(10, 10, 1024, True, 5.0).entity is None
 
 
+def test_times_that_are_far_out_leave_a_model_that_can_be_saved(tmp_path: Path) -> None:
+    model = KARMAMixtureClassifier(entity="device", time="at", carry="last")
+    for n in range(20):
+        model.learn_one({"device": "d", "x": float(n), "at": (-1.7e308, 1.7e308)[n % 2]}, n % 3 == 0)
+    save(model, tmp_path / "m")
+    assert load(tmp_path / "m").steps == 20
+
+
 def test_what_is_no_time_is_counted_and_the_latest_one_holds() -> None:
     by = ample(following(time="at", longest=10.0))
     encoded(by, [{"device": "d", "x": 1.0, "at": 100}, {"device": "e", "at": "1970-01-01T00:01:50Z"}])

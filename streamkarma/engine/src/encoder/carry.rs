@@ -135,7 +135,8 @@ impl Encoder {
             if rules.carry != Carry::Last && is_there() {
                 continue;
             }
-            let age = (now - each.time).max(0.0);
+            // Between two times that are far out there may be more than a number holds.
+            let age = (now - each.time).clamp(0.0, f64::MAX);
             let is_current = each.generation == self.uses[each.coordinate as usize].generation;
             if is_current && age <= rules.longest {
                 carried.push((*each, age));
