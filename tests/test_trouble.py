@@ -138,6 +138,14 @@ def test_records_that_were_gone_before_they_were_read(cluster: Cluster, start: s
     assert cluster.kept("m")["events"] == (0 if start == "latest" else 70)
 
 
+def test_a_compacted_topic_takes_no_predictions_without_keys(cluster: Cluster) -> None:
+    source, output = cluster.topic("in"), cluster.topic("out", 1, **{"cleanup.policy": "compact"})
+    cluster.put(source, events(9))
+    said = cluster.attach(source, "--until-end", "--model", "m", "--output-topic", output, code=1)
+    assert "retrying" not in said
+    assert "Compacted topic cannot accept message without key" in last(said)
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

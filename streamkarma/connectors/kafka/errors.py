@@ -14,6 +14,7 @@ _FATAL = (
     errors.CorruptRecordError,
     errors.IncompatibleBrokerVersion,
     errors.InvalidGroupIdError,
+    errors.InvalidRecordError,
     errors.InvalidTopicError,
     errors.InvalidSessionTimeoutError,
     errors.InconsistentGroupProtocolError,
