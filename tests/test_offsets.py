@@ -87,7 +87,7 @@ def test_where_a_partition_begins_is_written_also_if_that_has_to_wait_for_a_reba
 
 
 def test_where_partitions_begin_goes_with_the_next_transaction_once_it_is_in_the_file(
-    offsets: Offsets, saved: list[dict[str, Any]]
+    group: Group, offsets: Offsets, saved: list[dict[str, Any]]
 ) -> None:
     sent: list[dict[TopicPartition, int]] = []
     sink: Any = SimpleNamespace(
@@ -113,6 +113,14 @@ def test_where_partitions_begin_goes_with_the_next_transaction_once_it_is_in_the
     offsets.start_at(A, 30)
     offsets.commit(checkpoint=True)
     offsets.discard()
+    offsets.commit(checkpoint=True)
+    assert len(sent) == 3
+    # An idle process tells the group all that it has.
+    offsets.start_at(A, 40)
+    offsets.commit(checkpoint=True)
+    offsets._confirmed = 0.0
+    offsets.maybe_commit(quiet=True)
+    assert group.told == {A: 40, B: 8}
     offsets.commit(checkpoint=True)
     assert len(sent) == 3
 

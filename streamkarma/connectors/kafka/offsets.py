@@ -274,7 +274,7 @@ class Offsets:
         self._confirmed = time.monotonic()
         try:
             self.consumer.commit(self._tagged(ends), timeout_ms=_COMMIT_MS)
-            self._for_group = {}
+            self._for_group, self._begun = {}, {}
         except errors.KafkaError as error:
             raise_if_fenced(error)
 
