@@ -340,7 +340,15 @@ def test_entities_that_never_come_back_take_bounded_memory() -> None:
 
 def test_whose_the_event_is_that_was_checked_last() -> None:
     by = ample(following())
-    said = [("a", "a"), (7, "7"), (7.0, "7"), (-0.0, "0"), (True, "1"), ("7.50", "7.50"), (1e300, "1e300")]
+    said = [
+        ("a", "a"),
+        (7, "7"),
+        (7.0, "7"),
+        (-0.0, "0"),
+        (True, "1"),
+        ("7.50", "7.50"),
+        (1e15, "1" + 15 * "0"),
+    ]
     for value, name in [*said, (None, None), ("N/A", None), ("x" * (1 + (1 << 20)), None), (["a"], None)]:
         by.check({"device": value})
         assert by.entity == name
@@ -363,3 +371,11 @@ def test_what_is_no_time_is_counted_and_the_latest_one_holds() -> None:
     assert by.ignored == 1
     encoded(by, [{"device": "d", "at": "111"}])
     assert by.carried() == {}
+
+
+def test_values_that_are_far_out_leave_a_model_that_can_be_saved(tmp_path: Path) -> None:
+    model = KARMAMixtureClassifier(entity="device")
+    for n in range(20):
+        model.learn_one({"device": "d", "x": (-1.7e308, 1.7e308)[n % 2], "z": float(n)}, n % 3 == 0)
+    save(model, tmp_path / "m")
+    assert load(tmp_path / "m").steps == 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -100,12 +101,12 @@ def shortened(line: bytes, most: int) -> bytes:
     >>> shortened(b'{"n":1,"id":"a very long name","score":0.5}', 35)
     b'{"n":1,"score":0.5,"cut":["id"]}'
     """
-    row: dict[str, Any] = orjson.loads(line)
+    row: dict[str, Any] = json.loads(line)
     cut: list[str] = []
     while row and len(line) > most:
-        cut.append(max(row, key=lambda name: len(orjson.dumps(row[name]))))
+        cut.append(max(row, key=lambda name: len(dumps(row[name]))))
         del row[cut[-1]]
-        line = orjson.dumps({**row, "cut": cut})
+        line = dumps({**row, "cut": cut})
     return line
 
 

@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.pipeline import check_weight

@@ -13,9 +13,6 @@ from streamkarma.connectors.kafka.row_fields import NO_ROW_FIELDS, RowFields
 from streamkarma.connectors.records import RecordPosition, Records
 from streamkarma.errors import RecordError
 
-#: Integers up to this are doubles, too.
-_MOST_EXACT = 1 << 53
-
 
 class Metadata(NamedTuple):
     """What comes beside a record's value, and is to be an attribute.
@@ -64,16 +61,12 @@ def seconds_of(record: ConsumerRecord) -> float | None:
 
 
 def _read(what: str, value: bytes) -> Any:
-    """A number where the bytes are one as JSON has it, else text; so are integers that no double holds.
-
-    Others of these are near, and would be the same entity.
+    """A number where the bytes are one as JSON has it, else text.
 
     Examples
     --------
     >>> _read("key", b"7"), _read("key", b"1.50"), _read("key", b"007"), _read("key", b"true")
     (7, 1.5, '007', 'true')
-    >>> _read("key", b"9007199254740992"), _read("key", b"9007199254740993"), _read("key", b"1e300")
-    (9007199254740992, '9007199254740993', 1e+300)
     """
     try:
         text = value.decode()
@@ -82,10 +75,7 @@ def _read(what: str, value: bytes) -> Any:
         raise RecordError(f"the {what} is not UTF-8") from None
     except RecordError:
         return text
-    if isinstance(number, bool) or not isinstance(number, (int, float)):
-        return text
-    is_whole = value.strip().removeprefix(b"-").isdigit()
-    return text if is_whole and abs(number) > _MOST_EXACT else number
+    return number if isinstance(number, (int, float)) and not isinstance(number, bool) else text
 
 
 def records_of(

@@ -1,6 +1,6 @@
 //! What a reader says of an event: names, and what they hold.
 
-use super::{Encoder, Following, Item, New, NewName, Unclean};
+use super::{Encoder, Item, New, NewName, Unclean};
 use crate::kinds::EPOCH;
 use crate::names::Name;
 use crate::spelled::spelled_number;

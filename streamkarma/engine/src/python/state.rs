@@ -24,6 +24,10 @@ pub fn to_python<'py>(py: Python<'py>, state: State) -> PyResult<Bound<'py, PyDi
 
 /// The state in a dictionary of arrays; ValueError for what is none.
 pub fn from_python(arrays: &Bound<'_, PyDict>) -> PyResult<State> {
+    read(arrays, false)
+}
+
+fn read(arrays: &Bound<'_, PyDict>, are_inputs: bool) -> PyResult<State> {
     let mut state = State::default();
     for (key, value) in arrays {
         let name: String = key.extract()?;
@@ -42,11 +46,11 @@ pub fn from_python(arrays: &Bound<'_, PyDict>) -> PyResult<State> {
         };
         state.0.insert(name, array);
     }
-    state.check_sizes().map_err(PyValueError::new_err)?;
+    state.check_sizes(are_inputs).map_err(PyValueError::new_err)?;
     Ok(state)
 }
 
-/// Take the arrays of these names out of a dictionary; None if there is none of them.
+/// Take the arrays of these names, which hold what came, out of a dictionary; None if there is none of them.
 pub fn taken(arrays: &Bound<'_, PyDict>, names: &[&str]) -> PyResult<Option<State>> {
     let own = PyDict::new(arrays.py());
     for name in names {
@@ -55,7 +59,7 @@ pub fn taken(arrays: &Bound<'_, PyDict>, names: &[&str]) -> PyResult<Option<Stat
             arrays.del_item(name)?;
         }
     }
-    if own.is_empty() { Ok(None) } else { from_python(&own).map(Some) }
+    if own.is_empty() { Ok(None) } else { read(&own, true).map(Some) }
 }
 
 fn shaped<'py, T: Element>(
