@@ -343,7 +343,10 @@ def test_a_model_goes_on_as_if_it_had_never_been_saved(
 
 
 @every_task
-def test_a_fit_that_knows_better_is_listened_to(instant: None, task: str) -> None:
+def test_a_fit_that_knows_better_is_listened_to(
+    instant: None, task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamkarma.refit.fits.TREES", 40)
     events = stream(task, 900)
     model = made(task)
     in_blocks(model, events, 100)

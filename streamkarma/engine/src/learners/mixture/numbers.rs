@@ -8,7 +8,12 @@
 //! ```
 //!
 //! With Gaussian densities, whose tails are light, the few largest residuals decide between the members, and with a
-//! scale of its own a member that became better all at once, such as a refit, is not believed for long. WHATITGAVE
+//! scale of its own a member that became better all at once, such as a refit, is not believed for long. Against both,
+//! on 38 developers' streams (generators with seeds 101 and 102, tables, made streams of skewed and bent targets;
+//! 8,000 events at most), the mean absolute error is 2.5 % lower in the geometric mean, and the root mean square
+//! error as high: up to 7 % lower where targets bend, up to 9 % higher where they are skewed. Where targets become a
+//! hundred times as large half-way it is half as high, and with a LightGBM refit on twelve of the streams the
+//! absolute error is 8 % lower, a part of it due to the refit's own inputs.
 //!
 //! [L] Lange, Little, Taylor: Robust Statistical Modeling Using the t Distribution, JASA 1989.
 
