@@ -125,7 +125,8 @@ def test_the_first_boolean_brings_both() -> None:
     ("known", "label", "reason"),
     [
         ("a", 1, "the label 1 is a number, where labels so far are strings"),
-        (1, True, None),
+        (1, True, "the label True is a boolean, where labels so far are numbers"),
+        (True, 1.0, "the label 1.0 is a number, where labels so far are booleans"),
         (1, "1", "the label '1' is a string"),
         (True, "1", "where labels so far are booleans"),
         ("a", None, "not null"),
@@ -134,14 +135,12 @@ def test_the_first_boolean_brings_both() -> None:
         (1.0, float("nan"), "not finite"),
     ],
 )
-def test_labels_that_do_not_fit(known: Any, label: Any, reason: str | None) -> None:
+def test_labels_that_do_not_fit(known: Any, label: Any, reason: str) -> None:
     labels = Labels(most=10)
     labels.enter(known)
-    if reason is None:
-        labels.check(label)  # to Python True is 1, and so it is to river
-    else:
-        with pytest.raises(RecordError, match=reason):
-            labels.check(label)
+    assert labels.index(label) == NEW
+    with pytest.raises(RecordError, match=reason):
+        labels.check(label)
 
 
 def test_labels_are_bounded() -> None:

@@ -193,6 +193,20 @@ def test_what_does_not_go_together_is_refused(other: Model, why: str) -> None:
         merge([model, other])
 
 
+@pytest.mark.parametrize("labels", [([0, 1], [False, True]), ([True], [1]), (["a"], [True])])
+@pytest.mark.parametrize("with_base", [False, True])
+def test_labels_of_several_kinds_do_not_go_together(labels: tuple[list[Any], ...], with_base: bool) -> None:
+    def model_of(each: list[Any]) -> Model:
+        return learned(ExplicitKARMAClassifier(), [({"a": 1.0}, label) for label in each])
+
+    one, other = map(model_of, labels)
+    for parts in ([one, other], [other, one]):
+        with pytest.raises(
+            UsageError, match=r"^[^\n]* cannot be merged: the label .* where labels so far are"
+        ):
+            merge(parts, base=one if with_base else None)
+
+
 def test_merging_needs_models() -> None:
     with pytest.raises(UsageError, match="at least one model"):
         merge([])

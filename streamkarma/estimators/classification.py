@@ -16,7 +16,7 @@ from streamkarma._engine import Encoded, logistic, relabel
 from streamkarma.core.asked import LateLabels
 from streamkarma.core.conformal import PredictionSets
 from streamkarma.core.learner import Arrays, Learner
-from streamkarma.errors import RecordError, UsageError
+from streamkarma.errors import UsageError
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.costs import Costs, check_threshold, choose, greater_of
 from streamkarma.estimators.frames import column_like, frame_like
@@ -93,8 +93,6 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
         """See ``KARMABase.learn_one``."""
         weight, index, known = check_weight(w), self._labels.index(y), self._labels.known
-        if index != NEW and type(y) is not type(known[0]) and not _is_alike(y, known[0]):
-            index = NEW  # what is checked is refused
         if weight == 0.0 or self._pipeline.learner.external or (index == NEW and not is_missing(y)):
             super().learn_one(x, y, w)
             return
@@ -291,9 +289,6 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
 
     def _checked(self, label: Any, labels: Labels) -> Label:
         checked, known = labels.check(label), labels.known
-        if known and not _is_alike(checked, known[0]):
-            given, so_far = ("boolean", "numbers") if isinstance(checked, bool) else ("number", "booleans")
-            raise RecordError(f"the label {checked!r} is a {given}, where labels so far are {so_far}")
         if isinstance(self.threshold, (int, float)) and len(known) == 2 and checked not in known:
             raise UsageError(
                 f"the label {reprlib.repr(checked)} is a third class, and the threshold {self.threshold:g} "
@@ -351,8 +346,3 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             raise ValueError("a threshold for two classes, and there are more")
         if self._costs is not None:
             self._costs.restore(header["costs"], known)
-
-
-def _is_alike(label: Any, known: Label) -> bool:
-    """Whether a label that equals a known one is a boolean if that is: to Python, True is 1."""
-    return isinstance(label, (bool, np.bool_)) is isinstance(known, bool)

@@ -23,6 +23,12 @@ NO_LABEL, NUMBER, BOOLEAN, INTEGER, TEXT, LONG = range(6)
 
 Label = bool | int | float | str
 _PLAIN = frozenset({bool, int, float, str})
+#: By kind, since True is not 1 here, as it is to Python.
+_TYPES: dict[str, frozenset[type]] = {
+    "boolean": frozenset({bool}),
+    "number": frozenset({int, float}),
+    "string": frozenset({str}),
+}
 
 
 class LabelColumn(Sequence[Label | None]):
@@ -137,6 +143,7 @@ class Labels:
         self.longest = longest
         self.known: list[Label] = []
         self._indices: dict[Label, int] = {}
+        self._types: frozenset[type] = _PLAIN
 
     def check(self, label: Any) -> Label:
         """``label`` as a plain Python value.
@@ -153,6 +160,10 @@ class Labels:
             raise RecordError(f"a label must be a boolean, a number or a string, not {_article(label)}")
         if isinstance(label, (int, float)) and not abs(label) <= sys.float_info.max:
             raise RecordError(f"the label {reprlib.repr(label)} is not finite")
+        kind = _kind(label)
+        if self.known and kind != _kind(self.known[0]):
+            shown, so_far = reprlib.repr(label), _kind(self.known[0])
+            raise RecordError(f"the label {shown} is a {kind}, where labels so far are {so_far}s")
         if label not in self._indices:
             self._check_new(label)
         return label
@@ -161,10 +172,6 @@ class Labels:
         shown = reprlib.repr(label)
         if not fits(label, self.longest):
             raise RecordError(f"the label {shown} is longer than {self.longest:,} bytes")
-        if self.known and _kind(label) != _kind(self.known[0]):
-            raise RecordError(
-                f"the label {shown} is a {_kind(label)}, where labels so far are {_kind(self.known[0])}s"
-            )
         if len(self.known) >= self.most:
             raise RecordError(f"the label {shown} would be class {self.most + 1} of at most {self.most}")
 
@@ -176,13 +183,16 @@ class Labels:
         return np.array([NONE if y is None else find(y, NEW) for y in labels], np.int64)
 
     def index(self, label: Any) -> int:
-        """Index of a label, checked or not; NEW for one not entered, and for what is not plain enough."""
-        if type(label) not in _PLAIN and isinstance(label, np.generic):
+        """Index of a label, checked or not; NEW for one not entered, and for what is not plain enough or
+        of another kind."""
+        if type(label) not in self._types and isinstance(label, np.generic):
             label = label.item()
-        return self._indices.get(label, NEW) if type(label) in _PLAIN else NEW
+        return self._indices.get(label, NEW) if type(label) in self._types else NEW
 
     def enter(self, label: Label | None) -> None:
         """Give a checked label an index."""
+        if label is not None and not self.known:
+            self._types = _TYPES[_kind(label)]
         for new in (False, True) if isinstance(label, bool) else (label,):
             if new is not None and new not in self._indices:
                 self._indices[new] = len(self.known)
@@ -205,8 +215,8 @@ class Labels:
         ['ham', 'spam']
         """
         joined = Labels(self.most, self.longest)
-        new = {label for other in others for label in other.known}
-        for label in [*self.known, *sorted(new, key=lambda label: (_kind(label), label))]:
+        new = {(_kind(label), label) for other in others for label in other.known}
+        for label in [*self.known, *(label for _, label in sorted(new))]:
             joined.enter(joined.check(label))
         return joined
 
