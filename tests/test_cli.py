@@ -188,6 +188,24 @@ def test_a_bad_record_can_end_the_run(streamkarma: Program, tmp_path: Path) -> N
     assert json.loads(streamkarma("inspect", "m", "--json").stdout)["learned"] == 10
 
 
+@pytest.mark.parametrize("slow", [(), ("--full", "f"), ("--ignore", "f.a")])
+@pytest.mark.parametrize("option", ["target", "id", "weight", "time", "ignore"])
+def test_a_name_may_be_empty(streamkarma: Program, option: str, slow: tuple[str, ...]) -> None:
+    # Where a table with an unnamed index has become JSON, its key is empty.
+    def rows_with(name: str) -> list[Any]:
+        records = [{"a": t % 3 - 1.0, "y": t % 2, name: t % 2, "f": {"a": 1.0}} for t in range(20)]
+        done = streamkarma("learn", f"--{option}", name, "--learner", "explicit", *slow, records=records)
+        assert (done.code, "warning" in done.stderr) == (0, False)
+        return done.rows
+
+    assert rows_with("") == rows_with("k")
+
+
+def test_an_empty_name_of_no_target_is_seen_in_the_warning(streamkarma: Program) -> None:
+    done = streamkarma("learn", "--target", "", records=EVENTS[:3])
+    assert "warning: no event had the target '', so nothing was learned" in done.stderr
+
+
 @pytest.mark.parametrize("text", [b"", b"\n", b"\n \n"])
 def test_an_empty_input_is_no_error(streamkarma: Program, tmp_path: Path, text: bytes) -> None:
     result = streamkarma("learn", "--summary", "s.json", "--model", "m", text=text)
@@ -207,7 +225,11 @@ def test_an_empty_input_is_no_error(streamkarma: Program, tmp_path: Path, text: 
         (["learn", "--pruning", "all"], "--pruning"),
         (["learn", "--learner", "magic"], "--learner"),
         (["learn", "--regret", "nought"], "no such baseline"),
+        (["learn", "--regret", ","], "--regret ',' names nothing; there are all, fast, none,"),
+        (["learn", "--regret", ""], "--regret '' names nothing"),
         (["regret", "--baselines", "none"], "nothing to compare with"),
+        (["regret", "--baselines", " ,none,"], "nothing to compare with"),
+        (["regret", "--learner", ", "], "--learner ', ' names none; there are auto,"),
         (["regret", "--plot", "a.gif"], ".png"),
         (["learn", "--full", "f", "--id", "i", "--pending", "3"], "--full has no meaning"),
         (["learn", "--loss", "none"], "loss must be one of"),

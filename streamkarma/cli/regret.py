@@ -59,12 +59,14 @@ def regret(**said: Any) -> None:
     from streamkarma.runtime.plan import Plan
     from streamkarma.runtime.regret_run import RegretRun
 
-    if said["baselines"].strip() in ("", "none"):
+    if {word.strip() for word in said["baselines"].split(",")} <= {"", "none"}:
         raise UsageError("--baselines none leaves nothing to compare with; name some, or fast, or all")
     learners = [name.strip() for name in (said["learner"] or "").split(",") if name.strip()]
     for name in learners:
         if name not in LEARNER_NAMES:
             raise UsageError(f"--learner {name}: no such learner; there are {', '.join(LEARNER_NAMES)}")
+    if said["learner"] is not None and not learners:
+        raise UsageError(f"--learner {said['learner']!r} names none; there are {', '.join(LEARNER_NAMES)}")
     if len(learners) > 1 and said["input"] == "-":
         raise UsageError("several learners need a file: standard input can be read once only")
     said["learner"] = None

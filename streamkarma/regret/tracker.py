@@ -41,7 +41,7 @@ def parse_baselines(text: str, full: bool = False) -> list[str]:
     Raises
     ------
     UsageError
-        For an unknown name.
+        For an unknown name, or without any.
 
     Examples
     --------
@@ -49,7 +49,10 @@ def parse_baselines(text: str, full: bool = False) -> list[str]:
     (['mean', 'karma-batch'], [])
     """
     names: list[str] = []
-    for word in (part.strip() for part in text.split(",")):
+    words = [part.strip() for part in text.split(",")]
+    if not any(words):
+        raise UsageError(f"--regret {text!r} names nothing; there are all, fast, none, {', '.join(REGISTRY)}")
+    for word in words:
         if word == "all":
             names += [name for name in REGISTRY if name not in ORACLES]
         elif word == "fast":

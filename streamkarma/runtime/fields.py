@@ -100,7 +100,7 @@ class Fields(NamedTuple):
 
     def flattened(self, record: dict[str, Any]) -> dict[str, Any]:
         """A record, flattened; tags are left out under these names, since a label or an id is one value."""
-        vector = record.get(self.full) if self.full else None
+        vector = record.get(self.full) if self.full is not None else None
         flat = flatten({name: value for name, value in record.items() if name != self.full})
         if vector is not None:
             flat[str(self.full)] = vector
@@ -123,13 +123,13 @@ class Fields(NamedTuple):
         RecordError
             If the weight is invalid, or the complete vector holds anything but numbers.
         """
-        identity = record.pop(self.id, None) if self.id else None
-        weight = record.pop(self.weight, None) if self.weight else None
-        time = record.get(self.timed) if self.timed else None
+        identity = record.pop(self.id, None) if self.id is not None else None
+        weight = record.pop(self.weight, None) if self.weight is not None else None
+        time = record.get(self.timed) if self.timed is not None else None
         for name in (*self.ignore, self.timed):
             if name is not None and name not in followed:
                 record.pop(name, None)
-        vector = _vector(record.pop(self.full, None)) if self.full else None
+        vector = _vector(record.pop(self.full, None)) if self.full is not None else None
         return RecordFields(identity, 1.0 if weight is None else check_weight(weight), vector, time)
 
 

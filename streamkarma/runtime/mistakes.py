@@ -43,7 +43,8 @@ def useless(loop: Loop, target: str, whole: bool) -> str | None:
     near = difflib.get_close_matches(target.lower(), [name.lower() for name in names], 1)
     meant = next((name for name in names if [name.lower()] == near), None)
     hint = f"did you mean {meant}?" if meant else f"see --target, and the names {', '.join(names[:_NAMES])}"
-    return f"no event had the target {target}, so nothing was learned; {hint}"
+    shown = target or "''"
+    return f"no event had the target {shown}, so nothing was learned; {hint}"
 
 
 def _in_lines(rejected: str) -> str:
