@@ -326,21 +326,7 @@ impl Encoder {
 
     /// `describe` of every coordinate but the constant's, in order; None of one that is free.
     fn entries<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Entry<'py>>>> {
-        let vocabulary = self.inner.vocabulary();
-        // One and the same object, however many categories an attribute has.
-        let names = (0..vocabulary.attribute_count())
-            .map(|attribute| self.foreigners.object(py, vocabulary.name(attribute as u32)))
-            .collect::<PyResult<Vec<_>>>()?;
-        let entry = |coordinate| {
-            let owner = vocabulary.owner(coordinate);
-            if owner == NOBODY {
-                return Ok(None);
-            }
-            let category = vocabulary.describe(coordinate).1;
-            let category = category.map(|category| text_of(py, category)).transpose()?;
-            Ok(Some((names[owner as usize].clone(), category)))
-        };
-        (1..vocabulary.coordinate_count()).map(entry).collect()
+        self.all_entries(py)
     }
 
     /// The rows of the running scales, shape (coordinates, WIDTH).
@@ -381,12 +367,7 @@ impl Encoder {
     /// Of each coordinate its attribute, -1 if it is free, when it was there last, how often, and how often its
     /// place was given up before: shape (coordinates, 4).
     fn uses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
-        let vocabulary = self.inner.vocabulary();
-        let owner = |k| i64::from(vocabulary.owner(k) as i32);
-        let rows = self.inner.uses().iter().enumerate();
-        let rows = rows
-            .flat_map(|(k, each)| [owner(k), each.last as i64, each.count as i64, each.generation.into()]);
-        rows.collect::<Vec<_>>().into_pyarray(py).reshape([self.coordinate_count(), 4])
+        self.rows_of_uses().into_pyarray(py).reshape([self.coordinate_count(), 4])
     }
 
     /// Mean and standard deviation of a coordinate.

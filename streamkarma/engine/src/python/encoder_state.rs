@@ -9,12 +9,12 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 
 use super::encoder::Encoder;
 use super::following::GivenFollowing;
-use super::names::{Foreigners, bytes_of};
+use super::names::{Foreigners, bytes_of, text_of};
 use crate::cleaning::{Rules, Tally};
 use crate::encoder::{self, Once, Use, WIDTH};
 use crate::kinds::Kind;
 use crate::state::{Refused, count_of, ensure};
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::{NOBODY, Vocabulary};
 
 /// A name and a category.
 pub type Entry<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyString>>);
@@ -72,6 +72,35 @@ pub fn given_rules(rules: &Rules) -> GivenRules {
 }
 
 impl Encoder {
+    /// Name and category of every coordinate but the constant's, in order; None of one that is free.
+    pub fn all_entries<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Entry<'py>>>> {
+        let vocabulary = self.inner.vocabulary();
+        // One and the same object, however many categories an attribute has.
+        let names = (0..vocabulary.attribute_count())
+            .map(|attribute| self.foreigners.object(py, vocabulary.name(attribute as u32)))
+            .collect::<PyResult<Vec<_>>>()?;
+        let entry = |coordinate| {
+            let owner = vocabulary.owner(coordinate);
+            if owner == NOBODY {
+                return Ok(None);
+            }
+            let category = vocabulary.describe(coordinate).1;
+            let category = category.map(|category| text_of(py, category)).transpose()?;
+            Ok(Some((names[owner as usize].clone(), category)))
+        };
+        (1..vocabulary.coordinate_count()).map(entry).collect()
+    }
+
+    /// Of each coordinate its attribute, -1 if it is free, when it was there last, how often, and how often its
+    /// place was given up before.
+    pub fn rows_of_uses(&self) -> Vec<i64> {
+        let vocabulary = self.inner.vocabulary();
+        let owner = |k| i64::from(vocabulary.owner(k) as i32);
+        let rows = self.inner.uses().iter().enumerate();
+        rows.flat_map(|(k, each)| [owner(k), each.last as i64, each.count as i64, each.generation.into()])
+            .collect()
+    }
+
     #[allow(clippy::too_many_arguments)] // As many as `restore` has.
     /// Take over a state; ValueError if its parts contradict each other.
     pub fn take_over(
