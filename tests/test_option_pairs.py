@@ -24,8 +24,6 @@ LONELY = [
     ("learn --model m --max-entities 100000", "--max-entities", "--entity"),
     ("learn --regret-memory 50", "--regret-memory", "--regret"),
     ("learn --regret none --regret-seconds 5", "--regret-seconds", "--regret"),
-    ("learn --fresh", "--fresh", "--model"),
-    ("learn --checkpoint-every 10", "--checkpoint-every", "--model"),
     ("regret --max-entities 5", "--max-entities", "--entity"),
     ("predict m -X a=b", "--kafka", "--brokers"),
     ("predict m --connect-timeout 3", "--connect-timeout", "--brokers"),
@@ -76,6 +74,8 @@ def test_a_name_has_one_purpose(program: Program, command: str) -> None:
         "learn --entity a --pending 3 --share-label off",
         "learn --regret zero --regret-memory 50",
         "learn --model m --fresh --checkpoint-every 5",
+        # A script may have them whether it keeps a model or not.
+        "learn --fresh --checkpoint-every 5",
         # To score without the labels.
         "predict m --ignore y",
         "profile --ignore y",

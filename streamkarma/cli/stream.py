@@ -62,8 +62,6 @@ def learn(**said: Any) -> None:
     """
     if said["resume_input"] and said["model"] is None:
         raise UsageError("--resume-input needs --model, which knows how much of INPUT was taken")
-    if said["model"] is None:
-        plans.check_alone(("fresh", "checkpoint_every"), "model")
     _execute(said, fresh=said["fresh"], explaining=plans.strongest(said), **plans.learning(said))
 
 
