@@ -91,7 +91,7 @@ impl Aggregator {
     /// Densities of the target by the squared loss; each member takes a step towards it.
     fn learn_mean(&mut self, target: f64, seen: f64, Count { weight, events }: Count) {
         let scale = self.variances[0].sqrt();
-        let residual = dot(&self.scratch.weights, &self.scratch.logits) - target;
+        let mixed = (dot(&self.scratch.weights, &self.scratch.logits) - target) / scale;
         for m in 0..=self.experts {
             if self.scratch.weights[m] > 0.0 {
                 let residual = self.scratch.logits[m] - target;
@@ -99,7 +99,7 @@ impl Aggregator {
                 self.calibrate_number(m, Count { weight, events }, clip(residual, OUTLYING * scale));
             }
         }
-        let square = (residual / scale) * (residual / scale);
+        let square = mixed * mixed;
         let counted = (FREEDOM + 1.0) * square / (FREEDOM + square);
         let rate = weight / (weight + seen.min(RECENT));
         self.variances.fill((scale * scale * (1.0 + rate * (counted - 1.0))).max(NARROWEST));
