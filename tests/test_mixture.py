@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
 from streamkarma._engine import Aggregator
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
@@ -31,7 +33,7 @@ def softmax(logits: Array) -> Array:
 
 
 class Newton:
-    """The online Newton step as it is defined, by the inverse of the covariance."""
+    """The online Newton steps as they are defined, by the inverse of the covariance."""
 
     def __init__(self, start: Array, loose: float) -> None:
         self.at, self.loose, self.covariance = np.array(start, float), loose, loose * np.eye(len(start))
@@ -41,9 +43,19 @@ class Newton:
         self.at = self.at - slope * self.covariance @ x
         self.covariance += drift * (self.loose * np.eye(len(x)) - self.covariance)
 
-
-def curvature(slope: float) -> float:
-    return abs(slope) * max(abs(slope), 1 - abs(slope))
+    def step_logit(self, x: Array, slope: float, weight: float, drift: float = 1e-5) -> None:
+        """A step of the log loss of a logit; where that is grossly wrong, to the end of the implicit step."""
+        miss, variance = abs(slope), weight * x @ self.covariance @ x
+        if miss > 0.5:
+            odds = np.log((1 - miss) / miss)
+            ends = odds, odds + variance
+            miss = sigmoid(
+                -optimize.brentq(lambda end: end - odds - variance * sigmoid(-end), *ends, xtol=1e-14)
+            )
+        curved = weight * miss * (1 - miss)
+        # That of ``step`` is met with the covariance of afterwards.
+        ahead = 1 + curved * variance / weight if abs(slope) > 0.5 else 1
+        self.step(x, weight * np.copysign(miss, slope) * ahead, curved, drift)
 
 
 def moved(chances: Array, weight: float = 1.0) -> float:
@@ -73,12 +85,10 @@ class Completeness:
         shift, bend = self.adjusting.at
         return said + shift * away + bend * away * said / 4, 1 + bend * away / 4
 
-    def learn(
-        self, items: float, t: int, said: float, slope: float, curved: float, drift: float = 1e-5
-    ) -> None:
+    def learn(self, items: float, t: int, said: float, step: Callable[[Newton, Array], None]) -> None:
         away, rate = self.away(items, t), 1 / min(t + 1, 1000)
         if away:
-            self.adjusting.step(np.array([away, away * said / 4]), slope, curved, drift)
+            step(self.adjusting, np.array([away, away * said / 4]))
             self.adjusting.at[1] = np.clip(self.adjusting.at[1], -1, 1)
         off = items - self.mean
         self.mean += rate * off
@@ -92,7 +102,7 @@ def two_classes(scores: Array, labels: Array, weights: Array, items: Array) -> t
     """
     experts = len(scores)
     squares, shares = np.ones(experts), np.full(experts + 1, 1 / (experts + 1))
-    own, blend = [Newton(np.zeros(3), 0.5) for _ in scores], Newton(np.full(experts, 1 / experts), 0.1)
+    own, blend = [Newton(np.zeros(3), 1.0) for _ in scores], Newton(np.full(experts, 1 / experts), 0.2)
     completeness, (mixed, likelihoods, after) = Completeness(), ([], [], [])
     for t, (label, weight) in enumerate(zip(labels > 0, weights, strict=True)):
         drift = max(1e-5, 10 / (t + 10) ** 2)
@@ -113,11 +123,11 @@ def two_classes(scores: Array, labels: Array, weights: Array, items: Array) -> t
         shares = share(shares, likelihoods[-1], moved(both, weight), weight)
         after.append(shares)
         slopes = members - label
-        slope, curved = weight * slopes[-1], weight * curvature(slopes[-1])
-        blend.step(stretch * logits, slope, curved, drift)
-        completeness.learn(items[t], t, blended, slope, curved, drift)
+        blend.step_logit(stretch * logits, slopes[-1], weight, drift)
+        step = partial(Newton.step_logit, slope=slopes[-1], weight=weight, drift=drift)
+        completeness.learn(items[t], t, blended, step)
         for e, each in enumerate(own):
-            each.step(features[e], weight * slopes[e], weight * curvature(slopes[e]), drift)
+            each.step_logit(features[e], slopes[e], weight, drift)
             each.at[:2] = np.maximum(each.at[:2], [-start[e], 0])
     return np.array(mixed), np.array(likelihoods), np.array(after)
 
@@ -126,7 +136,7 @@ def several_classes(scores: Array, labels: Array) -> Array:
     """The same for several: shape (T, C)."""
     experts, _, classes = scores.shape
     squares, shares = np.ones(experts), np.full(experts + 1, 1 / (experts + 1))
-    own, blend = [Newton(np.zeros(3), 0.5) for _ in scores], Newton(np.full(experts, 1 / experts), 0.1)
+    own, blend = [Newton(np.zeros(3), 1.0) for _ in scores], Newton(np.full(experts, 1 / experts), 0.1)
     offsets, slack, mixed = np.zeros((experts, classes)), np.full((experts, classes), 0.5), []
     for t, label in enumerate(labels.astype(int)):
         drift = max(1e-5, 10 / (t + 10) ** 2)
@@ -177,7 +187,7 @@ def numbers(scores: Array, targets: Array, items: Array) -> Array:
         squared_scale += (counted - squared_scale) / (min(t + 1, 500) + 1)
         square += (min(target**2, 100 * max(square, 1)) - square) / (min(t + 1, 1000) + 1)
         blend.step(stretch * means, residuals[-1], 1)
-        completeness.learn(items[t], t, blended, residuals[-1], 1)
+        completeness.learn(items[t], t, blended, partial(Newton.step, slope=residuals[-1], curved=1))
         for each, x, residual in zip(own, features, residuals, strict=False):
             each.step(x, residual, 1)
             each.at[0] = max(each.at[0], 0)

@@ -156,7 +156,7 @@ impl Aggregator {
             forgetting,
             calibration: Calibration::new(experts, classes, regression),
             shares: Shares::new(experts + 1),
-            blend: Blend::new(experts),
+            blend: Blend::new(experts, classes == 1 && !regression),
             completeness: Completeness::new(),
             variances: vec![1.0; if regression { experts + 1 } else { 0 }],
             resting: Resting::default(),
@@ -266,6 +266,7 @@ impl Aggregator {
     pub fn widen(&mut self, classes: usize) {
         if !self.regression && classes > self.classes {
             self.calibration.widen(classes);
+            self.blend.widen();
             self.completeness = Completeness::new();
             self.classes = classes;
             self.scratch = Scratch::new(self.experts, classes);

@@ -5,7 +5,7 @@ use super::calibration::{
     BEND, FARTHEST, LIMIT, OF_CLASSES, PRIOR_VARIANCE, SHARP, SLOPE, clip, ema, fading, sanitise, sigmoid,
     softsign,
 };
-use super::newton::{Newton, curvature};
+use super::newton::{Newton, Objective};
 use super::resting::{UNLIKELY, without};
 use crate::math::{dot, log, logistic_all};
 
@@ -93,10 +93,12 @@ impl Aggregator {
         shares.update(&mut scratch.likelihoods, weight, doubt, *steps);
         let (logits, blended) = scratch.logits.split_at(*experts);
         let slope = scratch.chances[*experts] - truth;
-        let (along, bend) = (weight * slope, weight * curvature(slope));
+        // The gradient of the blend adjusted.
         let stretch = completeness.stretch();
-        completeness.learn(blended[0], along, bend, drift, *steps);
-        blend.newton(drift, &mut scratch.gains).step(logits, stretch * along, stretch * stretch * bend);
+        scratch.direction.iter_mut().zip(logits).for_each(|(along, logit)| *along = stretch * logit);
+        completeness.learn(blended[0], Objective::Log { slope, weight }, drift, *steps);
+        let newton = blend.newton(drift, &mut scratch.gains);
+        newton.step(&scratch.direction[..*experts], Objective::Log { slope, weight });
         calibration.squares.copy_from_slice(&scratch.squares);
         let parameters = calibration.parameters.as_chunks_mut::<OF_CLASSES>().0;
         let covariances = calibration.covariances.as_chunks_mut::<{ OF_CLASSES * OF_CLASSES }>().0;
@@ -113,7 +115,7 @@ impl Aggregator {
                 drift,
                 gains: &mut scratch.gains,
             };
-            newton.step(&features[e], weight * slope, weight * curvature(slope));
+            newton.step(&features[e], Objective::Log { slope, weight });
             // A score that points the wrong way is noise: it must not be turned round.
             parameters[SLOPE] = parameters[SLOPE].max(-scratch.neutral[e]);
             parameters[BEND] = parameters[BEND].max(0.0);

@@ -12,7 +12,7 @@
 //! 5 to 6 %; the same for each expert's calibration gave as much again only for rare classes, and made `auto` 12 %
 //! slower. Several classes gain nothing.)
 
-use super::newton::Newton;
+use super::newton::{Newton, Objective};
 
 /// Moments run over this many events.
 const WINDOW: u64 = 1000;
@@ -82,9 +82,8 @@ impl Completeness {
 
     /// Learn from the event in hand, the `steps`-th, by a Newton step.
     ///
-    /// `said` is what the blend says; slope and curvature are those of the loss in what it says adjusted, times the
-    /// weight of the event.
-    pub fn learn(&mut self, said: f64, slope: f64, curvature: f64, drift: f64, steps: u64) {
+    /// `said` is what the blend says, and the loss that of what it says adjusted.
+    pub fn learn(&mut self, said: f64, loss: Objective, drift: f64, steps: u64) {
         if self.away != 0.0 {
             let newton = Newton {
                 parameters: &mut self.parameters,
@@ -93,7 +92,7 @@ impl Completeness {
                 drift,
                 gains: &mut [0.0; 2],
             };
-            newton.step(&[self.away, self.away * said * PART], slope, curvature);
+            newton.step(&[self.away, self.away * said * PART], loss);
             self.bound();
         }
         let rate = 1.0 / steps.min(WINDOW) as f64;
@@ -134,7 +133,6 @@ impl Completeness {
 mod tests {
     use super::*;
     use crate::learners::mixture::calibration::sigmoid;
-    use crate::learners::mixture::newton::curvature;
 
     /// Learns events of 4 or 8 values of which the same was said, and how sure it was by right.
     fn learned(right: impl Fn(f64) -> f64) -> Completeness {
@@ -148,7 +146,7 @@ mod tests {
                 (seed >> 33) as f64 / f64::from(1_u32 << 31) < sigmoid(right(items) * said),
             ));
             let slope = sigmoid(known.adjusted(said)) - truth;
-            known.learn(said, slope, curvature(slope), 1e-5, t as u64 + 1);
+            known.learn(said, Objective::Log { slope, weight: 1.0 }, 1e-5, t as u64 + 1);
         }
         known
     }
@@ -180,7 +178,7 @@ mod tests {
         for t in 0..100 {
             known.meet(7.0, t);
             assert_eq!((known.adjusted(1.5), known.stretch()), (1.5, 1.0));
-            known.learn(1.5, 0.5, 0.25, 1e-5, t + 1);
+            known.learn(1.5, Objective::Log { slope: 0.5, weight: 1.0 }, 1e-5, t + 1);
         }
         assert_eq!(known.parameters, [0.0; 2]);
     }

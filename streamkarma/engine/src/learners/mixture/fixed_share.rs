@@ -31,8 +31,11 @@ use crate::math::pow;
 pub const SHARE: f64 = 1e-3;
 /// Of a certain event this part of it moves all the same, so that no member is lost for good.
 const LEAST: f64 = 0.01;
-/// Variance of each v_e at the start.
-pub const BLEND_PRIOR_VARIANCE: f64 = 0.1;
+/// Variance of each v_e at the start, of two classes. With half as much the log loss on 140 developers' streams was
+/// .6 % higher.
+pub const BLEND_PRIOR_VARIANCE: f64 = 0.2;
+/// Of several classes, where twice as much made it .3 % higher on 14, and of a number.
+const OTHERS_PRIOR_VARIANCE: f64 = 0.1;
 /// The mean weights are over about so many events: each newer one counts one part in so many, which is the
 /// mean of all while there are fewer.
 const RECENT: u64 = 1000;
@@ -87,14 +90,24 @@ pub struct Blend {
     pub mix: Vec<f64>,
     /// How uncertain they still are, E × E.
     pub covariance: Vec<f64>,
+    /// What its diagonal began with, or would begin with by now.
+    prior_variance: f64,
 }
 
 impl Blend {
     /// The mean of the experts.
-    pub fn new(experts: usize) -> Self {
+    pub fn new(experts: usize, two_classes: bool) -> Self {
+        let prior_variance = if two_classes { BLEND_PRIOR_VARIANCE } else { OTHERS_PRIOR_VARIANCE };
         let mut covariance = vec![0.0; experts * experts];
-        covariance.iter_mut().step_by(experts + 1).for_each(|each| *each = BLEND_PRIOR_VARIANCE);
-        Self { mix: vec![1.0 / experts as f64; experts], covariance }
+        covariance.iter_mut().step_by(experts + 1).for_each(|each| *each = prior_variance);
+        Self { mix: vec![1.0 / experts as f64; experts], covariance, prior_variance }
+    }
+
+    /// Go to several classes.
+    pub fn widen(&mut self) {
+        let narrower = OTHERS_PRIOR_VARIANCE / self.prior_variance;
+        self.covariance.iter_mut().for_each(|each| *each *= narrower);
+        self.prior_variance = OTHERS_PRIOR_VARIANCE;
     }
 
     /// To be followed by Newton steps.
@@ -102,7 +115,7 @@ impl Blend {
         Newton {
             parameters: &mut self.mix,
             covariance: &mut self.covariance,
-            prior_variance: BLEND_PRIOR_VARIANCE,
+            prior_variance: self.prior_variance,
             drift,
             gains,
         }

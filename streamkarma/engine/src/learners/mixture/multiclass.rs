@@ -5,7 +5,7 @@ use super::calibration::{
     BEND, FARTHEST, LIMIT, OF_CLASSES, OWN, PRIOR_VARIANCE, SLOPE, bounded_features, centre, clip, ema,
     fading, softmax,
 };
-use super::newton::{Newton, step_offsets};
+use super::newton::{Newton, Objective, step_offsets};
 use super::resting::{UNLIKELY, without};
 use crate::math::{dot, exp, log};
 
@@ -125,7 +125,7 @@ impl Aggregator {
             *along = dot(slopes, logits);
         }
         let newton = blend.newton(drift, &mut scratch.gains);
-        newton.step(&scratch.direction[..experts], weight, weight);
+        newton.step(&scratch.direction[..experts], squared_gradient(weight));
         for e in 0..experts {
             if self.scratch.weights[e] == 0.0 {
                 continue;
@@ -154,7 +154,7 @@ impl Aggregator {
             drift,
             gains: &mut scratch.gains,
         };
-        newton.step(&direction, weight, weight);
+        newton.step(&direction, squared_gradient(weight));
         // A score that points the wrong way is noise: it must not be turned round.
         parameters[SLOPE] = parameters[SLOPE].max(-scratch.neutral[e]);
         parameters[BEND] = parameters[BEND].max(0.0);
@@ -162,4 +162,10 @@ impl Aggregator {
         let offsets = &mut calibration.offsets[of_classes.clone()];
         step_offsets(offsets, &mut calibration.offset_variances[of_classes], slopes, weight, drift);
     }
+}
+
+/// The loss along its own gradient, whose square is taken for the curvature, as in the online Newton step (Hazan,
+/// Agarwal, Kale 2007).
+fn squared_gradient(weight: f64) -> Objective {
+    Objective::Square { slope: weight, curvature: weight }
 }

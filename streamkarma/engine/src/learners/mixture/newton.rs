@@ -6,21 +6,70 @@
 //!
 //! P then drifts back towards where it began, so that old events are forgotten slowly and P stays positive
 //! definite whatever came. Left open by the papers is the step where the model errs grossly: there the
-//! curvature p (1 - p) of the log loss vanishes, and Newton would leap. Here `q = r max(r, 1 - r)` with
-//! `r = |p - y|`: the curvature where p is fair, and the squared gradient, that of the online Newton step
-//! (Hazan, Agarwal, Kale 2007), where p is wrong.
+//! curvature p (1 - p) of the log loss vanishes, and Newton would leap. So where p is on the wrong side of 1/2, the
+//! step is implicit: it ends where the loss of the event, together with what is known already, is least. There
+//! are taken the gradient, and the curvature for P. That is Laplace's approximation of what is known after the event.
+//! (With `r max(r, 1 - r)`, r = |p - y|, in place of the curvature, which tells twice as much as p (1 - p) on average
+//! where p is near 0 or 1, the log loss on 140 developers' streams was 1.1 % higher, and no stream's was more than
+//! 1.5 % lower; on streams with one positive in 200 the ranking was worse by half a point of AUC.)
 
-use super::calibration::PRIOR_VARIANCE;
+use super::calibration::OFFSET_PRIOR_VARIANCE;
+use crate::math::log;
 
 /// The share of its first value that comes back to a covariance with every event, at least.
 pub const DRIFT: f64 = 1e-5;
 /// Early on covariances drift by `WARMUP / (t + 10)²` at event t.
 pub const WARMUP: f64 = 10.0;
+/// A label keeps at least this probability, and at most 1 less this, in an implicit step.
+const LEAST_MISS: f64 = 1e-9;
+/// Newton's steps on the way to its end: with these the slope there is right to eleven digits.
+const ROUNDS: usize = 8;
 
-/// q of the module's text, for the slope p - y of the log loss in a logit.
-pub fn curvature(slope: f64) -> f64 {
-    let off = slope.abs();
-    off * off.max(1.0 - off)
+/// How a loss goes on along x.
+#[derive(Clone, Copy, Debug)]
+pub enum Objective {
+    /// A square, of this slope and this curvature.
+    Square { slope: f64, curvature: f64 },
+    /// The log loss of a logit that x is the gradient of, so many times; its slope is p - y.
+    Log { slope: f64, weight: f64 },
+}
+
+impl Objective {
+    /// The factors of P x in the parameters and of P x x' P in P, where `variance` is x' P x.
+    #[inline(always)]
+    fn step(self, variance: f64) -> (f64, f64) {
+        match self {
+            Self::Square { slope, curvature } => {
+                let total = 1.0 + curvature * variance;
+                (slope / total, curvature / total)
+            }
+            Self::Log { slope, weight } if slope.abs() <= 0.5 => {
+                let curvature = weight * slope.abs() * (1.0 - slope.abs());
+                let total = 1.0 + curvature * variance;
+                (weight * slope / total, curvature / total)
+            }
+            Self::Log { slope, weight } => implicit(slope, weight, variance),
+        }
+    }
+}
+
+/// The step from where p is on the wrong side of 1/2.
+///
+/// With m the log-odds of the label, v the variance times the weight, and r = 1 - p(label): m grows by v r, with r as it
+/// is at the end. As an equation in r that is found by Newton's method, beginning at the r there is.
+#[cold]
+fn implicit(slope: f64, weight: f64, variance: f64) -> (f64, f64) {
+    let odds = |miss: f64| log((1.0 - miss) / miss);
+    let mut miss = slope.abs().min(1.0 - LEAST_MISS);
+    let (begin, far) = (odds(miss), weight * variance);
+    for _ in 0..ROUNDS {
+        let lack = odds(miss) - begin - far * miss;
+        miss = (miss + lack / (1.0 / (miss * (1.0 - miss)) + far)).clamp(LEAST_MISS, 1.0 - LEAST_MISS);
+    }
+    let curvature = weight * miss * (1.0 - miss);
+    // Where the weight is beyond all measure, r would be smaller still.
+    let rate = if miss > LEAST_MISS { weight * miss } else { (odds(miss) - begin) / variance };
+    (rate.copysign(slope), curvature / (1.0 + curvature * variance))
 }
 
 /// Parameters that are followed by Newton steps.
@@ -38,12 +87,10 @@ pub struct Newton<'a> {
 }
 
 impl Newton<'_> {
-    /// One step of the module's text, and the drift.
-    ///
-    /// `x` is the direction of the gradient; `slope` and `curvature` are g and q, times the weight of the
-    /// event. Inlined, so that loops over few parameters are unrolled.
+    /// One step of the module's text, and the drift; `x` is the direction of the gradient. Inlined, so that loops
+    /// over few parameters are unrolled.
     #[inline(always)]
-    pub fn step(self, x: &[f64], slope: f64, curvature: f64) {
+    pub fn step(self, x: &[f64], loss: Objective) {
         let size = x.len();
         let gains = &mut self.gains[..size];
         gains.fill(0.0);
@@ -52,11 +99,11 @@ impl Newton<'_> {
                 *gain += entry * along;
             }
         }
-        let mut total = 1.0;
+        let mut variance = 0.0;
         for (&gain, &along) in gains.iter().zip(x) {
-            total += curvature * gain * along;
+            variance += gain * along;
         }
-        let (rate, shrinking, kept) = (slope / total, curvature / total, 1.0 - self.drift);
+        let ((rate, shrinking), kept) = (loss.step(variance), 1.0 - self.drift);
         for (i, row) in self.covariance.chunks_exact_mut(size).enumerate() {
             self.parameters[i] -= rate * gains[i];
             for (entry, &gain) in row.iter_mut().zip(gains.iter()) {
@@ -68,11 +115,15 @@ impl Newton<'_> {
 }
 
 /// A step of each class's offset on its own, by the slopes p_c - y_c of the log loss.
+///
+/// Since all of them move at once, and what one takes the others need not, the curvature is taken as large as
+/// `r max(r, 1 - r)` with r the size of the slope.
 pub fn step_offsets(offsets: &mut [f64], variances: &mut [f64], slopes: &[f64], weight: f64, drift: f64) {
     for ((offset, variance), &slope) in offsets.iter_mut().zip(variances).zip(slopes) {
-        *variance /= 1.0 + weight * curvature(slope) * *variance;
+        let off = slope.abs();
+        *variance /= 1.0 + weight * off * off.max(1.0 - off) * *variance;
         *offset -= weight * slope * *variance;
-        *variance = (1.0 - drift) * *variance + drift * PRIOR_VARIANCE;
+        *variance = (1.0 - drift) * *variance + drift * OFFSET_PRIOR_VARIANCE;
     }
 }
 
@@ -94,7 +145,7 @@ mod tests {
                 drift: 0.0,
                 gains: &mut gains,
             };
-            newton.step(&x, residual, 1.0);
+            newton.step(&x, Objective::Square { slope: residual, curvature: 1.0 });
         }
         // (X'X + I / 100) solved by hand.
         let (xx, x1, n) = (14.01, 6.0, 4.01);
@@ -104,5 +155,35 @@ mod tests {
         assert!((parameters[1] - (xx * y1 - x1 * xy) / determinant).abs() < 1e-10);
         assert!((covariance[0] - n / determinant).abs() < 1e-10);
         assert_eq!(covariance[1], covariance[2]);
+    }
+
+    #[test]
+    fn a_gross_error_is_followed_as_far_as_the_loss_allows() {
+        for slope in [0.501, 0.7, -0.9, 0.99, -0.999_999] {
+            for variance in [1e-6, 0.01, 0.5, 2.0, 50.0, 1e4] {
+                for weight in [0.1, 1.0, 30.0] {
+                    let (rate, shrinking) = Objective::Log { slope, weight }.step(variance);
+                    // The log-odds of the label, as they were and as they are, and the slope there.
+                    let odds = log((1.0 - slope.abs()) / slope.abs()) + rate.abs() * variance;
+                    let miss = 1.0 / (1.0 + crate::math::exp(odds));
+                    assert!((rate - weight * miss.copysign(slope)).abs() < 1e-7 * rate.abs());
+                    let curvature = weight * miss * (1.0 - miss);
+                    assert!((shrinking - curvature / (1.0 + curvature * variance)).abs() < 1e-7 * shrinking);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_step_leaps() {
+        for slope in [1e-6, 0.3, 0.5, 0.500_001, 1.0 - 1e-6, 1.0] {
+            for variance in [0.0, 1e-300, 1e-3, 1.0, 1e6] {
+                for weight in [1e-300, 1.0, 1e100] {
+                    let (rate, shrinking) = Objective::Log { slope, weight }.step(variance);
+                    assert!((0.0..60.0).contains(&(rate * variance)), "{slope} {variance} {weight} {rate}");
+                    assert!((0.0..=1.0 + 1e-12).contains(&(shrinking * variance)));
+                }
+            }
+        }
     }
 }

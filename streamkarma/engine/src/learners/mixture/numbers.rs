@@ -19,7 +19,7 @@
 
 use super::aggregator::{Aggregator, Count, Said, Scratch};
 use super::calibration::{FARTHEST, NUMBER_PRIOR_VARIANCE, OF_NUMBERS, SLOPE, clip, ema, sanitise};
-use super::newton::Newton;
+use super::newton::{Newton, Objective};
 use super::resting::without;
 use crate::math::{dot, exp};
 
@@ -148,12 +148,16 @@ impl Aggregator {
     fn calibrate_number(&mut self, m: usize, Count { weight, events }: Count, residual: f64) {
         let drift = events * self.forgetting.drift;
         let Self { calibration, scratch, blend, completeness, experts, steps, .. } = self;
+        // Of what is stretched before it is compared with the target.
+        let loss = |stretch: f64| Objective::Square {
+            slope: stretch * weight * residual,
+            curvature: stretch * stretch * weight,
+        };
         if m == *experts {
-            let (predictions, slope) = (&scratch.logits[..m], weight * residual);
+            let predictions = &scratch.logits[..m];
             let (blended, stretch) = (dot(&blend.mix, predictions), completeness.stretch());
-            completeness.learn(blended, slope, weight, drift, *steps);
-            let newton = blend.newton(drift, &mut scratch.gains);
-            return newton.step(predictions, stretch * slope, stretch * stretch * weight);
+            completeness.learn(blended, loss(1.0), drift, *steps);
+            return blend.newton(drift, &mut scratch.gains).step(predictions, loss(stretch));
         }
         let parameters = &mut calibration.parameters.as_chunks_mut::<OF_NUMBERS>().0[m];
         let newton = Newton {
@@ -163,7 +167,7 @@ impl Aggregator {
             drift,
             gains: &mut scratch.gains,
         };
-        newton.step(&scratch.features.as_chunks::<OF_NUMBERS>().0[m], weight * residual, weight);
+        newton.step(&scratch.features.as_chunks::<OF_NUMBERS>().0[m], loss(1.0));
         parameters[SLOPE] = parameters[SLOPE].max(0.0);
     }
 }

@@ -4,7 +4,7 @@ use nalgebra::{DMatrix, SymmetricEigen};
 
 use super::Mixture;
 use super::aggregator::Aggregator;
-use super::calibration::{NUMBER_PRIOR_VARIANCE, PRIOR_VARIANCE, SMALLEST};
+use super::calibration::{NUMBER_PRIOR_VARIANCE, OFFSET_PRIOR_VARIANCE, PRIOR_VARIANCE, SMALLEST};
 use super::completeness::{ADJUSTING_PRIOR_VARIANCE, Completeness};
 use super::fixed_share::BLEND_PRIOR_VARIANCE;
 use super::late::Late;
@@ -140,7 +140,7 @@ impl Aggregator {
         let (known, size) = (&self.calibration, self.size());
         let variance = if self.regression { NUMBER_PRIOR_VARIANCE } else { PRIOR_VARIANCE };
         known.squares.iter().all(|&each| each >= SMALLEST)
-            && known.offset_variances.iter().all(|each| (0.0..=MOST_VARIANCE * PRIOR_VARIANCE).contains(each))
+            && known.offset_variances.iter().all(|each| (0.0..=MOST_VARIANCE * OFFSET_PRIOR_VARIANCE).contains(each))
             && [&self.shares.weights, &self.shares.means].iter().all(|shares| are_shares(shares))
             // Where one of them says nothing, the others share its part.
             && self.shares.weights.iter().all(|&each| each > 0.0)
