@@ -232,6 +232,25 @@ class TestHindsight:
                 evaluate_baseline(name, table_of(X, y), "multiclass", "logistic")["held_out_loss"]
             )
 
+    @pytest.mark.parametrize("name", ["zero", "mean", "trees", "knn", "geom", "karma-batch"])
+    def test_a_rare_class_costs_held_out_what_its_rarity_does(self, name: str) -> None:
+        X, n = gappy(100, 2, 5), 100
+        X[:, 0] = np.random.default_rng(0).standard_normal(n)
+        y = (np.arange(n) == 50).astype(float)
+        # About -log(1/81) for the one event, and -log(80/81) for each of the others.
+        for task, labels in (("binary", y), ("multiclass", y * 2)):
+            row = evaluate_baseline(name, table_of(X, labels), task, "logistic")
+            assert 3.0 < row["held_out_loss"] < 12.0
+
+    @pytest.mark.parametrize("label", [0.0, 1.0])
+    @pytest.mark.parametrize("name", ["zero", "trees"])
+    def test_with_one_class_only_the_best_in_hindsight_has_no_loss(self, name: str, label: float) -> None:
+        X, y = gappy(50, 2, 5), np.full(50, label)
+        for loss in ("logistic", "hinge"):
+            row = evaluate_baseline(name, table_of(X, y), "binary", loss)
+            assert row["baseline_loss"] == pytest.approx(0.0, abs=1e-9)
+            assert 0.0 <= row["held_out_loss"] < 50 * np.log(1 + 1 / 40)
+
     def test_the_oracle_needs_complete_vectors(self) -> None:
         X = gappy(50, 2, 6)
         y = (np.arange(50) % 2).astype(float)

@@ -8,6 +8,9 @@ If the baseline's machine minimises the loss being compared, its scores are used
 unregularised: the best of its class. The scores of any other are calibrated by the affine map (one per
 column) that is best in that loss on the rows it was fitted on, so that a support vector machine is not
 penalised for having no probabilities.
+
+A class without a row among those of a fit has no scores of its own. In hindsight no row asks for it; held
+out its scores are those of a class that is as rare as one that was not seen can be.
 """
 
 from __future__ import annotations
@@ -45,8 +48,8 @@ HINGE_OF_SEVERAL = "crammer-singer"
 #: A fitted baseline: from rows to scores of shape (n, m).
 Scores = Callable[[Floats], Floats]
 
-#: The score of a class that did not occur in the rows of a fit.
-NEVER = -1e3
+#: How far below the others, in hindsight, the scores of a class are that no row has.
+NEVER = 1e3
 
 
 class EventTable(NamedTuple):
@@ -210,7 +213,7 @@ class Fit:
     def hindsight(self, X: Floats, y: Floats) -> Floats:
         """Scores of the rows it is fitted on."""
         raw = self._raw(X, y)(X)
-        return self._link(raw, y)(raw)
+        return self._complete(self._link(raw, y)(raw), raw, NEVER)
 
     def linear(self) -> tuple[Floats | None, float]:
         """Weights and intercept of the last fit, for binary tasks and linear machines; else None."""
@@ -238,7 +241,9 @@ class Fit:
         for number in range(FOLDS):
             # Calibrated on held-out scores: those of the training rows are too good.
             rest, part = fold != number, fold == number
-            held[part] = self._link(raw[rest], y[rest])(raw[part])
+            scores = self._link(raw[rest], y[rest])(raw[part])
+            # As Laplace has it: as likely as if one more row had been of a class that was not seen.
+            held[part] = self._complete(scores, raw[part], float(np.log1p(rest.sum())))
         return held
 
     def _raw(self, X: Floats, y: Floats) -> Scores:
@@ -251,17 +256,38 @@ class Fit:
         return lambda rows: self._by_class(np.asarray(model.decision_function(rows)), model.classes_)
 
     def _by_class(self, scores: Floats, classes: NDArray[Any]) -> Floats:
-        """Scores in the order of all classes; a class without rows gets a score far below the others."""
+        """Scores in the order of all classes, infinite where the rows of the fit lacked one."""
         if self.task == "binary":
-            if len(classes) == 2:
-                return scores[:, np.newaxis]
-            return np.full((len(scores), 1), 1.0 if classes[0] == 1 else -1.0)
+            only = np.inf if classes[0] == 1 else -np.inf
+            return scores[:, np.newaxis] if len(classes) == 2 else np.full((len(scores), 1), only)
         if scores.ndim == 1:
             two = np.column_stack([-scores / 2, scores / 2])
             scores = two if len(classes) == 2 else scores[:, np.newaxis]
-        every = np.full((len(scores), self.columns), NEVER)
+        every = np.full((len(scores), self.columns), -np.inf)
         every[:, classes] = scores
         return every
+
+    def _complete(self, scores: Floats, raw: Floats, odds: float) -> Floats:
+        """Scores with those of classes that the rows of the fit lacked.
+
+        Parameters
+        ----------
+        scores, raw
+            With and without calibration, shape (n, m); ``raw`` is infinite where there are none.
+        odds
+            The log-odds against such a class in the logistic loss. In the hinge loss the margin is 1.
+        """
+        unknown = np.isinf(raw)
+        if not unknown.any():
+            return scores
+        below = odds if self.loss == "logistic" else 1.0
+        if self.columns == 1:
+            return np.where(unknown, np.sign(raw) * below, scores)
+        others = np.where(unknown, -np.inf, scores)
+        highest = others.max(axis=1, keepdims=True)
+        if self.loss == "logistic":
+            highest = highest + np.log(np.exp(others - highest).sum(axis=1, keepdims=True))
+        return np.where(unknown, highest - below, others)
 
     def _link(self, scores: Floats, y: Floats) -> Scores:
         """The affine map of scores that is best in the loss, one slope and intercept per column."""
@@ -272,5 +298,12 @@ class Fit:
             targets = np.where(y == 1, 1.0, -1.0)[:, np.newaxis]
         else:
             targets = np.where(y[:, np.newaxis] == np.arange(self.columns), 1.0, -1.0)
-        machine: Scores = Machine(MACHINES[self.loss], STRENGTH).fit(scores, targets).scores
-        return machine
+        finite = scores[np.isfinite(scores)]
+        lowest, highest = (finite.min(), finite.max()) if finite.size else (-1.0, 1.0)
+        # Where a class was not known the score is as sure as any.
+
+        def sure(rows: Floats) -> Floats:
+            return np.nan_to_num(rows, posinf=highest, neginf=lowest)
+
+        machine = Machine(MACHINES[self.loss], STRENGTH).fit(sure(scores), targets)
+        return lambda rows: machine.scores(sure(rows))
