@@ -10,11 +10,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from river import datasets, evaluate, linear_model, preprocessing
 
 from streamkarma import KARMAClassifier, KARMARegressor
-from streamkarma.errors import UsageError
+from streamkarma.errors import RecordError, UsageError
 from streamkarma.regret import RegretTracker
 from streamkarma.synthetic import StreamSpec, records
 from tests.conftest import Program
@@ -253,9 +254,59 @@ class TestBesideRiver:
             ({"task": "ranking"}, "task is classification or regression"),
             ({"loss": "squared"}, "loss is one of logistic, hinge"),
             ({"memory": 0}, "memory is 1 or more"),
+            ({"memory": 1.5}, "memory is 1 or more"),
+            ({"seconds": math.nan}, "seconds is a number above 0"),
+            ({"seed": -1}, "seed is an integer"),
+            ({"scale": "no"}, "scale is True or False"),
             ({"baselines": "nought"}, "no such baseline"),
         ):
             with pytest.raises(UsageError, match=message):
                 RegretTracker(**arguments)
+        with pytest.raises(UsageError, match="baseline is one of mean, zero, not 'trees'"):
+            RegretTracker(baselines="mean,zero").metric("trees")
         with pytest.raises(UsageError, match="raw score is for two classes"):
             RegretTracker().update({"a": 1.0}, "spam", 0.3)
+
+    @pytest.mark.parametrize("score", [math.nan, math.inf, None, "0.5", np.array([0.3, 0.7])])
+    def test_a_score_that_is_no_finite_number_is_refused(self, score: Any) -> None:
+        tracker, numbers = RegretTracker(baselines="mean"), RegretTracker("regression", baselines="mean")
+        with pytest.raises(RecordError, match="the score must be a finite number"):
+            tracker.update({"a": 1.0}, True, score)
+        with pytest.raises(RecordError, match="the probability must be a finite number"):
+            tracker.update({"a": 1.0}, True, {True: 0.5, False: score})
+        with pytest.raises(RecordError, match="the score must be a finite number"):
+            numbers.update({"a": 1.0}, 3.0, score)
+        with pytest.raises(RecordError, match="the label must be a finite number"):
+            numbers.update({"a": 1.0}, 1e200, 3.0)
+        assert tracker.finish() == numbers.finish() == {}
+
+    def test_a_wrapped_model_predicts_as_it_does_alone(self) -> None:
+        model = KARMAClassifier(threshold=0.999)
+        wrapped = RegretTracker(baselines="mean").wrap(model)
+        for t in range(50):
+            wrapped.learn_one({"a": t % 5 - 2.0}, t % 5 > 1)
+        x = {"a": 0.4}
+        assert wrapped.predict_proba_one(x)[True] > 0.5
+        assert wrapped.predict_one(x) is model.predict_one(x) is False
+
+    def test_what_is_learned_twice_is_predicted_twice(self) -> None:
+        tracker = RegretTracker(baselines="mean")
+        model, x = linear_model.LogisticRegression(), {"a": 1.0}
+        wrapped = tracker.wrap(model)
+        wrapped.predict_proba_one(x)
+        wrapped.learn_one(x, True)
+        said = model.predict_proba_one(x)[True]
+        wrapped.learn_one(x, True)
+        assert tracker.finish()["mean"]["learner_loss"] == pytest.approx(math.log(2.0) - math.log(said))
+
+
+def test_what_was_not_compared_is_said(streamkarma: Program, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"a": 1, "y": true}\n[3]\nnonsense\n')
+    done = streamkarma("regret", "bad.jsonl", "--regret", "zero", "--json", "r.json")
+    assert "rejected: 2, first: line 2: " in done.stderr
+    assert json.loads((tmp_path / "r.json").read_text())["rejected"] == 2
+    done = streamkarma("regret", "bad.jsonl", "--regret-seconds", "nan")
+    assert done.code == 2
+    assert "--regret-seconds" in done.stderr
+    done = streamkarma("regret", "bad.jsonl", "--regret", "zero", "--target", "z")
+    assert "warning: no event had the target z" in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,18 @@ from streamkarma.parameters.kinds import (
 )
 from streamkarma.parameters.words import AUTO, BALANCED
 
-above_zero = click.FloatRange(min=0, min_open=True)
+
+class _AboveZero(click.FloatRange):
+    """Numbers above zero; not NaN, which no comparison finds out of a range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return number
+
+
+above_zero = _AboveZero(min=0, min_open=True)
 
 
 def setting(value: Any) -> tuple[str, str]:

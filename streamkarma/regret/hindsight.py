@@ -121,7 +121,7 @@ def evaluate_baseline(
     """
     entry = named(name)
     if entry.oracle and table.full is None:
-        raise ValueError("needs complete vectors (--full NAME)")
+        raise ValueError("needs complete vectors (--full NAME) of all events")
     y, weights = table.facts[:, TARGET], table.facts[:, WEIGHT]
     fit = Fit(entry, task, loss, table.attributes, int(y.max()) + 1 if task == "multiclass" else 1)
     X = table.full if entry.oracle and table.full is not None else table.X

@@ -25,6 +25,8 @@ class _Regret(Metric):
                 f"{type(self).__name__} is for {self.task}, the tracker for {tracker.task}; "
                 "tracker.metric() has the right one"
             )
+        if baseline is not None and baseline not in tracker.baselines:
+            raise UsageError(f"baseline is one of {', '.join(tracker.baselines)}, not {baseline!r}")
         self.tracker = tracker
         self.baseline = baseline
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -11,11 +12,13 @@ import numpy as np
 from river import base
 
 from streamkarma._engine import Encoded, Encoder
-from streamkarma.errors import UsageError
+from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.pipeline import check_weight
+from streamkarma.estimators.regression import LARGEST_TARGET
 from streamkarma.events.block import Block
 from streamkarma.events.labels import Labels
-from streamkarma.events.values import LONGEST_NAME, Record, as_number, is_missing
+from streamkarma.events.values import LONGEST_NAME, Record, is_missing
+from streamkarma.parameters.kinds import Integer
 from streamkarma.regret.losses import LOSSES
 from streamkarma.regret.metric import RegressionRegretMetric, RegretMetric
 from streamkarma.regret.tracker import Tracker, parse_baselines
@@ -86,8 +89,14 @@ class RegretTracker:
         known = LOSSES["binary" if task == "classification" else "regression"]
         if loss is not None and loss not in known:
             raise UsageError(f"loss is one of {', '.join(known)}, not {loss!r}")
-        if memory < 1:
-            raise UsageError(f"memory is 1 or more, not {memory}")
+        if not Integer(1).holds(memory):
+            raise UsageError(f"memory is 1 or more, not {memory!r}")
+        if not (isinstance(seconds, (int, float)) and seconds > 0.0):
+            raise UsageError(f"seconds is a number above 0, not {seconds!r}")
+        if not Integer(0, 2**31 - 1).holds(seed):
+            raise UsageError(f"seed is an integer from 0 to 2^31 - 1, not {seed!r}")
+        if not isinstance(scale, bool):
+            raise UsageError(f"scale is True or False, not {scale!r}")
         self.task = task
         self.loss = loss or known[0]
         self.scale = scale
@@ -116,12 +125,13 @@ class RegretTracker:
         Raises
         ------
         RecordError
-            A ValueError: a value, the label or the weight is invalid.
+            A ValueError: a value, the label, the weight or the score is invalid. The score has to be finite,
+            since any regret against infinity would be, too.
         """
         weight = check_weight(w)
         if self.task == "regression":
-            target = as_number("y", y)
-            off = as_number("score", score) - target
+            target, said = _finite("label", y), _finite("score", score)
+            off = said - target
             loss, error = (off * off if self.loss == "squared" else abs(off)), abs(off)
         else:
             label = self._labels.check(y)
@@ -182,6 +192,11 @@ class RegretTracker:
         return kind(self, baseline)
 
     @property
+    def baselines(self) -> list[str]:
+        """The names of the baselines."""
+        return self._tracker.names
+
+    @property
     def _kind(self) -> str:
         if self.task == "regression":
             return "regression"
@@ -192,20 +207,21 @@ class RegretTracker:
         if isinstance(score, Mapping):
             if self.loss == "hinge":
                 raise UsageError("the hinge loss needs a raw score, not probabilities")
-            if not score:
+            probabilities = {name: _finite("probability", each) for name, each in score.items()}
+            if not probabilities:
                 # No class is known yet: a coin toss.
                 return math.log(2.0), 1.0
             # A class the model has never seen counts as one more, as likely as each of the others.
-            probability = score.get(label, 1.0 / (len(score) + 1))
-            return -math.log(max(float(probability), MIN_PROBABILITY)), float(
-                max(score, key=score.__getitem__) != label
-            )
+            probability = probabilities.get(label, 1.0 / (len(score) + 1))
+            loss = -math.log(min(max(probability, MIN_PROBABILITY), 1.0))
+            return loss, float(max(probabilities, key=probabilities.__getitem__) != label)
         if label not in (False, True):
             raise UsageError(f"a raw score is for two classes, False and True or 0 and 1, not {label!r}")
-        margin = float(score) if label else -float(score)
+        number = _finite("score", score)
+        margin = number if label else -number
         if self.loss == "hinge":
             return max(0.0, 1.0 - margin), float(margin <= 0.0)
-        return float(np.logaddexp(0.0, -margin)), float((float(score) > 0) != bool(label))
+        return float(np.logaddexp(0.0, -margin)), float((number > 0) != bool(label))
 
     def _flush(self) -> None:
         if not self._facts:
@@ -213,6 +229,17 @@ class RegretTracker:
         block, self._events = self._tracker.indices.block(Block(*self._events.block)), Encoded()
         facts, self._facts = np.array(self._facts), []
         self._tracker.add(block, np.arange(len(facts)), facts, self._kind, self.loss)
+
+
+def _finite(what: str, value: Any) -> float:
+    """A number that can be squared, or RecordError."""
+    try:
+        number = math.nan if isinstance(value, (str, bytes)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not abs(number) <= LARGEST_TARGET:
+        raise RecordError(f"the {what} must be a finite number within ±1e100, not {reprlib.repr(value)}")
+    return number
 
 
 class _WrappedClassifier(base.Classifier):
@@ -225,6 +252,10 @@ class _WrappedClassifier(base.Classifier):
     def _multiclass(self) -> bool:
         return bool(self.model._multiclass)
 
+    def predict_one(self, x: Any, **more: Any) -> Any:
+        """Predict with the wrapped model, which may have a threshold of its own."""
+        return self.model.predict_one(x, **more)
+
     def predict_proba_one(self, x: Any, **more: Any) -> Any:
         """Predict with the wrapped model."""
         probabilities = self.model.predict_proba_one(x, **more)
@@ -233,8 +264,8 @@ class _WrappedClassifier(base.Classifier):
 
     def learn_one(self, x: Any, y: Any, **more: Any) -> None:
         """Update the tracker, then learn."""
-        # This event has nearly always just been predicted.
-        last, probabilities = self._last
+        # This event has nearly always just been predicted; what was said then does not count a second time.
+        (last, probabilities), self._last = self._last, (None, None)
         if last is not x:
             probabilities = self.model.predict_proba_one(x)
         if not is_missing(y):

@@ -14,6 +14,7 @@ from streamkarma.errors import OutputError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.files import reason
 from streamkarma.regret.loss_curves import Point, RecentLosses
+from streamkarma.runtime import mistakes
 from streamkarma.runtime.destinations import check_files
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.progress import open_sink
@@ -75,6 +76,7 @@ class RegretRun:
             if code == 0:
                 self._say(f"learner {name}")
                 code = run.execute()
+                self._say_mistakes(run)
                 adapter = _adapter_of(run)
                 lines = [*regret_table(adapter.summary(), adapter.verdict()), *bound_lines(adapter.bound())]
                 self._show("\n".join([f"learner: {name}", *lines]))
@@ -92,6 +94,15 @@ class RegretRun:
             self._say(f"drawn: {self._plot}")
         return code
 
+    def _say_mistakes(self, run: Run) -> None:
+        """What the run's own table would have said of records that are not in the comparison."""
+        loop = run.session.loop
+        useless = mistakes.useless(loop, run.session.fields.target, whole=True)
+        if loop.first_rejected:
+            self._say(f"rejected: {loop.counters.rejected:,}, first: {loop.first_rejected}")
+        if useless is not None:
+            self._say(f"warning: {useless}")
+
     def _show(self, table: str) -> None:
         """Print a table; on standard error if standard output is for the report."""
         if self._json == "-":
@@ -105,7 +116,8 @@ class RegretRun:
 
     def report(self) -> dict[str, Any]:
         """All results, as JSON."""
-        first = _adapter_of(next(iter(self._runs.values())))
+        run = next(iter(self._runs.values()))
+        first = _adapter_of(run)
         rows = [row for row in first.tracker.rows.get("projection-full", []) if "bound" in row]
         bound = {"events": [row["events"] for row in rows], "total": [_least(row) for row in rows]}
         return {
@@ -113,6 +125,7 @@ class RegretRun:
             "task": first.task,
             "loss": first.loss,
             "events": first.tracker.reservoir.events,
+            "rejected": run.session.loop.counters.rejected,
             "verdict": first.verdict(),
             "learners": {name: self._learner_report(run) for name, run in self._runs.items()},
             **({"bound": bound} if rows else {}),
