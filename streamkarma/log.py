@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from streamkarma.parameters.words import LOG_FORMATS
+from streamkarma.printable import printable
 
 #: What a line begins with that is more than information, and its level.
 _LEVELS = {"warning: ": "warning", "drift: ": "warning"}
@@ -29,8 +30,7 @@ def is_json() -> bool:
 
 def write(line: str, level: str | None = None, **more: Any) -> None:
     """Write a line; ``level`` is what its beginning says if it is None, and ``more`` is for programs."""
-    if is_json():
-        line = as_json(line, level, more)
+    line = as_json(line, level, more) if is_json() else printable(line, keep="\n")
     print(line, file=sys.stderr, flush=True)
 
 

@@ -195,3 +195,24 @@ def test_a_topic_is_read_to_its_end_by_nobody(cluster: Cluster) -> None:
     )
     assert missing.returncode == 1
     assert b"there is no topic nowhere" in missing.stderr
+
+
+def test_names_of_a_stream_do_not_steer_the_terminal(streamkarma: Program) -> None:
+    records = [{"wind\x1b[2J\nwarning: x": t % 3, "y": "\x1b]0;z\x07" if t % 2 else "b"} for t in range(40)]
+    streamkarma("learn", "--learner", "explicit", "--no-predictions", "--model", "m.karma", records=records)
+    for command in (["profile"], ["explain", "m.karma"], ["inspect", "m.karma"], ["learn", "--target", "z"]):
+        given = records if command[0] in ("profile", "learn") else []
+        done = streamkarma(*command, records=given)
+        text = ("" if command[0] == "learn" else done.stdout.decode()) + done.stderr
+        assert "wind\\x1b[2J" in text
+        assert "\x1b" not in text
+        assert "\nwarning: x" not in text
+
+
+def test_a_label_that_is_always_the_same_is_pointed_out(streamkarma: Program) -> None:
+    done = streamkarma("profile", records=[{"a": t, "y": True} for t in range(5)])
+    assert (
+        "5 events, 1 attribute, 0 % of the values missing; the label y (1 class) in 100 %"
+        in done.stdout.decode()
+    )
+    assert "every label is true: there is nothing to tell apart" in done.stdout.decode()

@@ -63,7 +63,8 @@ def test_the_regret_is_a_metric_like_any_of_rivers(task: Any, capsys: pytest.Cap
     assert not metric.bigger_is_better
     assert not metric.is_better_than(metric)
     assert tracker.metric("mean").get() == regret
-    assert tracker.metric("svd").get() == 0.0
+    with pytest.raises(UsageError, match="baseline is one of mean, not 'svd'"):
+        tracker.metric("svd")
     assert not metric.works_with(ExplicitKARMAClassifier())
     metric.revert(1, 1)
     wrong = RegressionRegretMetric if classes else RegretMetric

@@ -15,6 +15,7 @@ from streamkarma.cli.declaring import option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
 from streamkarma.parameters.learning import LEARNING
+from streamkarma.printable import printable
 
 if TYPE_CHECKING:
     from streamkarma.connectors.base import Source
@@ -121,7 +122,7 @@ def inspect(model: str, json: bool) -> None:
             click.echo(f"{name:<20} {_shown(value)}")
     click.echo(f"{'attributes':<20} {len(names):,}")
     for name in names[:_SHOWN_ATTRIBUTES]:
-        click.echo(f"  {name:<18} {_shown(values[name])}")
+        click.echo(f"  {printable(name):<18} {_shown(values[name])}")
     if len(names) > _SHOWN_ATTRIBUTES:
         click.echo("  … (all of them: --json)")
 
@@ -177,4 +178,4 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict):
         numbers = {name: f"{each:.3f}" if isinstance(each, float) else each for name, each in value.items()}
         return ", ".join(f"{name} {each}" for name, each in numbers.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return printable(", ".join(map(str, value)) if isinstance(value, list) else str(value))

@@ -85,6 +85,8 @@ def _label(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
     yield ["--target", label["name"]], f"the label is in {share(label['share'])} of the events"
     numbers = label["kind"] == "number"
     values = [value for value, _ in label["values"]]
+    if label["distinct"] == 1:
+        yield [], f"every label is {values[0]}: there is nothing to tell apart"
     if label["task"] == "regression":
         yield [], "the label is a number: regression"
     elif numbers and label["distinct"] == 2 and set(values) not in ({"0", "1"}, {"-1", "1"}):

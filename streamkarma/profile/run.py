@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from streamkarma.connectors.base import Source
 from streamkarma.errors import OutputError, UsageError
 from streamkarma.files import reason
+from streamkarma.printable import printable
 from streamkarma.profile import advice, table
 from streamkarma.profile.page import page
 from streamkarma.profile.profiler import Profiler
@@ -120,4 +121,4 @@ class ProfileRun:
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(printable(line), file=sys.stderr, flush=True)

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from streamkarma.printable import printable
+
 #: Attributes and other things that are shown; all of them are in the JSON.
 _ATTRIBUTES, _FEW = 60, 8
 _NAME = 28
 
 
 def lines(profile: Mapping[str, Any]) -> Iterator[str]:
-    """The profile in lines."""
+    """The profile in lines, without control characters."""
+    yield from map(printable, _lines(profile))
+
+
+def _lines(profile: Mapping[str, Any]) -> Iterator[str]:
     yield verdict(profile)
     yield ""
     yield from _attributes(profile)
@@ -27,20 +33,24 @@ def verdict(profile: Mapping[str, Any]) -> str:
     """What the stream is, in a sentence."""
     label = profile["label"]
     parts = [
-        f"{profile['events']:,} events, {len(profile['attributes']):,} attributes, "
+        f"{_count(profile['events'], 'event')}, {_count(len(profile['attributes']), 'attribute')}, "
         f"{share(profile['missing'])} of the values missing"
     ]
     if label["observed"]:
-        what = "a number" if label["task"] == "regression" else f"{label['distinct']:,} classes"
+        what = "a number" if label["task"] == "regression" else _count(label["distinct"], "class", "es")
         parts.append(f"the label {label['name']} ({what}) in {share(label['share'])}")
     if changed := {each["attribute"] for each in profile["changes"]} - {label["name"]}:
         plural = " changes" if len(changed) == 1 else "s change"
         parts.append(f"{len(changed):,} attribute{plural} on the way")
     if rejected := profile["rejected"]:
-        parts.append(f"{rejected:,} record{'' if rejected == 1 else 's'} that cannot be used")
+        parts.append(f"{_count(rejected, 'record')} that cannot be used")
     if beyond := profile["values_of_further_attributes"]:
         parts.append(f"{beyond:,} values of further attributes that were not looked at")
     return "; ".join(parts)
+
+
+def _count(number: int, noun: str, plural: str = "s") -> str:
+    return f"{number:,} {noun}{'' if number == 1 else plural}"
 
 
 def _attributes(profile: Mapping[str, Any]) -> Iterator[str]:
@@ -49,9 +59,8 @@ def _attributes(profile: Mapping[str, Any]) -> Iterator[str]:
     for name, seen in [(profile["label"]["name"], profile["label"]), *found[:_ATTRIBUTES]]:
         distinct = f"{'' if seen['distinct_exact'] else '~'}{seen['distinct']:,}"
         alone = f"{seen['alone']:.0%}" if "alone" in seen else ""
-        shown = (
-            f"{name[:_NAME]:<{_NAME}} {seen['kind']:<10} {share(seen['share']):>8} {distinct:>9} {alone:>6}"
-        )
+        columns = f"{seen['kind']:<10} {share(seen['share']):>8} {distinct:>9} {alone:>6}"
+        shown = f"{printable(name)[:_NAME]:<{_NAME}} {columns}"
         yield f"{shown}  {values(seen)}".rstrip()
     if len(found) > _ATTRIBUTES:
         yield f"… {len(found) - _ATTRIBUTES:,} more (--json has them all)"

@@ -9,6 +9,7 @@ from streamkarma._engine import parse
 from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.events.flatten import flatten
+from streamkarma.printable import printable
 from streamkarma.runtime.loop import Loop
 
 #: As many of the first records as are looked into for a hint, until there are so many names, and none longer.
@@ -39,7 +40,7 @@ def useless(loop: Loop, target: str, whole: bool) -> str | None:
     )
     if not (loop.learns and c.events and c.unlabelled == c.events) or labels:
         return None
-    names = sorted(_first_names(loop) - {target})
+    names = sorted(printable(name) for name in _first_names(loop) - {target})
     near = difflib.get_close_matches(target.lower(), [name.lower() for name in names], 1)
     meant = next((name for name in names if [name.lower()] == near), None)
     hint = f"did you mean {meant}?" if meant else f"see --target, and the names {', '.join(names[:_NAMES])}"

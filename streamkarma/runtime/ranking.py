@@ -12,6 +12,7 @@ from streamkarma.estimators.explaining import columns_of
 from streamkarma.estimators.outcomes import deviation_of, outcome_scores, read_whole
 from streamkarma.estimators.persistence import load_with_run
 from streamkarma.estimators.windows import Window, window_of
+from streamkarma.printable import printable
 from streamkarma.runtime.session import resumed
 from streamkarma.runtime.task import TaskModel
 
@@ -147,7 +148,7 @@ _COLUMNS = ("contribution", "if observed", "observed", "absence", "its share", "
 def table(ranking: Ranking) -> str:
     """A ranking in readable form."""
     rows = ranking.attributes[:_SHOWN]
-    names = [row["attribute"][:_LONGEST] for row in rows]
+    names = [printable(row["attribute"])[:_LONGEST] for row in rows]
     width = max(map(len, ["attribute", *names]))
     lines = [f"mean absolute contributions over {_SOURCES[ranking.source].format(events=ranking.events)}", ""]
     lines.append(f"{'attribute':<{width}}" + "".join(f"{column:>14}" for column in _COLUMNS))
@@ -164,7 +165,7 @@ def table(ranking: Ranking) -> str:
     if len(ranking.attributes) > _SHOWN:
         lines.append(f"… ({len(ranking.attributes):,} in all: --json)")
     if ranking.left_out:
-        names = ranking.left_out[:_SHOWN]
+        names = [printable(name) for name in ranking.left_out[:_SHOWN]]
         more = ", …" if len(ranking.left_out) > _SHOWN else ""
         lines += ["", f"not in these events: {', '.join(names)}{more}; give INPUT to rank them, too"]
     return "\n".join(lines)

@@ -13,6 +13,7 @@ from streamkarma.connectors.base import Source
 from streamkarma.errors import OutputError
 from streamkarma.estimators.learners import learner_of
 from streamkarma.files import reason
+from streamkarma.printable import printable
 from streamkarma.regret.loss_curves import Point, RecentLosses
 from streamkarma.runtime import mistakes
 from streamkarma.runtime.destinations import check_files
@@ -112,7 +113,7 @@ class RegretRun:
 
     def _say(self, line: str) -> None:
         if not self._plan.quiet:
-            print(line, file=sys.stderr, flush=True)
+            print(printable(line, keep="\n"), file=sys.stderr, flush=True)
 
     def report(self) -> dict[str, Any]:
         """All results, as JSON."""
