@@ -13,7 +13,7 @@ import pytest
 
 from streamkarma import KARMAClassifier, KARMARegressor, save
 from streamkarma.checkpoint import read
-from streamkarma.cli import cli
+from streamkarma.cli import cli, main
 from streamkarma.oracle import Oracle
 from streamkarma.synthetic import StreamSpec, records
 from streamkarma.synthetic_devices import DeviceSpec, device_records
@@ -642,3 +642,18 @@ def test_rankings_are_of_two_classes(streamkarma: Program, tmp_path: Path) -> No
         summary = json.loads((tmp_path / "s.json").read_text())["metrics"]
         assert ("auc" in summary) == there
         assert ("average_precision" in summary) == there
+
+
+def test_too_little_memory_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object, **__: object) -> int:
+        raise MemoryError("Unable to allocate 29.8 GiB for an array")
+
+    monkeypatch.setattr("streamkarma.cli.cli.main", fails)
+    monkeypatch.setattr("streamkarma.cli.streams.prepare", lambda: None)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 1
+    said = "there is not enough memory for what was asked: Unable to allocate 29.8 GiB for an array"
+    assert capsys.readouterr().err == f"streamkarma: {said}\n"

@@ -236,6 +236,19 @@ def test_what_is_out_of_range_is_refused(classifier: Any, options: Any) -> None:
         classifier(**options)
 
 
+def test_classes_have_the_weights_that_numpy_names(tmp_path: Path) -> None:
+    names = (np.bool_(True), True, False), (np.int64(1), 1, 0), (np.str_("a"), "a", "b")
+    for label, plain, rival in names:
+        named, other = (ExplicitKARMAClassifier(class_weight={each: 3.0}) for each in (label, plain))
+        for y in (plain, rival, plain):
+            named.learn_one({"x": 1.0}, y)
+            other.learn_one({"x": 1.0}, y)
+        save(named, tmp_path / "m.karma")
+        for model in (named, load(tmp_path / "m.karma")):
+            assert model.predict_proba_one({"x": 1.0}) == other.predict_proba_one({"x": 1.0})
+            assert model.unmatched_weights == []
+
+
 def test_a_number_is_no_threshold_for_three_classes() -> None:
     model = ExplicitKARMAClassifier(threshold=0.3)
     for label in ("a", "b"):

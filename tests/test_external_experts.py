@@ -352,3 +352,39 @@ def test_experts_are_of_the_kind_of_the_mixture(kind: Any) -> None:
     wrong: Any = REGRESSORS["Bayes"] if kind is KARMAMixtureClassifier else CLASSIFIERS["prior"]
     with pytest.raises(UsageError, match="extra_experts must be river"):
         kind(extra_experts=[wrong])
+    for no_list in (5, {}):
+        with pytest.raises(UsageError, match="extra_experts must be None or a list of river models"):
+            kind(extra_experts=no_list)
+
+
+@pytest.mark.parametrize("kind", [KARMAMixtureClassifier, KARMAMixtureRegressor])
+def test_no_extra_experts_are_saved_as_well(tmp_path: Path, kind: Any) -> None:
+    mixture = kind(extra_experts=[])
+    mixture.learn_one({"a": 1.0}, 1.0)
+    save(mixture, tmp_path / "model")
+    assert asked(load(tmp_path / "model"), {"a": 1.0}) == asked(mixture, {"a": 1.0})
+
+
+class Mute(base.Classifier):
+    """Never has an answer."""
+
+    def learn_one(self, x: dict[Any, Any], y: Any) -> None:
+        """Nothing to learn."""
+
+    def predict_proba_one(self, x: dict[Any, Any]) -> Any:
+        return None
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_an_expert_may_have_no_answer_yet(regression: bool) -> None:
+    # The forest says None until it has learned.
+    late = NUMBERS | forest.AMFRegressor(n_estimators=2, seed=1)
+    mixture: Any = (
+        KARMAMixtureRegressor(extra_experts=[late])
+        if regression
+        else KARMAMixtureClassifier(extra_experts=[Mute()])
+    )
+    for x, y in stream(50, regression):
+        asked(mixture, x)
+        mixture.learn_one(x, y)
+    assert 0.0 < mixture.weights["other 1"] < 1.0

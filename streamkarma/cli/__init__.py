@@ -112,6 +112,9 @@ def _run() -> int:
     except StreamkarmaError as error:
         _complain(str(error))
         return 1
+    except MemoryError as error:
+        _complain(f"there is not enough memory for what was asked: {str(error) or 'out of memory'}")
+        return 1
 
 
 def _complain(message: str) -> None:

@@ -205,10 +205,16 @@ def check_class_weight(given: Any) -> dict[str, float] | None:
         )
     kind = LEARNING["class_weight"].kind
     assert isinstance(kind, WeightsByClass)
-    for label, weight in given.items():
+    weights = by_plain_class(given)
+    for label, weight in weights.items():
         if not isinstance(label, (bool, int, float, str)) or not kind.weight.holds(weight):
             raise UsageError(f"class_weight: {kind.weight} by class, not {reprlib.repr({label: weight})}")
-    return {names_of(label)[0]: float(weight) for label, weight in given.items()}
+    return {names_of(label)[0]: float(weight) for label, weight in weights.items()}
+
+
+def by_plain_class(given: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Weights by class, which may be named by a value of NumPy, as labels may."""
+    return {key.item() if isinstance(key, np.generic) else key: each for key, each in given.items()}
 
 
 def check_threshold(given: Any) -> float | str | None:

@@ -54,6 +54,8 @@ class ExternalExperts:
     """
 
     def __init__(self, models: Sequence[base.Estimator], regression: bool) -> None:
+        if not isinstance(models, Sequence):
+            raise UsageError(f"extra_experts must be None or a list of river models, not {models!r}")
         for model in models:
             if not isinstance(_last_step(model), base.Regressor if regression else base.Classifier):
                 kind = "regressors" if regression else "classifiers"
@@ -96,7 +98,10 @@ class ExternalExperts:
     def _answers(self, x: Record) -> list[Any]:
         if self._last is None or not _is_same(self._last[0], x):
             ask = "predict_one" if self._regression else "predict_proba_one"
-            self._last = x, [getattr(model, ask)(x) for model in self.models]
+            # Some models answer None before they have learned.
+            nothing: Any = math.nan if self._regression else {}
+            answers = (getattr(model, ask)(x) for model in self.models)
+            self._last = x, [nothing if answer is None else answer for answer in answers]
         return self._last[1]
 
 
@@ -118,7 +123,7 @@ class WithExternalExperts(KARMABase):
 
     def _begin_external(self, regression: bool) -> int:
         """Create these experts, once the parameters are set; returns how many there are."""
-        self._external = ExternalExperts(self.extra_experts or [], regression)
+        self._external = ExternalExperts([] if self.extra_experts is None else self.extra_experts, regression)
         self._refits = None
         names, memory = parse_refits(self.refit), check_count("refit_memory", self.refit_memory)
         if names:

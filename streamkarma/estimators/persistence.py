@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Mapping
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from streamkarma import checkpoint
 from streamkarma.core.learner import Arrays
 from streamkarma.errors import ModelFileError, UsageError
+from streamkarma.estimators.costs import by_plain_class
 from streamkarma.estimators.external_experts import WithExternalExperts, restored_experts
 from streamkarma.estimators.learners import KINDS, Model
 from streamkarma.replacing import backup_of
@@ -82,6 +84,8 @@ def _content(
     _check_names(learned)
     # Extra experts are part of what was learned.
     params = {**model._get_params(), **({"extra_experts": None} if "external" in learned else {})}
+    if isinstance(weights := params.get("class_weight"), Mapping):
+        params["class_weight"] = by_plain_class(weights)
     header = {"kind": kind, "params": params, "learned": learned, "run": run or {}}
     extra = {_RUN_PREFIX + name: array for name, array in (arrays or {}).items()}
     return header, {**own, **extra}
@@ -144,7 +148,7 @@ def _restored(what: str, header: dict[str, Any], arrays: Arrays) -> tuple[Model,
     extra = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_RUN_PREFIX)}
     try:
         learned, params = header["learned"], header["params"]
-        if params.get("extra_experts") is not None:
+        if params.get("extra_experts"):
             raise ValueError("extra experts are no parameter")
         if (external := learned.pop("external", None)) is not None:
             params["extra_experts"] = restored_experts(external, arrays)
