@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from river import datasets, evaluate, linear_model, preprocessing
+from river import datasets, evaluate, forest, linear_model, preprocessing
 
 from streamkarma import KARMAClassifier, KARMARegressor
 from streamkarma.errors import RecordError, UsageError
@@ -288,6 +288,13 @@ class TestBesideRiver:
         x = {"a": 0.4}
         assert wrapped.predict_proba_one(x)[True] > 0.5
         assert wrapped.predict_one(x) is model.predict_one(x) is False
+
+    def test_an_event_without_a_prediction_does_not_count(self) -> None:
+        tracker = RegretTracker("regression", baselines="mean")
+        wrapped = tracker.wrap(forest.AMFRegressor(n_estimators=2, seed=1))
+        for t in range(20):
+            wrapped.learn_one({"a": t % 5 - 2.0}, t % 5)
+        assert tracker.finish()["mean"]["events"] == 19
 
     def test_what_is_learned_twice_is_predicted_twice(self) -> None:
         tracker = RegretTracker(baselines="mean")

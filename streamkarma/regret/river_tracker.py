@@ -284,6 +284,7 @@ class _WrappedRegressor(base.Regressor):
 
     def learn_one(self, x: Any, y: Any, **more: Any) -> None:
         """Update the tracker, then learn."""
-        if not is_missing(y):
-            self.tracker.update(x, y, self.model.predict_one(x), more.get("w", 1.0))
+        # Some models answer None before they have learned, and river's metrics leave that out as well.
+        if not is_missing(y) and (prediction := self.model.predict_one(x)) is not None:
+            self.tracker.update(x, y, prediction, more.get("w", 1.0))
         self.model.learn_one(x, y, **more)
