@@ -216,3 +216,31 @@ def test_the_first_command_of_the_readme_gives_the_output_that_stands_there_twic
     [table] = blocks(README, "text")
     lines = [line for line in table.splitlines() if line.strip() != "…"]
     assert not set(lines) - set(first.stderr.splitlines()), "README.md shows another closing table"
+
+
+def test_the_commands_of_the_page_on_explanations_give_what_stands_there(tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    [session] = blocks(ROOT / "docs/explain.md", "console")
+    for part in session.split("\n$ "):
+        command, _, expected = part.removeprefix("$ ").partition("\n")
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", command],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path},
+            text=True,
+            capture_output=True,
+            check=True,
+        )
+        assert shortened(done.stdout) == shortened(expected), "docs/explain.md shows other output"
+
+
+def shortened(output: str) -> list[list[str]]:
+    """The words and numbers of each line, these to two digits: other processors may round otherwise."""
+    row = re.sub(r'(?<="score":)(-?[\d.]+),.*?(?="c)', r"\1,", output.replace(",…,", ","))
+    return [
+        [
+            f"{float(word):.2f}" if re.fullmatch(r"-?\d+\.\d+", word) else word
+            for word in re.findall(r"[\w.-]+", line)
+        ]
+        for line in row.strip().splitlines()
+    ]
