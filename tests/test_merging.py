@@ -349,3 +349,17 @@ def test_the_command_line_refuses_in_one_line(
     assert len(result.stderr.splitlines()) == 1
     assert re.search(why, result.stderr)
     assert not (tmp_path / "all.karma").exists()
+
+
+def test_a_model_that_did_not_go_on_from_the_base_is_refused(streamkarma: Program, tmp_path: Path) -> None:
+    base, other = (learned(new("explicit", "binary"), stream("binary", n)) for n in (60, 40))
+    with pytest.raises(UsageError, match="model 2 did not go on from the base: it has learned 40 events"):
+        merge([base, other], base)
+    for name, events in (("base", 60), ("other", 40)):
+        # Without labels nothing is learned, and yet there were events.
+        records = [x for x, _ in stream("binary", events)]
+        streamkarma("learn", "--no-predictions", "--model", f"{name}.karma", records=records)
+    result = streamkarma("merge", "other.karma", "--base", "base.karma", "--model", "both.karma")
+    assert result.code == 2
+    assert "other.karma did not go on from the base: it has 40 events, the base 60" in result.stderr
+    assert not (tmp_path / "both.karma").exists()

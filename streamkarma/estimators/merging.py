@@ -53,6 +53,12 @@ def merge(models: Sequence[Model], base: Model | None = None, names: Sequence[st
     everything = [*zip(called, models, strict=True), *([] if base is None else [("the base", base)])]
     for name, model in everything:
         check_mergeable(called[0], models[0], name, model)
+        if base is not None and model.steps < base.steps:
+            # What it has learned would be lost.
+            raise UsageError(
+                f"{name} did not go on from the base: it has learned {model.steps:,} events, "
+                f"and the base {base.steps:,}"
+            )
     merged = type(models[0])(**models[0]._get_params()) if base is None else deepcopy(base)
     began = merged.steps
     try:

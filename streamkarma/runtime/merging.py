@@ -106,6 +106,11 @@ def merged_runs(names: Sequence[str], runs: Sequence[dict[str, Any]], base: dict
                 )
     settled = [run["task"] for _, run in known if run["task"]["settled"]]
     before = base.get("events", 0)
+    for name, run in known:
+        if (count := run.get("events", 0)) < before:
+            raise UsageError(
+                f"{name} did not go on from the base: it has {count:,} events, the base {before:,}"
+            )
     events = before + sum(run.get("events", 0) - before for _, run in known)
     return {
         **{part: first[part] for part in _ALIKE if part in first},
