@@ -363,3 +363,14 @@ def test_a_model_that_did_not_go_on_from_the_base_is_refused(streamkarma: Progra
     assert result.code == 2
     assert "other.karma did not go on from the base: it has 40 events, the base 60" in result.stderr
     assert not (tmp_path / "both.karma").exists()
+
+
+def test_the_order_does_not_show_in_the_positive_class(streamkarma: Program) -> None:
+    rows = [{**x, "y": y} for x, y in stream("binary", 60)]
+    for name, options in (("named", ["--positive", "false"]), ("default", [])):
+        streamkarma("learn", "--no-predictions", "--model", f"{name}.karma", *options, records=rows)
+    scores = []
+    for at, order in enumerate((["named.karma", "default.karma"], ["default.karma", "named.karma"])):
+        assert streamkarma("merge", *order, "--model", f"{at}.karma").code == 0
+        scores.append([row["score"] for row in streamkarma("predict", f"{at}.karma", records=rows).rows])
+    assert scores[0] == pytest.approx(scores[1], rel=1e-9)

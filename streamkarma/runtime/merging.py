@@ -114,7 +114,8 @@ def merged_runs(names: Sequence[str], runs: Sequence[dict[str, Any]], base: dict
     events = before + sum(run.get("events", 0) - before for _, run in known)
     return {
         **{part: first[part] for part in _ALIKE if part in first},
-        "task": (settled or [first["task"]])[0],
+        # Where only some name the positive class, the order of the models must not show.
+        "task": max(settled or [first["task"]], key=lambda task: task["positive"] is not None),
         "events": events,
     }
 
