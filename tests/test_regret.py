@@ -251,6 +251,14 @@ class TestHindsight:
             assert row["baseline_loss"] == pytest.approx(0.0, abs=1e-9)
             assert 0.0 <= row["held_out_loss"] < 50 * np.log(1 + 1 / 40)
 
+    @pytest.mark.parametrize("name", ["zero", "mean", "karma-batch", "projection", "gmm", "knn", "trees"])
+    def test_without_any_attribute_there_is_the_constant(self, name: str) -> None:
+        X, y = np.full((60, 2), np.nan), (np.arange(60) % 3 == 0).astype(float)
+        row = evaluate_baseline(name, table_of(X, y), "binary", "logistic")
+        assert row["baseline_loss"] == pytest.approx(60 * np.log(3) - 40 * np.log(2), rel=1e-4)
+        row = evaluate_baseline(name, table_of(X, y), "regression", "squared")
+        assert row["baseline_loss"] == pytest.approx(60 * 2 / 9, rel=1e-3)
+
     def test_the_oracle_needs_complete_vectors(self) -> None:
         X = gappy(50, 2, 6)
         y = (np.arange(50) % 2).astype(float)

@@ -80,6 +80,9 @@ class EventTable(NamedTuple):
     def of(cls, snapshot: Snapshot) -> EventTable:
         """From a snapshot; ValueError if that is too large."""
         X, attributes, coordinates = snapshot.table()
+        if X.shape[1] == 0:
+            # Without any attribute a baseline still has its constant, as beside an attribute that is missing.
+            X, attributes = np.full((len(X), 1), np.nan), np.zeros(1, np.int64)
         full = snapshot.full
         if full.shape[1] == 0 or np.isnan(full).any():
             return cls(X, attributes, snapshot.facts, None, None, snapshot.events)
