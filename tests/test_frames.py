@@ -13,10 +13,12 @@ from streamkarma import (
     ExplicitKARMAClassifier,
     ExplicitKARMARegressor,
     KARMAClassifier,
+    KARMAMixtureClassifier,
+    KARMAMixtureRegressor,
     KARMARegressor,
     SubspaceImputer,
 )
-from streamkarma.errors import RecordError
+from streamkarma.errors import RecordError, UsageError
 
 COLUMNS: dict[str, list[Any]] = {
     "a": [1.0, None, 3.0, float("nan"), -1.0],
@@ -180,3 +182,19 @@ def test_what_is_null_in_a_column_of_pandas_is_missing(kind: str) -> None:
         other.learn_one(x, y)
     assert model.values == other.values
     assert model.predict_proba_one({"a": 1}) == other.predict_proba_one({"a": 1})
+
+
+@pytest.mark.parametrize(
+    "model", [ExplicitKARMAClassifier, ExplicitKARMARegressor, KARMAMixtureClassifier, KARMAMixtureRegressor]
+)
+def test_as_many_labels_and_weights_as_rows(model: Any) -> None:
+    frame, plain = pd.DataFrame({"a": [1.0, 2.0, 3.0]}), model()
+    for labels, weights in ((0, 3), (1, 3), (4, 3), (3, 0), (3, 1), (3, 4)):
+        with pytest.raises(UsageError, match=f"3 rows, and {labels} labels and {weights} weights"):
+            plain.learn_many(frame, np.arange(labels) % 2.0, w=np.ones(weights))
+    # Nothing of it was learned; and a list is as good as a column.
+    other = model()
+    for each, labels in ((plain, [0.0, 1.0, 1.0]), (other, pd.Series([0.0, 1.0, 1.0]))):
+        each.learn_many(frame, labels, w=(1.0, 2.0, 1.0) if each is plain else pd.Series([1.0, 2.0, 1.0]))
+    assert plain.predict_one({"a": 2.5}) == other.predict_one({"a": 2.5})
+    assert plain.vocabulary.tallies().tolist() == other.vocabulary.tallies().tolist()

@@ -236,11 +236,23 @@ class KARMABase(Explains):
             A data frame of pandas, polars or another library that narwhals knows; what is missing is null
             or NaN.
         y
-            A column of labels; null or NaN where there is none.
+            A column or a list of labels; null or NaN where there is none.
         w
-            A column of weights, or None for 1.
+            A column or a list of weights, or None for 1.
+
+        Raises
+        ------
+        UsageError
+            A ValueError: there are not as many labels, or weights, as rows. Then nothing is learned.
+        RecordError
+            A ValueError: a value, a label or a weight is invalid. Then nothing is learned.
         """
-        self._learn(X, values_of(y), [1.0] * len(X) if w is None else values_of(w))
+        labels, rows = values_of(y), len(X)
+        weights = [1.0] * rows if w is None else values_of(w)
+        if (len(labels), len(weights)) != (rows, rows):
+            given = f"{len(labels):,} labels and {len(weights):,} weights"
+            raise UsageError(f"there are {rows:,} rows, and {given}: each row needs one of both")
+        self._learn(X, labels, weights)
 
     def _learn(self, X: Any, labels: Sequence[Any], weights: Sequence[Any]) -> None:
         checked_weights = [check_weight(w) for w in weights]

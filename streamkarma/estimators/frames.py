@@ -12,7 +12,9 @@ from streamkarma.events.frames import wrapped
 
 
 def values_of(column: Any) -> list[Any]:
-    """A column's values."""
+    """The values of a column, or of a list."""
+    if isinstance(column, (list, tuple)):
+        return list(column)
     if hasattr(column, "tolist"):
         return list(column.tolist())
     import narwhals.stable.v2 as nw
