@@ -317,3 +317,14 @@ def test_what_was_not_compared_is_said(streamkarma: Program, tmp_path: Path) -> 
     assert "--regret-seconds" in done.stderr
     done = streamkarma("regret", "bad.jsonl", "--regret", "zero", "--target", "z")
     assert "warning: no event had the target z" in done.stderr
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6, 1e90])
+def test_figures_of_any_size_stay_apart(streamkarma: Program, unit: float) -> None:
+    records = [{"a": t % 7, "y": unit * (t % 7 + t % 3)} for t in range(60)]
+    done = streamkarma("regret", "--learner", "explicit", "--regret", "mean", records=records)
+    [row] = [line.split() for line in done.stdout.decode().splitlines() if line.startswith("mean ")]
+    assert len(row) == 9
+    losses = [float(figure) / unit**2 for figure in row[2:6]]
+    assert 0.1 < losses[1] < losses[0] < 10
+    assert losses[3] == pytest.approx(losses[0] - losses[1], abs=0.02)

@@ -7,6 +7,8 @@ from typing import Any
 
 #: Characters in a line of text.
 _WIDTH = 101
+#: Where the learner's loss is below this, as of small numbers, four decimals would not do.
+_SMALL = 1e-3
 _EXPLAINED = (
     "Loss per event, over the same events: what the learner suffered, what a baseline would have (in",
     "hindsight: fitted on these very events; held out: 5-fold), and the regret, the first less the second.",
@@ -23,15 +25,21 @@ def regret_table(regret: dict[str, dict[str, Any]], verdict: str | None) -> list
             f"{'baseline':<20}{'events':>10}{'learner':>10}{'in hindsight':>14}{'held out':>10}{'regret':>10}"
         )
         lines.append(f"{head}{'± s.e.':>9}{'error':>8}{'held out':>10}")
+    small = all(0.0 < row["learner_loss"] / row["events"] < _SMALL for row in done.values())
     for name, row in sorted(done.items(), key=lambda item: item[1]["baseline_loss"] / item[1]["events"]):
         n = row["events"]
         held, error = row["held_out_loss"], row["held_out_error"]
-        lines.append(
-            f"{name:<20}{n:>10,}{row['learner_loss'] / n:>10.4f}{row['baseline_loss'] / n:>14.4f}"
-            f"{_or_dash(held and held / n, 10)}{row['regret_per_event']:>10.4f}"
-            f"{_or_dash(None if row['exact'] else row['standard_error'] / n, 9)}"
-            f"{_or_dash(row['error'], 8)}{_or_dash(error, 10)}"
+        figures = (
+            (row["learner_loss"] / n, 10),
+            (row["baseline_loss"] / n, 14),
+            (held and held / n, 10),
+            (row["regret_per_event"], 10),
+            (None if row["exact"] else row["standard_error"] / n, 9),
+            (row["error"], 8),
+            (error, 10),
         )
+        shown = "".join(_figure(value, width, small) for value, width in figures)
+        lines.append(f"{name:<20}{n:>10,}{shown}")
     lines += [f"{name}: {row['problem']}" for name, row in regret.items() if "problem" in row]
     return lines
 
@@ -72,5 +80,16 @@ def bound_lines(bound: dict[str, Any] | None) -> list[str]:
     return lines
 
 
-def _or_dash(value: float | None, width: int) -> str:
-    return f"{'-':>{width}}" if value is None else f"{value:>{width}.4f}"
+def _figure(value: float | None, width: int, small: bool) -> str:
+    """A figure in its column with a space before it: with four decimals, or as many as there is room for.
+
+    Examples
+    --------
+    >>> [_figure(value, 10, False) for value in (0.25, 12345.678912, -3e21, None)]
+    ['    0.2500', ' 12345.679', ' -3.00e+21', '         -']
+    """
+    if value is None:
+        return f"{'-':>{width}}"
+    forms = [] if small else [f"{value:.{decimals}f}" for decimals in range(4, -1, -1)]
+    forms += [f"{value:.{digits}e}" for digits in (2, 1)]
+    return f"{next((form for form in forms if len(form) < width), forms[-1]):>{width}}"
