@@ -22,8 +22,9 @@ pub const DRIFT: f64 = 1e-5;
 pub const WARMUP: f64 = 10.0;
 /// A label keeps at least this probability, and at most 1 less this, in an implicit step.
 const LEAST_MISS: f64 = 1e-9;
-/// Newton's steps on the way to its end: with these the slope there is right to eleven digits.
+/// The most of Newton's steps on the way to its end, and how near that is near enough, in log-odds.
 const ROUNDS: usize = 8;
+const NEAR: f64 = 1e-10;
 
 /// How a loss goes on along x.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +65,9 @@ fn implicit(slope: f64, weight: f64, variance: f64) -> (f64, f64) {
     let (begin, far) = (odds(miss), weight * variance);
     for _ in 0..ROUNDS {
         let lack = odds(miss) - begin - far * miss;
+        if lack.abs() < NEAR {
+            break;
+        }
         miss = (miss + lack / (1.0 / (miss * (1.0 - miss)) + far)).clamp(LEAST_MISS, 1.0 - LEAST_MISS);
     }
     let curvature = weight * miss * (1.0 - miss);
