@@ -16,6 +16,7 @@ mod late_tests;
 mod merging;
 #[cfg(test)]
 mod merging_tests;
+mod mixing;
 mod multiclass;
 mod newton;
 mod numbers;
@@ -37,6 +38,7 @@ pub use calibrated::Calibrated;
 pub use running::use_threads;
 
 use self::late::Late;
+use self::mixing::Mixing;
 use self::resting::Resting;
 use self::running::within_or_none;
 use crate::block::{Block, Event, Gone};
@@ -63,13 +65,13 @@ pub struct Mixture {
     threads: usize,
     /// How far targets may be from 0 for experts that cannot have them farther; infinity for any.
     farthest: f64,
-    /// Of the block in hand: scores and losses of the learners, one learner after another.
-    scores: Vec<f64>,
-    losses: Vec<f64>,
+    /// How many models each learner has.
+    models: Vec<usize>,
+    /// Of the stage in hand, and the one before: scores of the learners, one learner after another.
+    said: Vec<f64>,
+    said_before: Vec<f64>,
     /// Scores of the event in hand, of the experts and of models from elsewhere.
     row: Vec<f64>,
-    /// How many values it has.
-    items: f64,
 }
 
 impl Mixture {
@@ -101,15 +103,15 @@ impl Mixture {
         let row = vec![0.0; aggregator.experts()];
         Ok(Self {
             names,
+            models: learners.iter().map(|learner| learner.models()).collect(),
             learners,
             late: Late::new(aggregator.experts(), 1),
             aggregator,
             threads: running::threads(),
             farthest: f64::INFINITY,
-            scores: Vec::new(),
-            losses: Vec::new(),
+            said: Vec::new(),
+            said_before: Vec::new(),
             row,
-            items: 0.0,
         })
     }
 
@@ -142,52 +144,10 @@ impl Mixture {
         &self.aggregator
     }
 
-    /// Mixes what is said of event `t` of so many, and learns how to.
-    fn mix(&mut self, t: usize, events: usize, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
-        self.gather(t, events, lesson.others);
-        let loss = self.mix_gathered(lesson, mixed);
-        if lesson.is_learned() {
-            let Aggregator { resting, steps, .. } = &mut self.aggregator;
-            resting.decide(*steps);
-        }
-        loss
-    }
-
-    /// Mixes what is in hand, and learns how to.
-    fn mix_gathered(&mut self, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
-        let Self { aggregator, late, row, items, .. } = self;
-        let said = Said { scores: row, items: *items };
-        let &Lesson { label, weight, ticket, .. } = lesson;
-        let count = |weight| Count { weight, events: lesson.events() };
-        let Some(kept) = lesson.is_learned().then(|| late.take(ticket)).flatten() else {
-            let loss = aggregator.step(said, label, count(weight), mixed);
-            if ticket > 0 && !lesson.is_labelled() {
-                late.keep(ticket, aggregator, said, mixed);
-            }
-            return loss;
-        };
-        let Some(part) = late.weigh(&kept, aggregator, label) else {
-            return aggregator.step(said, label, count(weight), mixed);
-        };
-        // Where labels are known to go together, the weight says how much they count.
-        let part = if lesson.shares_label { 1.0 } else { part };
-        let loss = aggregator.step(said, label, count(0.0), mixed);
-        aggregator.learn(late.said(&kept), label, count(weight * part));
-        loss
-    }
-
-    /// Collects what is said of event `t` of so many.
-    fn gather(&mut self, t: usize, events: usize, others: &[f64]) {
-        let classes = self.aggregator.classes();
-        let (own, foreign) = self.row.split_at_mut(self.names.len() * classes);
-        let mut begin = 0;
-        for learner in &self.learners {
-            let width = learner.models() * classes;
-            own[begin..begin + width].copy_from_slice(&self.scores[begin * events + t * width..][..width]);
-            begin += width;
-        }
-        foreign.fill(0.0);
-        foreign.iter_mut().zip(others).for_each(|(to, score)| *to = *score);
+    /// What there is beside the experts.
+    fn mixing(&mut self) -> Mixing<'_> {
+        let Self { aggregator, late, models, row, .. } = self;
+        Mixing { aggregator, late, models, row }
     }
 
     /// Room for the classes that there are now.
@@ -220,26 +180,13 @@ impl Learner for Mixture {
     }
 
     fn run(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
-        let (events, classes) = (block.len(), self.classes());
-        let mut begin = 0;
-        while begin < events {
-            let size = self.segment(&lessons[begin..]);
-            let lessons = &lessons[begin..begin + size];
-            let part = block.part(begin, size);
-            self.run_experts(&part, lessons);
-            for (t, lesson) in lessons.iter().enumerate() {
-                self.items = part.event(t).len() as f64;
-                let mixed = &mut scores[(begin + t) * classes..(begin + t + 1) * classes];
-                losses[begin + t] = self.mix(t, size, lesson, mixed);
-            }
-            begin += size;
-        }
+        self.run_block(block, lessons, scores, losses);
     }
 
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         let (classes, resting) = (self.classes(), &self.aggregator.resting);
         let asks_all = resting.asks_all(self.aggregator.steps());
-        let (mut rest, mut expert) = (self.scores.as_mut_slice(), 0);
+        let (mut rest, mut expert) = (self.said.as_mut_slice(), 0);
         for learner in &mut self.learners {
             let own = rest.split_off_mut(..learner.models() * classes).unwrap_or_default();
             let label = if learner.takes_far_labels() {
@@ -251,8 +198,12 @@ impl Learner for Mixture {
             learner.learn_predicted(event, Lesson { label, wants_scores, ..lesson }, own);
             expert += learner.models();
         }
-        self.items = event.len() as f64;
-        self.mix(0, 1, &lesson, scores)
+        let said = std::mem::take(&mut self.said);
+        let mut mixing = self.mixing();
+        mixing.gather(0, 1, &said, lesson.others);
+        let loss = mixing.mix(event.len() as f64, &lesson, scores);
+        self.said = said;
+        loss
     }
 
     fn explain(&mut self, event: Event, into: &mut Explanation) {

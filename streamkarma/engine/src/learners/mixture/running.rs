@@ -1,17 +1,20 @@
-//! Running the experts of a mixture over a block, several at a time.
+//! Running the experts of a mixture over a block, several at a time, and mixing what they say meanwhile.
 
 use std::borrow::Cow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Mixture;
-use super::resting::SEGMENT;
+use super::mixing::Mixing;
 use crate::block::Block;
 use crate::learner::{Learner, Lesson};
 use crate::scale::within;
 
 /// Blocks of fewer events are not worth a thread.
 const WORTH_A_THREAD: usize = 32;
+/// Events that experts predict and learn while those before them are mixed: enough that a thread is worth it, and
+/// few enough that what they say stays near the processor.
+const STAGE: usize = 256;
 
 /// How many experts of a mixture that is made from now on may run at the same time.
 static THREADS: AtomicUsize = AtomicUsize::new(1);
@@ -27,88 +30,136 @@ pub fn threads() -> usize {
     THREADS.load(Ordering::Relaxed)
 }
 
-impl Mixture {
-    /// How many of the events that come next end with one after which it is decided anew who rests; all of them if
-    /// nobody may.
-    pub(super) fn segment(&self, lessons: &[Lesson]) -> usize {
-        let resting = &self.aggregator.resting;
-        if resting.experts.is_empty() {
-            return lessons.len();
-        }
-        let left = SEGMENT - self.aggregator.steps() % SEGMENT;
-        let learned = lessons.iter().enumerate().filter(|(_, lesson)| lesson.is_learned());
-        learned.map(|(t, _)| t + 1).nth(left as usize - 1).unwrap_or(lessons.len())
-    }
-
-    /// Lets each expert predict and learn all of a block.
-    pub(super) fn run_experts(&mut self, block: &Block, lessons: &[Lesson]) {
-        let (events, classes) = (block.len(), self.classes());
-        self.scores.resize(self.names.len() * events * classes, 0.0);
-        self.losses.resize(self.learners.len() * events, 0.0);
-        let near = self.near(lessons);
-        let seldom = self.asked_seldom(&near);
-        let threads = if events < WORTH_A_THREAD { 1 } else { self.threads.min(self.learners.len()) };
-        let resting = &self.aggregator.resting;
-        let mut rest = self.scores.as_mut_slice();
-        // From the end on: in `auto` those come last that take the longest, and who is left with one of them
-        // alone would be waited for.
-        let work = self.learners.iter_mut().zip(self.losses.chunks_exact_mut(events)).rev().map(
-            |(learner, losses)| {
-                let begin = rest.len() - learner.models() * events * classes;
-                let lessons = if resting.rests(begin / (events * classes)) {
-                    &seldom
-                } else if learner.takes_far_labels() {
-                    lessons
-                } else {
-                    &near
-                };
-                (learner, lessons, rest.split_off_mut(begin..).unwrap_or_default(), losses)
-            },
-        );
-        if threads == 1 {
-            return work
-                .for_each(|(learner, lessons, scores, losses)| learner.run(block, lessons, scores, losses));
-        }
-        // Some take longer than others: who is done takes the next.
-        let queue = Mutex::new(work);
-        let take = || queue.lock().ok()?.next();
-        let worker = || {
-            while let Some((learner, lessons, scores, losses)) = take() {
-                learner.run(block, lessons, scores, losses);
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(worker);
-            }
-            worker();
-        });
-    }
-
-    /// The lessons for those that rest.
-    fn asked_seldom<'a, 'b>(&self, lessons: &'a [Lesson<'b>]) -> Cow<'a, [Lesson<'b>]> {
-        let resting = &self.aggregator.resting;
-        if !resting.rests.contains(&true) {
-            return Cow::Borrowed(lessons);
-        }
-        let mut events = self.aggregator.steps();
-        let asked = |lesson: &Lesson<'b>| {
-            let wants_scores = resting.asks_all(events);
-            events += u64::from(lesson.is_learned());
-            Lesson { wants_scores, ..*lesson }
-        };
-        Cow::Owned(lessons.iter().map(asked).collect())
-    }
-
+/// Some events in a row.
+pub struct Stage<'a> {
+    pub block: Block<'a>,
+    pub lessons: &'a [Lesson<'a>],
     /// The lessons for those that cannot have far targets.
-    fn near<'a, 'b>(&self, lessons: &'a [Lesson<'b>]) -> Cow<'a, [Lesson<'b>]> {
-        if !lessons.iter().any(|lesson| lesson.label.abs() > self.farthest) {
-            return Cow::Borrowed(lessons);
-        }
-        let cut =
-            |lesson: &Lesson<'b>| Lesson { label: within_or_none(lesson.label, self.farthest), ..*lesson };
-        Cow::Owned(lessons.iter().map(cut).collect())
+    near: &'a [Lesson<'a>],
+}
+
+impl<'a> Stage<'a> {
+    pub fn len(&self) -> usize {
+        self.lessons.len()
     }
+
+    pub fn part(&self, begin: usize, events: usize) -> Self {
+        let some = begin..begin + events;
+        let (lessons, near) = (&self.lessons[some.clone()], &self.near[some]);
+        Self { block: self.block.part(begin, events), lessons, near }
+    }
+
+    pub fn lessons_for(&self, learner: &dyn Learner) -> &'a [Lesson<'a>] {
+        if learner.takes_far_labels() { self.lessons } else { self.near }
+    }
+}
+
+/// A learner, and the number of the first of its models among all of them.
+pub struct Expert<'m> {
+    pub first: usize,
+    pub learner: &'m mut Box<dyn Learner>,
+}
+
+impl Mixture {
+    /// Predict, then learn, the events of a block.
+    pub(super) fn run_block(
+        &mut self,
+        block: &Block,
+        lessons: &[Lesson],
+        mut scores: &mut [f64],
+        mut losses: &mut [f64],
+    ) {
+        let (events, classes) = (block.len(), self.classes());
+        let near = near(lessons, self.farthest);
+        let whole = Stage { block: *block, lessons, near: &near };
+        let threads = if events < WORTH_A_THREAD { 1 } else { self.threads.min(self.learners.len()) };
+        let Self { learners, aggregator, late, models, row, said, said_before, .. } = self;
+        let (mut may_rest, mut others) = experts(learners);
+        let mut mixing = Mixing { aggregator, late, models, row };
+        let mut before: Option<Stage> = None;
+        let mut begin = 0;
+        while begin < events || before.is_some() {
+            let size = STAGE.min(events - begin);
+            let stage = whole.part(begin, size);
+            std::mem::swap(said, said_before);
+            said.resize(models.iter().sum::<usize>() * size * classes, 0.0);
+            let mix = || {
+                if let Some(before) = &before {
+                    let scores = scores.split_off_mut(..before.len() * classes).unwrap_or_default();
+                    let losses = losses.split_off_mut(..before.len()).unwrap_or_default();
+                    mixing.run(&mut may_rest, before, said_before, scores, losses);
+                }
+            };
+            run_beside(mix, &mut others, &stage, said, classes, threads);
+            before = (size > 0).then_some(stage);
+            begin += size;
+        }
+        // Those of the last events, which may be learned later.
+        std::mem::swap(said, said_before);
+    }
+}
+
+/// The experts that may rest, and the others.
+fn experts(learners: &mut [Box<dyn Learner>]) -> (Vec<Expert<'_>>, Vec<Expert<'_>>) {
+    let mut next = 0;
+    let numbered = learners.iter_mut().map(|learner| {
+        let first = next;
+        next += learner.models();
+        Expert { first, learner }
+    });
+    numbered.partition(|expert| expert.learner.learns_unasked())
+}
+
+/// Let each expert predict and learn all of a stage, and do something else at the same time.
+fn run_beside(
+    other: impl FnOnce(),
+    experts: &mut [Expert],
+    stage: &Stage,
+    said: &mut [f64],
+    classes: usize,
+    threads: usize,
+) {
+    let events = stage.len();
+    let mut rest = said;
+    // From the end on: in `auto` those come last that take the longest, and who is left with one of them
+    // alone would be waited for.
+    let work = experts.iter_mut().rev().map(|Expert { first, learner }| {
+        let own = rest.split_off_mut(*first * classes * events..).unwrap_or_default();
+        let width = learner.models() * classes;
+        (learner, &mut own[..events * width])
+    });
+    let run = |learner: &mut Box<dyn Learner>, own: &mut [f64]| {
+        let mut losses = vec![0.0; events];
+        learner.run(&stage.block, stage.lessons_for(&**learner), own, &mut losses);
+    };
+    if threads == 1 || events == 0 {
+        other();
+        return work.for_each(|(learner, own)| run(learner, own));
+    }
+    // Some take longer than others: who is done takes the next.
+    let queue = Mutex::new(work);
+    let take = || queue.lock().ok()?.next();
+    let worker = || {
+        while let Some((learner, own)) = take() {
+            run(learner, own);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(worker);
+        }
+        other();
+        worker();
+    });
+}
+
+/// The lessons for those that cannot have targets farther from 0.
+fn near<'a, 'b>(lessons: &'a [Lesson<'b>], farthest: f64) -> Cow<'a, [Lesson<'b>]> {
+    if !lessons.iter().any(|lesson| lesson.label.abs() > farthest) {
+        return Cow::Borrowed(lessons);
+    }
+    let cut = |lesson: &Lesson<'b>| Lesson { label: within_or_none(lesson.label, farthest), ..*lesson };
+    Cow::Owned(lessons.iter().map(cut).collect())
 }
 
 /// A target cut to ±`farthest`; NaN stays what it is.

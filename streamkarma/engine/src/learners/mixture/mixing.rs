@@ -1,0 +1,141 @@
+//! Mixing what the experts said of a stage, event by event.
+
+use std::borrow::Cow;
+
+use super::aggregator::{Aggregator, Count, Said};
+use super::late::Late;
+use super::resting::SEGMENT;
+use super::running::{Expert, Stage};
+use crate::learner::Lesson;
+
+/// What a mixture has beside its experts.
+pub struct Mixing<'m> {
+    pub aggregator: &'m mut Aggregator,
+    pub late: &'m mut Late,
+    /// How many models each learner has.
+    pub models: &'m [usize],
+    /// Scores of the event in hand, of the experts and of models from elsewhere.
+    pub row: &'m mut [f64],
+}
+
+impl Mixing<'_> {
+    /// Mix the scores of a stage, and learn how to.
+    ///
+    /// Who may rest has not said anything yet, because before each segment it is decided anew who does.
+    pub fn run(
+        &mut self,
+        may_rest: &mut [Expert],
+        stage: &Stage,
+        said: &mut [f64],
+        scores: &mut [f64],
+        losses: &mut [f64],
+    ) {
+        let (events, classes) = (stage.len(), self.aggregator.classes());
+        let mut begin = 0;
+        while begin < events {
+            let size = self.segment(&stage.lessons[begin..]);
+            let segment = stage.part(begin, size);
+            for expert in &mut *may_rest {
+                self.run_one_that_may_rest(expert, &segment, begin, events, said, &mut losses[begin..]);
+            }
+            for t in begin..begin + size {
+                self.gather(t, events, said, stage.lessons[t].others);
+                let mixed = &mut scores[t * classes..(t + 1) * classes];
+                losses[t] = self.mix(stage.block.event(t).len() as f64, &stage.lessons[t], mixed);
+            }
+            begin += size;
+        }
+    }
+
+    /// Let an expert predict and learn a segment, which begins at `begin` of so many events; `losses` has room for
+    /// what nobody reads.
+    fn run_one_that_may_rest(
+        &self,
+        expert: &mut Expert,
+        segment: &Stage,
+        begin: usize,
+        events: usize,
+        said: &mut [f64],
+        losses: &mut [f64],
+    ) {
+        let width = expert.learner.models() * self.aggregator.classes();
+        let own = &mut said[expert.first * self.aggregator.classes() * events..][begin * width..];
+        let (size, lessons) = (segment.len(), segment.lessons_for(&**expert.learner));
+        let lessons = if self.aggregator.resting.rests(expert.first) {
+            self.asked_seldom(lessons)
+        } else {
+            Cow::Borrowed(lessons)
+        };
+        expert.learner.run(&segment.block, &lessons, &mut own[..size * width], &mut losses[..size]);
+    }
+
+    /// How many of the events that come next end with one after which it is decided anew who rests; all of them if
+    /// nobody may.
+    fn segment(&self, lessons: &[Lesson]) -> usize {
+        let Aggregator { resting, steps, .. } = &*self.aggregator;
+        if resting.experts.is_empty() {
+            return lessons.len();
+        }
+        let left = SEGMENT - steps % SEGMENT;
+        let learned = lessons.iter().enumerate().filter(|(_, lesson)| lesson.is_learned());
+        learned.map(|(t, _)| t + 1).nth(left as usize - 1).unwrap_or(lessons.len())
+    }
+
+    /// The lessons for those that rest.
+    fn asked_seldom<'a, 'b>(&self, lessons: &'a [Lesson<'b>]) -> Cow<'a, [Lesson<'b>]> {
+        let Aggregator { resting, steps, .. } = &*self.aggregator;
+        let mut events = *steps;
+        let asked = |lesson: &Lesson<'b>| {
+            let wants_scores = resting.asks_all(events);
+            events += u64::from(lesson.is_learned());
+            Lesson { wants_scores, ..*lesson }
+        };
+        Cow::Owned(lessons.iter().map(asked).collect())
+    }
+
+    /// Collect what is said of event `t` of so many.
+    pub fn gather(&mut self, t: usize, events: usize, said: &[f64], others: &[f64]) {
+        let classes = self.aggregator.classes();
+        let (mut rest, mut from) = (&mut *self.row, 0);
+        for models in self.models {
+            let width = models * classes;
+            let own = rest.split_off_mut(..width).unwrap_or_default();
+            own.copy_from_slice(&said[from * events + t * width..][..width]);
+            from += width;
+        }
+        rest.fill(0.0);
+        rest.iter_mut().zip(others).for_each(|(to, score)| *to = *score);
+    }
+
+    /// Mix what is in hand, of an event of so many values, and learn how to.
+    pub fn mix(&mut self, items: f64, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
+        let loss = self.mix_row(items, lesson, mixed);
+        if lesson.is_learned() {
+            let Aggregator { resting, steps, .. } = &mut *self.aggregator;
+            resting.decide(*steps);
+        }
+        loss
+    }
+
+    fn mix_row(&mut self, items: f64, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
+        let Self { aggregator, late, row, .. } = self;
+        let said = Said { scores: row, items };
+        let &Lesson { label, weight, ticket, .. } = lesson;
+        let count = |weight| Count { weight, events: lesson.events() };
+        let Some(kept) = lesson.is_learned().then(|| late.take(ticket)).flatten() else {
+            let loss = aggregator.step(said, label, count(weight), mixed);
+            if ticket > 0 && !lesson.is_labelled() {
+                late.keep(ticket, aggregator, said, mixed);
+            }
+            return loss;
+        };
+        let Some(part) = late.weigh(&kept, aggregator, label) else {
+            return aggregator.step(said, label, count(weight), mixed);
+        };
+        // Where labels are known to go together, the weight says how much they count.
+        let part = if lesson.shares_label { 1.0 } else { part };
+        let loss = aggregator.step(said, label, count(0.0), mixed);
+        aggregator.learn(late.said(&kept), label, count(weight * part));
+        loss
+    }
+}
