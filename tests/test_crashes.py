@@ -101,6 +101,40 @@ def test_killed_while_rows_are_explained(cluster: Cluster) -> None:
     assert cluster.state("m") == cluster.state("reference.karma")
 
 
+#: Cannot write anything from the third block on, as if a disk were full, and commits nothing by itself.
+FAILING = """
+from streamkarma.connectors.kafka import offsets
+from streamkarma.connectors.kafka.sink import TopicSink
+from streamkarma.errors import OutputError
+offsets.COMMIT_SECONDS = offsets.QUIET_SECONDS = 60.0
+original, left = TopicSink.write_predictions, 3
+def failing(*arguments):
+    global left
+    left -= 1
+    if left == 0:
+        raise OutputError("the disk is full")
+    original(*arguments)
+TopicSink.write_predictions = failing
+from streamkarma.cli import main
+main()
+"""
+
+
+def test_a_run_that_fails_commits_nothing_on_its_way_out(cluster: Cluster) -> None:
+    given = events(2000)
+    source, output = cluster.topic("in", 2), cluster.topic("out")
+    cluster.put(source, spread(given, 2))
+    arguments = [source, "--until-end", "--output-topic", output, "--model", "m", "--id", "id"]
+    arguments += ["-X", "max_poll_records=100"]
+    cluster.attach(*arguments, "--max-events", "150")
+    with cluster.start(*arguments, script=FAILING) as process:
+        assert process.communicate(timeout=60)[1].endswith("streamkarma: the disk is full\n")
+    # The first block is always a checkpoint, and the second one is what is undone.
+    assert cluster.kept("m")["events"] == 250
+    cluster.attach(*arguments)
+    check(cluster, output, given)
+
+
 def test_killed_while_learning_again(cluster: Cluster) -> None:
     given = events(1500)
     source, output = cluster.topic("in", 2), cluster.topic("out")

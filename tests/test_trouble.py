@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
 from tests.broker import PASSWORD, USER, Broker, free_port
 from tests.cluster import Cluster, Record, events, last, until
@@ -17,6 +17,27 @@ SASL = {
     "STREAMKARMA_KAFKA_SASL_MECHANISM": "PLAIN",
     "STREAMKARMA_KAFKA_SASL_PLAIN_USERNAME": USER,
 }
+
+#: Has a commit wait until the brokers have answered what was sent before.
+REFUSED_BEFORE = """
+import time
+from streamkarma.connectors.kafka.sink import TopicSink
+original = TopicSink.commit
+def late(*arguments):
+    time.sleep({seconds})
+    original(*arguments)
+TopicSink.commit = late
+from streamkarma.cli import main
+main()
+"""
+
+
+def end_of(cluster: Cluster, topic: str, isolation: str) -> int:
+    """Where the first partition of a topic ends for a reader."""
+    consumer = KafkaConsumer(bootstrap_servers=cluster.address, isolation_level=isolation)
+    end = consumer.end_offsets([TopicPartition(topic, 0)])
+    consumer.close()
+    return int(end[TopicPartition(topic, 0)])
 
 
 def test_no_broker(cluster: Cluster) -> None:
@@ -144,6 +165,28 @@ def test_a_compacted_topic_takes_no_predictions_without_keys(cluster: Cluster) -
     said = cluster.attach(source, "--until-end", "--model", "m", "--output-topic", output, code=1)
     assert "retrying" not in said
     assert "Compacted topic cannot accept message without key" in last(said)
+
+
+@pytest.mark.parametrize("refused_long_before", [False, True])
+def test_a_refused_row_leaves_nothing_that_others_wait_for(
+    cluster: Cluster, refused_long_before: bool
+) -> None:
+    source, output = cluster.topic("in"), cluster.topic("out", 1, **{"cleanup.policy": "compact"})
+    dead = cluster.topic("dead")
+    cluster.put(source, [Record(b"no"), *events(9)])
+    script = REFUSED_BEFORE.format(seconds=1.0 if refused_long_before else 0.0)
+    arguments = [source, "--until-end", "--model", "m", "--output-topic", output, "--dead-letter-topic", dead]
+    with cluster.start(*arguments, script=script) as process:
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 1
+    assert "retrying" not in said
+    assert "Compacted topic cannot accept message without key" in last(said)
+    # The mark that ends a transaction comes a moment after the answer.
+    deadline = time.monotonic() + 20.0
+    while end_of(cluster, dead, "read_committed") == 0:
+        assert time.monotonic() < deadline, "the transaction is still open"
+    assert end_of(cluster, dead, "read_uncommitted") == 2
+    assert cluster.get(dead) == []
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ _FATAL = (
     errors.InconsistentGroupProtocolError,
     errors.InvalidTransactionTimeoutError,
     errors.KafkaConfigurationError,
+    errors.MessageSizeTooLargeError,
+    errors.RecordListTooLargeError,
     errors.SaslAuthenticationFailedError,
     errors.UnsupportedCodecError,
     errors.UnsupportedVersionError,
@@ -49,6 +51,7 @@ def translate_error(error: errors.KafkaError) -> RunError | RetriableKafkaError:
 
 def reason_of(error: BaseException) -> str:
     """What a Kafka error says, in one line and without its number."""
-    text = " ".join(str(error).split())
     name = type(error).__name__
+    # Of some answers of brokers, kafka-python has nothing to say: it makes an error of None.
+    text = " ".join(str(error).split()) if error.args != (None,) else name
     return text.partition(f"{name}: ")[2] or text.replace(f"{name}:", "").strip() or name

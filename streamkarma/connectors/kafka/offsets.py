@@ -225,6 +225,11 @@ class Offsets:
         self._for_group, self._begun = {}, {}
         self._uncommitted_since = None
 
+    def abandon(self) -> None:
+        """Commit and write nothing any more: what was learned since the last commit does not count."""
+        self.discard()
+        self._moved = False
+
     async def before_leaving(self) -> None:
         """Partitions are to be given up: nothing of them may be in memory alone."""
         if self.sink is not None:

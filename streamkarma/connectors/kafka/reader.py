@@ -64,31 +64,39 @@ class TopicReader(Reader):
         self._is_quiet = True
 
     @contextmanager
-    def working(self, cut_dead_letters: bool) -> Iterator[None]:
+    def working(self) -> Iterator[None]:
         """Be ready to send within the block; what is not committed at its end does not count."""
         try:
             with self._stack:
                 if self._source.writes:
-                    self._open_sink(cut_dead_letters)
+                    self._open_sink()
                 with self._aborting():
                     yield
             self._resign()
         except errors.KafkaError as error:
-            raise self._translate(error) from error
+            raise translate_error(error) from error
         finally:
             self._offsets.discard()
 
     @contextmanager
     def _aborting(self) -> Iterator[None]:
-        """Undo what was sent if the run is over: those who read what follows would wait for its end."""
+        """Undo what was sent if it does not count: those who read what follows would wait for its end."""
+        sink = self._topic_sink
         try:
-            yield
+            try:
+                yield
+            except errors.KafkaError as error:
+                raise (translate_error if sink is None else sink.translate)(error) from error
         except FencedError:
+            self._offsets.abandon()
             raise
-        except RunError:
-            if self._topic_sink is not None:
+        except (RunError, RetriableKafkaError):
+            # Or else leaving the group would commit, and without what is undone here.
+            self._offsets.abandon()
+            if sink is not None:
+                self._source.cut_dead_letters = sink.cut
                 with suppress(errors.KafkaError):
-                    self._topic_sink.abort()
+                    sink.abort()
             raise
 
     def resume(self, kept: Position | None) -> None:
@@ -156,13 +164,7 @@ class TopicReader(Reader):
         }
         return ReaderFigures(bool(mine), lag, durations)
 
-    def _translate(self, error: errors.KafkaError) -> Exception:
-        """What an error means; a transaction that took too long is void, but nobody else's."""
-        sink = self._topic_sink
-        timed_out = isinstance(error, errors.ProducerFencedError) and sink is not None and sink.overdue
-        return RetriableKafkaError("a transaction took too long") if timed_out else translate_error(error)
-
-    def _open_sink(self, cut_dead_letters: bool) -> None:
+    def _open_sink(self) -> None:
         """Get ready to send; from here on an older process of the same instance is fenced."""
         source, at = self._source, self._source.at
         producer = source.connect(
@@ -172,8 +174,8 @@ class TopicReader(Reader):
         )
         self._stack.callback(producer.stop)
         producer.init_transactions()
-        sink = TopicSink(producer, at.output_topic, at.dead_letter_topic)
-        sink.cut, sink.durations = cut_dead_letters, source.transactions
+        sink = TopicSink(producer, at.output_topic, at.dead_letter_topic, source.longest_messages)
+        sink.cut, sink.durations = source.cut_dead_letters, source.transactions
         self.sink = self._topic_sink = self._offsets.sink = sink
 
     def _join(self) -> None:

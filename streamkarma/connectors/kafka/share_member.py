@@ -41,9 +41,9 @@ class SharingReader(TopicReader):
         """Yield nothing yet: what is to be learned again comes with its partition."""
         yield from ()
 
-    def _open_sink(self, cut_dead_letters: bool) -> None:
+    def _open_sink(self) -> None:
         """Get ready to send, and to read what others send."""
-        super()._open_sink(cut_dead_letters)
+        super()._open_sink()
         source, offsets = self._source, self._offsets
         reader = ShareReader(self._topic.name, source.settings, source.connect, source.say, source.stopped)
         self._stack.callback(reader.close)

@@ -9,8 +9,8 @@ from kafka import KafkaConsumer, TopicPartition
 
 from streamkarma.connectors.kafka.consumer import LEAVE_MS
 from streamkarma.connectors.kafka.settings import KafkaSettings
-from streamkarma.connectors.kafka.share_topic import Connect
 from streamkarma.connectors.kafka.shared_models import Shelf
+from streamkarma.connectors.kafka.topic_configs import Connect
 
 #: How long one poll waits; in between signals are heeded.
 _POLL_MS = 100

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka import KafkaAdminClient, errors
-from kafka.admin import ConfigResource
 
 from streamkarma.connectors.kafka.errors import reason_of, translate_error
 from streamkarma.connectors.kafka.settings import KafkaSettings
+from streamkarma.connectors.kafka.topic_configs import Connect, topic_configs
 from streamkarma.errors import RunError
-
-#: Makes a client of kafka-python, which is given the keyword arguments.
-Connect = Callable[..., Any]
 
 #: How a topic is made. What was compacted away is gone sooner, and a start reads less, with small segments.
 _CONFIGS = {
@@ -70,12 +66,11 @@ def open_share_topic(name: str, settings: KafkaSettings, connect: Connect, creat
             if not create:
                 raise RunError(f"there is no topic {name}")
             _make(admin, name)
-        found = admin.describe_configs([ConfigResource("topic", name)], config_filter="all")
+        configs = topic_configs(admin, [name])[name]
     except errors.KafkaError as error:
         raise translate_error(error) from error
     finally:
         admin.close()
-    configs = {key: each["value"] for key, each in found.get("topic", {}).get(name, {}).items()}
     policy = configs.get("cleanup.policy", "compact")
     if policy != "compact":
         raise RunError(

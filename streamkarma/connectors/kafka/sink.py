@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from kafka import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition, errors
@@ -12,14 +13,25 @@ from kafka.consumer.fetcher import ConsumerRecord
 from streamkarma.connectors.base import DeadLetter
 from streamkarma.connectors.histogram import Histogram
 from streamkarma.connectors.kafka._private import OVERHEAD, BulkProducer
+from streamkarma.connectors.kafka.errors import RetriableKafkaError, translate_error
 from streamkarma.connectors.kafka.settings import KafkaSettings
 from streamkarma.connectors.rows import Rows, shortened
+from streamkarma.errors import RunError
 
 #: Offsets of a group, and the member of it whose they are.
 MemberOffsets = tuple[Mapping[TopicPartition, OffsetAndMetadata], ConsumerGroupMetadata]
 
 #: As much of a dead letter as is sent where the whole does not fit.
 SHOWN_BYTES = 1000
+#: What a batch has beside the key, the value and the headers of its one record, and what each header has.
+_BATCH_OVERHEAD, _HEADER_OVERHEAD = 100, 10
+#: What is said of the size of messages, and by which setting of a topic.
+_TOO_LARGE = {
+    errors.MessageSizeTooLargeError: "max.message.bytes",
+    errors.RecordListTooLargeError: "segment.bytes",
+}
+#: For a sink that knows nothing of its topics.
+_UNKNOWN: Mapping[str, int] = MappingProxyType({})
 
 
 #: How long a broker may take to answer, and how much longer what is sent to it may be on its way.
@@ -52,6 +64,8 @@ class TopicSink:
         A producer with a transactional id, which has not begun anything.
     output_topic, dead_letter_topic
         Where to send rows and dead letters, or None.
+    longest
+        By topic, how long its batches may be, in bytes, as far as that is known.
 
     Raises
     ------
@@ -64,13 +78,15 @@ class TopicSink:
         producer: BulkProducer,
         output_topic: str | None,
         dead_letter_topic: str | None,
+        longest: Mapping[str, int] = _UNKNOWN,
     ) -> None:
         self._producer = producer
+        self._longest = longest
         self._output_topic = output_topic
         self._dead_letter_topic = dead_letter_topic
         self._opened: float | None = None
-        #: Of what was sent since the last commit, futures of all batches.
-        self._sent: list[Any] = []
+        #: Of what was sent since the last commit, futures of all batches, with their topics.
+        self._sent: list[tuple[str, Any]] = []
         #: The records that rows and dead letters are about.
         self.records: Sequence[ConsumerRecord] = ()
         #: How long commits have taken.
@@ -83,7 +99,8 @@ class TopicSink:
         self._begin()
         records = self.records
         lines, keys = self._fitting(rows.lines(), [records[i].key for i in at])
-        self._sent += self._producer.send_many(str(self._output_topic), lines, keys)
+        topic = str(self._output_topic)
+        self._sent += [(topic, each) for each in self._producer.send_many(topic, lines, keys)]
 
     def write_dead_letter(self, letter: DeadLetter) -> None:
         """Send a rejected record as it was, with its position and the reason in additional headers."""
@@ -93,28 +110,31 @@ class TopicSink:
         value, headers = record.value, [(name, each or b"") for name, each in record.headers]
         position = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
         own = [(name, text.encode()) for name, text in {**position, "reason": letter.error}.items()]
-        carried = sum(len(name.encode()) + len(each) for name, each in headers)
-        key = record.key
-        most = self._producer.config["max_request_size"] - OVERHEAD - len(key or b"")
-        if value is not None and len(value) + carried > (SHOWN_BYTES if self.cut else most):
-            kept = value[:SHOWN_BYTES]
+        carried, key, topic = _size(headers), record.key, str(self._dead_letter_topic)
+        room = self._room(topic) - _size(own)
+        most = room - len(key or b"")
+        # The value, the key and the headers have a quarter each where there is little room.
+        shown = max(0, min(SHOWN_BYTES, room // 4))
+        if value is not None and len(value) + carried > (shown if self.cut else most):
+            kept = value[:shown]
             cut = f"{len(kept)} of {len(value)} bytes"
-            if carried > SHOWN_BYTES:
+            if carried > shown:
                 cut += f", none of {len(headers)} headers"
                 headers = []
-            if key is not None and (self.cut or most < 2 * SHOWN_BYTES) and len(key) > SHOWN_BYTES:
-                cut += f", {SHOWN_BYTES} of {len(key)} bytes of the key"
-                key = key[:SHOWN_BYTES]
+            if key is not None and (self.cut or most < 2 * SHOWN_BYTES) and len(key) > shown:
+                cut += f", {shown} of {len(key)} bytes of the key"
+                key = key[:shown]
             own.append(("cut", cut.encode()))
             value = kept
-        sent = self._producer.send(self._dead_letter_topic, value, key=key, headers=[*headers, *own])
-        self._sent.append(sent)
+        self._sent.append((topic, self._producer.send(topic, value, key=key, headers=[*headers, *own])))
 
     def write_records(self, partition: TopicPartition, records: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Send keys with their values, in this order."""
         self._begin()
         topic, number = partition
-        self._sent += [self._producer.send(topic, value, key, partition=number) for key, value in records]
+        self._sent += [
+            (topic, self._producer.send(topic, value, key, partition=number)) for key, value in records
+        ]
 
     def commit(self, *offsets: MemberOffsets) -> None:
         """Make all that was sent visible, and the offsets with it."""
@@ -131,7 +151,7 @@ class TopicSink:
         self, lines: list[bytes], keys: list[bytes | None]
     ) -> tuple[list[bytes], list[bytes | None]]:
         """Rows and keys that can be sent: a row that is too long without its longest fields, or its key."""
-        most = self._producer.config["max_request_size"] - OVERHEAD
+        most = self._room(str(self._output_topic))
         if max(map(len, lines), default=0) + max((len(key or b"") for key in keys), default=0) <= most:
             return lines, keys
         # Half of the room is the key's, so that all of them fit together.
@@ -139,16 +159,40 @@ class TopicSink:
         room = most - max(len(key or b"") for key in keys)
         return [line if len(line) <= room else shortened(line, room) for line in lines], keys
 
+    def _room(self, topic: str) -> int:
+        """How long key and value of a record may be, together with its headers."""
+        request = self._producer.config["max_request_size"] - OVERHEAD
+        return int(min(request, self._longest.get(topic, request + _BATCH_OVERHEAD) - _BATCH_OVERHEAD))
+
+    def translate(self, error: errors.KafkaError) -> RunError | RetriableKafkaError:
+        """What an error of the producer's means.
+
+        Once a batch was refused, whatever the producer is asked for fails too, and without saying why.
+        """
+        refused = ((topic, each.exception) for topic, each in self._sent if each.failed())
+        topic, cause = next(refused, ("", error))
+        if isinstance(cause, errors.ProducerFencedError) and self._overdue:
+            # The transaction is void, and nobody has taken this producer's place.
+            return RetriableKafkaError("a transaction took too long")
+        setting = _TOO_LARGE.get(type(cause))
+        if not topic or setting is None:
+            return translate_error(cause)
+        if topic == self._dead_letter_topic and not self.cut:
+            self.cut = True
+            return RetriableKafkaError(f"the topic {topic} does not take a dead letter as a whole")
+        bytes_known = f" ({self._longest[topic]:,})" if topic in self._longest else ""
+        return RunError(f"topic {topic} takes no messages as long as these; raise its {setting}{bytes_known}")
+
     def _check_sent(self) -> None:
         """Wait until all that was sent has arrived; KafkaError if some of it has not.
 
         kafka-python would commit without a batch that it gave up because its time was over.
         """
         self._producer.flush()
-        sent, self._sent = self._sent, []
-        missing = next((each for each in sent if not each.succeeded()), None)
+        missing = next((each for _, each in self._sent if not each.succeeded()), None)
         if missing is not None:
             raise missing.exception or errors.KafkaTimeoutError("not all that was sent has arrived")
+        self._sent = []
 
     def abort(self) -> None:
         """Undo what was sent since the last commit."""
@@ -168,7 +212,7 @@ class TopicSink:
         return self._dead_letter_topic is not None
 
     @property
-    def overdue(self) -> bool:
+    def _overdue(self) -> bool:
         """Whether the brokers have given up the transaction by now.
 
         To the producer this looks as if another one had taken its place.
@@ -181,3 +225,8 @@ class TopicSink:
             self._producer.begin_transaction()
             # By the clock on the wall, which goes on while the machine sleeps.
             self._opened = time.time()
+
+
+def _size(headers: Iterable[tuple[str, bytes]]) -> int:
+    """How many bytes headers have."""
+    return sum(len(name.encode()) + len(value) + _HEADER_OVERHEAD for name, value in headers)

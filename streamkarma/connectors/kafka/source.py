@@ -28,6 +28,7 @@ from streamkarma.connectors.kafka.settings import KafkaSettings
 from streamkarma.connectors.kafka.share_member import SharingReader
 from streamkarma.connectors.kafka.share_topic import ShareTopic, open_share_topic
 from streamkarma.connectors.kafka.topic_check import check_topics
+from streamkarma.connectors.kafka.topic_configs import longest_messages
 from streamkarma.connectors.kafka.topics import Topics
 from streamkarma.errors import UsageError
 
@@ -131,6 +132,10 @@ class TopicSource(Source):
         Topics whose id has changed: deleted and recreated.
     tombstones
         Records without a value, which are neither learned nor rejected.
+    longest_messages
+        How long the batches may be that topics take which are written to, as far as that may be asked.
+    cut_dead_letters
+        Whether dead letters were refused as a whole.
     latency, transactions
         How long records have waited for their commit, and how long transactions took to commit.
     """
@@ -162,6 +167,8 @@ class TopicSource(Source):
         self._positions: dict[TopicPartition, int] = {}
         self._log = LogCapture()
         self._patience = at.connect_timeout
+        self.longest_messages: dict[str, int] = {}
+        self.cut_dead_letters = False
         self._checked = False
         self._context: Context
         self._share: ShareTopic | None = None
@@ -183,13 +190,14 @@ class TopicSource(Source):
             if at.entity not in (None, at.metadata.key):
                 self.say(_NOT_THE_KEY.format(at.entity))
             self.ends = check_topics(self)
+            if self.topics.avoid:
+                self.longest_messages = longest_messages(self.topics.avoid, self.settings, self.connect)
             self._checked, self._patience = True, _FOREVER
         if self._share is not None:
             reader: TopicReader = SharingReader(self, context, self._share)
         else:
             reader = TopicReader(self, context, None if at.learn else ScoringOffsets(self, context))
-        # A broker may have refused a dead letter for its size; the first failure has other causes.
-        with reader.working(cut_dead_letters=failures > 1):
+        with reader.working():
             yield reader
 
     def summary(self) -> dict[str, Any]:
@@ -217,7 +225,8 @@ class TopicSource(Source):
     @property
     def longest_batch(self) -> int:
         """The longest batch of records that is sent, as far as it can be chosen."""
-        return _BATCH_BYTES if self._share is None else min(_BATCH_BYTES, self._share.batch)
+        share = [] if self._share is None else [self._share.batch]
+        return min(_BATCH_BYTES, *share, *self.longest_messages.values())
 
     @property
     def writes(self) -> bool:
