@@ -166,6 +166,17 @@ def test_what_cannot_be_shared(cluster: Cluster, more: list[str], why: str) -> N
     assert why in cluster.attach("in", "--share", "share", *more, code=2)
 
 
+def test_a_base_with_refits_is_refused_before_anything_is_made(cluster: Cluster) -> None:
+    source, share = cluster.topic("in"), cluster.name("share")
+    cluster.learn(
+        lines(events(20)), "--learner", "auto", "--refit", "trees", "--task", "binary", model="warm"
+    )
+    said = cluster.attach(source, "--share", share, "--base", "warm", "--until-end", code=2)
+    assert "warm has refits (--refit trees)" in last(said)
+    assert len(said.splitlines()) == 1
+    assert f"there is no topic {share}" in last(cluster.pull("--share", share, "--model", "m", code=1))
+
+
 def test_a_topic_that_is_not_compacted_is_refused(cluster: Cluster) -> None:
     source, share = cluster.topic("in"), cluster.topic("share")
     said = cluster.attach(source, "--share", share, *LEARNING, "--until-end", code=1)

@@ -20,7 +20,7 @@ from streamkarma.runtime.output import both
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.progress import Progress
 from streamkarma.runtime.session import Session
-from streamkarma.runtime.shared_session import SharedSession
+from streamkarma.runtime.shared_session import SharedSession, check_shareable
 from streamkarma.runtime.signals import StopSignal
 from streamkarma.system import keep_freed_memory
 
@@ -67,6 +67,8 @@ class Run:
         session = self._load(plan.base or plan.model)
         if not source.timestamped:
             _check_time(session)
+        if plan.base is not None:
+            check_shareable(plan.base, session.task_model.model)
         self._progress.begin(session)
         self._observer.begin(self._progress.say)
         self._ignored_before = session.ignored_before

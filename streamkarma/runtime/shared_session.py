@@ -54,6 +54,7 @@ class SharedSession(Session):
         self._tell = say
         self._base_content = store.agree(base_of(plan, say))
         self._base, kept, _ = from_bytes(self._base_content, store.name)
+        check_shareable(store.name, self._base)
         self._packing = Packing(self._base_content)
         check_alike(plan, self._base, kept, store.name)
         super().__init__(plan, store.name, self._say_once, self._base_content)
@@ -176,6 +177,16 @@ def base_of(plan: Plan, say: Callable[[str], None]) -> bytes | None:
     if plan.base is not None:
         run["warm"] = _digest(begun.task_model.model)
     return to_bytes(begun.task_model.model, run)
+
+
+def check_shareable(name: str, base: Model) -> None:
+    """UsageError if models that go on from this one would depend on more than the events they learn."""
+    refits = getattr(base, "refit", None)
+    if refits is not None:
+        raise UsageError(
+            f"{name} has refits (--refit {refits}), which depend on when they are finished, "
+            "and models that are shared must not; share a model without"
+        )
 
 
 def check_alike(plan: Plan, base: Model, kept: dict[str, Any], name: str) -> None:
