@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamkarma import KARMAClassifier
 from streamkarma.connectors.records import Records
 from streamkarma.errors import UsageError
 from streamkarma.estimators.persistence import load_with_run, save
@@ -155,6 +156,48 @@ def test_labels_turn_out_to_be_numbers_while_events_wait() -> None:
     assert loop.rows[3]["prediction"] == 0.0
     assert loop.rows[3]["loss"] == 3.5**2
     assert loop.rows[5]["prediction"] == loop.rows[4]["prediction"]
+
+
+@pytest.mark.parametrize("pending", [[], ["--id", "id", "--pending", "50"]])
+@pytest.mark.parametrize("unlabelled", ["learn", "ignore"])
+@pytest.mark.parametrize(
+    ("task", "labels"), [("binary", [0, 1]), ("multiclass", ["a", "b", "c"]), ("regression", [1.5, 2.5, 3])]
+)
+def test_a_task_that_is_open_may_be_said_later(
+    streamkarma: Program, pending: list[str], unlabelled: str, task: str, labels: list[Any]
+) -> None:
+    rng = random.Random(1)
+    events = [{"id": i, "a": rng.gauss(0, 1), "b": rng.gauss(0, 1)} for i in range(80)]
+    labelled = [{**each, "y": labels[i % len(labels)]} for i, each in enumerate(events)]
+    answers = [{"id": each["id"], "y": each["y"]} for each in labelled[20:40]] if pending else []
+    arguments = ["learn", *pending, "--unlabelled", unlabelled]
+    rest = [*answers, *labelled[40:]]
+    streamkarma(*arguments, "--model", "told", records=events[:40])
+    streamkarma(*arguments, "--model", "whole", records=[*events[:40], *rest])
+    later = streamkarma(*arguments, "--model", "told", "--task", task, records=rest)
+    assert later.code == 0, later.stderr
+    named = [json.loads(streamkarma("inspect", m, "--json").stdout) for m in ("told", "whole")]
+    assert [each["task"] for each in named] == [task, task]
+    again = streamkarma(*arguments, "--model", "told", "--task", "auto", records=labelled)
+    assert again.rows == streamkarma(*arguments, "--model", "whole", records=labelled).rows
+    other = streamkarma(
+        *arguments, "--model", "told", "--task", "binary" if task != "binary" else "regression"
+    )
+    assert (other.code, other.stderr.count("\n")) == (2, 1)
+    assert f"told was made for the task {task}, not" in other.stderr
+
+
+def test_what_does_not_fit_a_task_that_is_said_later(streamkarma: Program, tmp_path: Path) -> None:
+    unlabelled = [{"id": 1, "a": 1.0}]
+    for option, value in (("--loss", "hinge"), ("--positive", "a"), ("--threshold", "0.4")):
+        streamkarma("learn", "--model", "m" + option, option, value, records=unlabelled)
+        told = streamkarma("learn", "--model", "m" + option, "--task", "regression", records=unlabelled)
+        assert (told.code, told.stderr.count("\n")) == (2, 1)
+        assert option in told.stderr
+    save(KARMAClassifier(), tmp_path / "python")
+    told = streamkarma("learn", "--model", "python", "--task", "regression", records=unlabelled)
+    assert (told.code, told.stderr.count("\n")) == (2, 1)
+    assert streamkarma("learn", "--model", "python", "--task", "binary", records=unlabelled).code == 0
 
 
 def test_resuming_with_events_that_wait(streamkarma: Program, tmp_path: Path) -> None:
@@ -341,6 +384,25 @@ def test_labels_from_a_topic(cluster: Cluster) -> None:
     rows = cluster.rows(output)
     assert [row["n"] for row in rows] == list(range(1, 1201))
     assert [row["id"] for row in rows[600:]] == order
+
+
+@pytest.mark.parametrize(("task", "label"), [("binary", "no"), ("multiclass", "no"), ("regression", 2.5)])
+def test_a_task_that_is_said_once_labels_come(cluster: Cluster, task: str, label: str | float) -> None:
+    source, labels, output = cluster.topic("in"), cluster.topic("labels"), cluster.topic("out")
+    given = events(30, labelled=False)
+    cluster.put(source, given)
+    arguments = [source, "--label-topic", labels, "--id", "id", "--model", "m", "--output-topic", output]
+    arguments += ["--until-end"]
+    cluster.attach(*arguments)
+    answers: list[dict[str, Any]] = [{"id": i, "y": label} for i in range(30)]
+    cluster.put(labels, answers)
+    cluster.attach(*arguments, "--task", task)
+    reference = ["--id", "id", "--pending", "10000"]
+    cluster.learn(lines(given), *reference)
+    cluster.learn(lines(answers), *reference, "--task", task)
+    assert cluster.state("m") == cluster.state("reference.karma")
+    assert cluster.kept("m")["task"]["task"] == task
+    assert [row["target"] for row in cluster.rows(output)[30:]] == [label] * 30
 
 
 def test_labels_by_key_and_before_their_events(cluster: Cluster) -> None:

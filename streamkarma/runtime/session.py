@@ -55,6 +55,8 @@ class Session:
         #: Saved with the model, by name; unknown sections are kept unchanged.
         self.kept: dict[str, Any] = {}
         self._arrays: Arrays = {}
+        #: Whether another learner begins than the one that was saved.
+        self._is_anew = False
         #: Where rows go; they are synced before the model that covers them is written.
         self.destinations: Destinations | None = None
         #: Whether the model existed before.
@@ -194,9 +196,12 @@ class Session:
             raise UsageError(f"{path} has extra experts, which only Python can run")
         check_options(plan, path, model)
         self.task_model = resumed(path, model, self.kept, say)
-        check_task(plan, path, self.task_model)
         if plan.positive is not None:
             self.task_model.positive = plan.positive
+        if plan.task not in (None, "auto") and self.task_model.is_open:
+            self.task_model.settle_as(plan.task)
+            self._is_anew = self.task_model.model is not model
+        check_task(plan, path, self.task_model)
         if plan.options.get("threshold", BALANCED) != BALANCED:
             self.task_model.decide_by(plan.options["threshold"])
 
@@ -216,6 +221,8 @@ class Session:
         pending = Pending(wanted)
         if state:
             pending = pending_of(str(self._path), self.task_model.model, state, self._arrays)
+            if self._is_anew:
+                pending.begin_anew()
         pending.limit = plan.pending or pending.limit
         pending.seconds = plan.pending_seconds or pending.seconds
         return pending

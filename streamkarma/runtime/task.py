@@ -48,12 +48,7 @@ class TaskModel:
     ) -> None:
         if task not in TASKS:
             raise UsageError(f"task must be one of {', '.join(TASKS)}, not {task!r}")
-        if positive is not None and task in ("multiclass", "regression"):
-            raise UsageError(f"--positive has no meaning with --task {task}")
-        if task == "multiclass" and isinstance(options.get("threshold"), float):
-            raise UsageError(
-                f"--threshold {options['threshold']:g} is for two classes; balanced is for any number"
-            )
+        _check_options(task, positive, options)
         self.task = task
         self.settled = task != "auto"
         self.positive = positive
@@ -121,6 +116,31 @@ class TaskModel:
             elif known or label not in (-1, 0, 1):
                 self._become_regression(known)
                 self.announce(f"task: regression, since a label is {label}")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing has told the task yet, so that the user may."""
+        return self.task == "auto" and isinstance(self.model, BaseClassifier) and not self.model.classes
+
+    def settle_as(self, task: str) -> None:
+        """Have a task that is open be another than ``auto``.
+
+        Raises
+        ------
+        UsageError
+            If an option does not apply to it.
+        """
+        _check_options(task, self.positive, self._options)
+        if task != "regression":
+            self.task, self.settled = task, True
+        elif self.settled:
+            raise UsageError("the model was made in Python, as a classifier: --task regression needs another")
+        elif "loss" in self._options:
+            raise UsageError(
+                f"--loss {self._options['loss']} is for classes, and --task regression for numbers"
+            )
+        else:
+            self._become_regression([])
 
     def _become_regression(self, known: list[Label]) -> None:
         assert isinstance(self.model, BaseClassifier)
@@ -233,6 +253,16 @@ class TaskModel:
             task_model._options = dict(state["options"])
             task_model._check_resumed()
         return task_model
+
+
+def _check_options(task: str, positive: str | None, options: dict[str, Any]) -> None:
+    """UsageError if an option has no meaning for a task."""
+    if positive is not None and task in ("multiclass", "regression"):
+        raise UsageError(f"--positive has no meaning with --task {task}")
+    if task == "multiclass" and isinstance(options.get("threshold"), float):
+        raise UsageError(
+            f"--threshold {options['threshold']:g} is for two classes; balanced is for any number"
+        )
 
 
 def _same(one: Any, other: Any) -> bool:
