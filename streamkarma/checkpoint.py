@@ -14,7 +14,7 @@ import math
 import os
 import reprlib
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -30,7 +30,7 @@ MAGIC = b"streamkarma model\n"
 #: Raised whenever what is written is read in another way; 2 since the running scale is robust.
 FORMAT = 10
 #: What an array may hold: plain numbers, little-endian.
-TYPES = ("<f8", "<i8", "<i4", "<u8", "|b1")
+TYPES = ("<f8", "<i8", "<i4", "<u8", "|u1", "|b1")
 #: A header longer than this is none: its JSON takes ten times as much memory.
 LONGEST_HEADER = 1 << 28
 #: An integer that is written with more characters than this is beyond all floats, and none.
@@ -141,6 +141,27 @@ def to_bytes(header: dict[str, Any], arrays: Arrays) -> bytes:
     return b"".join(_parts(header, arrays))
 
 
+def json_lines(values: Iterable[Any]) -> NDArray[np.uint8]:
+    """Values as an array: JSON, one after another. There may be more of them than a header takes.
+
+    Raises
+    ------
+    UsageError
+        If one of them is nothing of JSON.
+    """
+    encode = json.JSONEncoder(allow_nan=False, default=_plain).encode
+    try:
+        text = "".join(f"{encode(value)}\n" for value in values)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise unwritable(str(error)) from error
+    return np.frombuffer(text.encode(), np.uint8)
+
+
+def from_json_lines(lines: NDArray[np.uint8]) -> Iterator[Any]:
+    """The values of ``json_lines``; ValueError if one is no JSON as a header has it."""
+    return map(_loads, BytesIO(lines.tobytes()))
+
+
 def from_bytes(data: bytes, what: str) -> tuple[dict[str, Any], Arrays]:
     """Header and arrays of what ``to_bytes`` made; ``what`` names it in messages.
 
@@ -215,14 +236,8 @@ def _read(what: str, file: BinaryIO, size: int) -> tuple[dict[str, Any], Arrays]
 
 def _header(what: str, text: bytes) -> dict[str, Any]:
     try:
-        header = json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_constant=_no_number,
-            parse_float=_finite,
-            parse_int=_integer,
-        )
-    except (ValueError, RecursionError):
+        header = _loads(text)
+    except ValueError:
         header = None
     if not isinstance(header, dict):
         raise ModelFileError(f"{what} is altered; restore it from a copy")
@@ -238,6 +253,20 @@ def _header(what: str, text: bytes) -> dict[str, Any]:
             f"{what} has format {version}, of an older streamkarma, and cannot be used; begin a new model"
         )
     return header
+
+
+def _loads(text: bytes) -> Any:
+    """A value of JSON; ValueError if it is none, or has what no file has that was written here."""
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_constant=_no_number,
+            parse_float=_finite,
+            parse_int=_integer,
+        )
+    except RecursionError as error:
+        raise ValueError("too deep") from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

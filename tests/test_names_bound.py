@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from streamkarma import ExplicitKARMAClassifier, KARMAClassifier, SubspaceImputer, load, save
+from streamkarma.checkpoint import from_json_lines
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learners import KINDS
 from streamkarma.events.flatten import flatten
@@ -127,7 +128,8 @@ def test_events_that_wait_keep_nothing_that_is_too_long(tmp_path: Path, unlabell
     run.execute()
     # What teaches when it comes is kept as it was encoded.
     records = {"learn": [{}], "ignore": [{"a": 1.5, "nested.c": 3.0}]}[unlabelled]
-    assert [event[4] for event in run.session.kept["pending"]["events"]] == records
+    assert run.session.pending is not None
+    assert [event[4] for event in from_json_lines(run.session.pending.arrays()["pending.events"])] == records
     assert run.session.task_model.model.ignored == 3
     assert "an id that a label is to find has at most 1,024 bytes" in str(run.session.loop.first_rejected)
     assert describe(path)["file_bytes"] < 5000

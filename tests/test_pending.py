@@ -10,14 +10,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkarma import KARMAClassifier
+from streamkarma.checkpoint import from_json_lines
 from streamkarma.connectors.records import Records
 from streamkarma.errors import UsageError
-from streamkarma.estimators.persistence import load_with_run, save
+from streamkarma.estimators.persistence import load_with_run, save, to_bytes
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.pending import Pending
 from streamkarma.runtime.task import TaskModel
@@ -298,11 +300,11 @@ def test_time_may_be_an_attribute_and_equal_runs_are_equal(tmp_path: Path, form:
         save(model, tmp_path / name, kept, arrays)
         found.append((tmp_path / name).read_bytes())
     assert found[0] == found[1] == found[2]
-    model, kept, _ = load_with_run(tmp_path / "one")
+    model, kept, arrays = load_with_run(tmp_path / "one")
     assert "at" not in model.vocabulary.attributes
     # Some had waited too long, and nothing that waits is older than that.
     assert 0 < model.steps < 70
-    waits = [time for _, time, *_ in kept["pending"]["events"]]
+    waits = [time for _, time, *_ in from_json_lines(arrays["pending.events"])]
     assert waits
     assert min(waits) >= kept["pending"]["clock"] - 3.0
 
@@ -318,6 +320,60 @@ def test_without_a_time_equal_runs_are_equal(tmp_path: Path, monkeypatch: pytest
             pending=50, fields={"id": "id"},
         ).execute()  # fmt: skip
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+@pytest.mark.parametrize("unlabelled", ["learn", "ignore"])
+def test_more_may_wait_than_a_header_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unlabelled: str
+) -> None:
+    monkeypatch.setattr("streamkarma.checkpoint.LONGEST_HEADER", 20_000)
+    given = made([0, 1], 600, 1)
+    unlabelled_events = [without(each, "y") for each in given]
+    answers = [{"id": each["id"], "y": each["y"]} for each in given]
+    parts = {
+        "first": [*answers[500:], *unlabelled_events[:400]],
+        "second": [*unlabelled_events[400:], *answers[:500]],
+    }
+    parts["whole"] = parts["first"] + parts["second"]
+    for name, records in parts.items():
+        (tmp_path / name).write_bytes(b"".join(line + b"\n" for line in lines(records)))
+
+    def run(part: str, model: str) -> bytes:
+        run_of(
+            str(tmp_path / part), model=str(tmp_path / model), learner="explicit", quiet=True,
+            predictions=None, pending=500, unlabelled=unlabelled, fields={"id": "id"},
+        ).execute()  # fmt: skip
+        return (tmp_path / model).read_bytes()
+
+    run("whole", "m")
+    run("first", "n")
+    # Before, what waits was in the header.
+    model, kept, arrays = load_with_run(tmp_path / "n")
+    for name in ("events", "labels"):
+        kept["pending"][name] = list(from_json_lines(arrays.pop(f"pending.{name}")))
+    monkeypatch.setattr("streamkarma.checkpoint.LONGEST_HEADER", 2_000_000)
+    save(model, tmp_path / "old", kept, arrays)
+    assert run("second", "n") == run("second", "old")
+    ended = [load_with_run(tmp_path / name) for name in "mn"]
+    assert to_bytes(ended[0][0]) == to_bytes(ended[1][0])
+    assert [len(arrays["pending.events"]) for _, _, arrays in ended] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "text", [b"[", b"[1]\n", b"[NaN]\n", b"5\n", b'{"a": 1, "a": 1}\n', b"[" * 100_000 + b"\n", b"\xff\n"]
+)
+@pytest.mark.parametrize("what", ["events", "labels"])
+def test_a_model_whose_pending_events_are_none(
+    streamkarma: Program, tmp_path: Path, what: str, text: bytes
+) -> None:
+    stream = [{"id": 1, "a": 1.0}, {"id": 2, "y": 1}]
+    streamkarma("learn", "--id", "id", "--pending", "5", "--model", "m", records=stream)
+    model, run, arrays = load_with_run(tmp_path / "m")
+    save(model, tmp_path / "m", run, arrays | {f"pending.{what}": np.frombuffer(text, np.uint8)})
+    for command in (["inspect", "m"], ["learn", "--model", "m"]):
+        refused = streamkarma(*command)
+        assert (refused.code, refused.stderr.count("\n")) == (1, 1) or refused.code == 2, refused.stderr
+        assert "m holds no list of pending events" in refused.stderr
 
 
 def test_a_bound_in_time_needs_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from streamkarma._engine import Encoded
-from streamkarma.checkpoint import Arrays, finite, natural
+from streamkarma.checkpoint import Arrays, finite, from_json_lines, json_lines, natural
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.labels import Label
 
-#: The events that wait as the learner saw them, in a model file.
+#: What waits, in a model file; in its header would be room for less. Models that were written before have
+#: it there, under the same names.
+_EVENTS, _LABELS = "events", "labels"
+#: The events that wait as the learner saw them.
 _ARRAYS = tuple(f"pending.{name}" for name in ("starts", "attributes", "coordinates", "values", "raw"))
 
 
@@ -213,23 +217,26 @@ class Pending:
         return {"events": len(self._events), "labels": len(self._labels)}
 
     def state(self) -> dict[str, Any]:
-        """Everything that waits, as JSON, but for what ``arrays`` has."""
-        events = [
+        """The bounds, as JSON."""
+        return {"limit": self.limit, "seconds": self.seconds, "clock": self.clock}
+
+    def arrays(self) -> Arrays:
+        """Everything that waits, and the events as the learner saw them."""
+        events = (
             [key.decode(), time, e.weight, e.number, e.record, e.encoded is not None, e.observed,
              e.prior.row, _finite(e.prior.scores), e.prior.known, e.entity]
             for key, (time, e) in self._events.items()
-        ]  # fmt: skip
-        labels = [[key.decode(), time, label] for key, (time, label) in self._labels.items()]
-        bounds = {"limit": self.limit, "seconds": self.seconds, "clock": self.clock}
-        return {**bounds, "events": events, "labels": labels}
-
-    def arrays(self) -> Arrays:
-        """The events that wait as the learner saw them."""
+        )  # fmt: skip
+        labels = ([key.decode(), time, label] for key, (time, label) in self._labels.items())
         all_of_them = Encoded()
         for _, event in self._events.values():
             if event.encoded is not None:
                 all_of_them.append(event.encoded)
-        return dict(zip(_ARRAYS, all_of_them.arrays(), strict=True))
+        return {
+            f"pending.{_EVENTS}": json_lines(events),
+            f"pending.{_LABELS}": json_lines(labels),
+            **dict(zip(_ARRAYS, all_of_them.arrays(), strict=True)),
+        }
 
     @classmethod
     def resumed(cls, state: dict[str, Any], arrays: Arrays, model: Model) -> Pending:
@@ -251,9 +258,8 @@ class Pending:
         starts, attributes, coordinates, values, raw = (arrays[name] for name in _ARRAYS)
         encoded = Encoded.of_arrays(starts, attributes, coordinates, values, raw, bounds)
         at = 0
-        for key, time, weight, number, record, is_encoded, observed, row, scores, known, entity in state[
-            "events"
-        ]:
+        for each in _waiting(_EVENTS, state, arrays):
+            key, time, weight, number, record, is_encoded, observed, row, scores, known, entity = each
             if not isinstance(entity, str | None):
                 raise TypeError("an entity without a name")
             numbers = [math.nan if s is None else finite(s) for s in scores]
@@ -268,9 +274,15 @@ class Pending:
             pending.keep(key.encode(), event, finite(time))
         if at != len(encoded):
             raise ValueError("more events than wait")
-        for key, time, label in state["labels"]:
+        for key, time, label in _waiting(_LABELS, state, arrays):
             pending._labels[key.encode()] = (finite(time), label)
         return pending
+
+
+def _waiting(name: str, state: dict[str, Any], arrays: Arrays) -> Iterable[Any]:
+    """What waits, from a model file."""
+    found: Iterable[Any] = state[name] if name in state else from_json_lines(arrays[f"pending.{name}"])
+    return found
 
 
 def _finite(scores: list[float]) -> list[float | None]:
