@@ -194,6 +194,10 @@ def test_a_refused_row_leaves_nothing_that_others_wait_for(
     [
         (["-X", "fetch_max_byte=1"], "-X fetch_max_byte: kafka-python has no such setting; fetch_max_bytes?"),
         (["-X", "fetch_max_bytes=secret"], "-X fetch_max_bytes: expected a value like 52428800"),
+        (["-X", "max_poll_records=0"], "-X max_poll_records: expected a value like 500, from 1 on"),
+        (["-X", "max_in_flight_requests_per_connection=0"], "expected a value like 5, from 1 on"),
+        (["-X", "transaction_timeout_ms=99999999999"], "expected a value like 60000, from 1 on"),
+        (["-X", "fetch_max_bytes=2147483648"], "-X fetch_max_bytes: expected a value like 52428800"),
         (["-X", "group_id=g"], "-X group_id cannot be set: use --group"),
         (["-X", "isolation_level=x"], "-X isolation_level cannot be set: only committed records are read"),
         (["-X", "check_crcs"], "-X check_crcs: expected NAME=VALUE"),
@@ -216,6 +220,13 @@ def test_usage(cluster: Cluster, given: list[str], said: str) -> None:
     line = last(cluster.attach("t", *given, code=2))
     assert said in line
     assert "secret" not in line
+
+
+def test_a_transaction_longer_than_the_brokers_allow(cluster: Cluster) -> None:
+    arguments = [cluster.topic("in"), "--until-end", "--output-topic", cluster.topic("out"), "--model", "m"]
+    said = cluster.attach(*arguments, "-X", "transaction_timeout_ms=2000000000", code=1)
+    assert "retrying" not in said
+    assert "InvalidTransactionTimeout" in last(said)
 
 
 def test_a_record_too_large_for_one_fetch(cluster: Cluster) -> None:

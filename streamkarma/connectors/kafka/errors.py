@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from kafka import errors
 
 from streamkarma.connectors.base import RetriableError
@@ -34,6 +36,7 @@ class RetriableKafkaError(RetriableError):
 
 def translate_error(error: errors.KafkaError) -> RunError | RetriableKafkaError:
     """What an error of Kafka's means for a run: its end, or another attempt."""
+    error = unwrapped(error)
     reason = reason_of(error)
     if isinstance(error, _FENCED):
         return FencedError(
@@ -47,6 +50,24 @@ def translate_error(error: errors.KafkaError) -> RunError | RetriableKafkaError:
     if isinstance(error, _FATAL):
         return RunError(f"the brokers or the topic cannot be worked with: {reason}")
     return RetriableKafkaError(reason)
+
+
+def unwrapped(error: errors.KafkaError) -> errors.KafkaError:
+    """The error that another one, of no kind, tells of.
+
+    A producer that has met an error says no more of what comes after than that it is in an error state, and
+    names it in the text.
+
+    Examples
+    --------
+    >>> unwrapped(errors.KafkaError("in an error state: [Error 50] InvalidTransactionTimeoutError"))
+    InvalidTransactionTimeoutError('in an error state: [Error 50] InvalidTransactionTimeoutError')
+    """
+    if type(error) is not errors.KafkaError:
+        return error
+    kinds = [getattr(errors, name, None) for name in re.findall(r"\b[A-Z]\w+Error\b", str(error))]
+    known = [kind for kind in kinds if isinstance(kind, type) and kind is not errors.KafkaError]
+    return known[-1](*error.args) if known else error
 
 
 def reason_of(error: BaseException) -> str:

@@ -53,6 +53,12 @@ _OBJECTS = {
 }
 
 
+#: Settings of which kafka-python would take 0 or less, to fail or wait for ever later on.
+_POSITIVE = {"max_in_flight_requests_per_connection", "max_poll_records", "transaction_timeout_ms"}
+#: Kafka's protocol has no larger integers for settings.
+_LARGEST = 2**31 - 1
+
+
 class KafkaSettings:
     """What was set of kafka-python's configuration, by name.
 
@@ -139,12 +145,21 @@ def _typed(name: str, text: str) -> Any:
         if isinstance(default, bool):
             return {"true": True, "false": False}[text.lower()]
         if isinstance(default, int) or (default is None and name.endswith(("_ms", "_bytes"))):
-            return int(text)
+            return _integer(name, text)
         if isinstance(default, float):
             return float(text)
     except (KeyError, ValueError):
         like = f"a value like {default}" if isinstance(default, (int, float)) else "a number"
+        if name in _POSITIVE:
+            like += ", from 1 on"
         if name == "partition_assignment_strategy":
             like = f"one of {', '.join(_ASSIGNORS)}"
         raise UsageError(f"-X {name}: expected {like}") from None
     return text
+
+
+def _integer(name: str, text: str) -> int:
+    value = int(text)
+    if value > _LARGEST or (name in _POSITIVE and value < 1):
+        raise ValueError(f"{value} is out of range")
+    return value

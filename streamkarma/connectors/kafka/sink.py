@@ -13,7 +13,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 from streamkarma.connectors.base import DeadLetter
 from streamkarma.connectors.histogram import Histogram
 from streamkarma.connectors.kafka._private import OVERHEAD, BulkProducer
-from streamkarma.connectors.kafka.errors import RetriableKafkaError, translate_error
+from streamkarma.connectors.kafka.errors import RetriableKafkaError, translate_error, unwrapped
 from streamkarma.connectors.kafka.settings import KafkaSettings
 from streamkarma.connectors.rows import Rows, shortened
 from streamkarma.errors import RunError
@@ -170,7 +170,7 @@ class TopicSink:
         Once a batch was refused, whatever the producer is asked for fails too, and without saying why.
         """
         refused = ((topic, each.exception) for topic, each in self._sent if each.failed())
-        topic, cause = next(refused, ("", error))
+        topic, cause = next(refused, ("", unwrapped(error)))
         if isinstance(cause, errors.ProducerFencedError) and self._overdue:
             # The transaction is void, and nobody has taken this producer's place.
             return RetriableKafkaError("a transaction took too long")
