@@ -65,13 +65,19 @@ class Cluster:
         admin.close()
         return name
 
-    def recreate(self, topic: str, partitions: int = 1, pause: float = 0.0) -> None:
-        """Delete a topic, and make another of that name."""
+    def remove(self, topic: str) -> None:
+        """Delete a topic."""
         admin = KafkaAdminClient(bootstrap_servers=self.address)
         admin.delete_topics([topic])
         while topic in admin.list_topics():
             time.sleep(0.01)
+        admin.close()
+
+    def recreate(self, topic: str, partitions: int = 1, pause: float = 0.0) -> None:
+        """Delete a topic, and make another of that name."""
+        self.remove(topic)
         time.sleep(pause)
+        admin = KafkaAdminClient(bootstrap_servers=self.address)
         admin.create_topics([NewTopic(topic, partitions, 1)])
         admin.close()
 

@@ -60,6 +60,26 @@ def test_under_a_running_process(cluster: Cluster) -> None:
     assert cluster.state("m") == cluster.state("reference.karma")
 
 
+def test_an_output_topic_that_is_gone_for_a_while(cluster: Cluster) -> None:
+    given, source, output = events(120), cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, given[:50])
+    arguments = [source, "--output-topic", output, "--model", "m", "--id", "id", *LEARNER]
+    with cluster.start(*arguments, "-X", "max_block_ms=500") as process:
+        until(lambda: len(cluster.rows(output)) == 50, process)
+        cluster.remove(output)
+        cluster.put(source, given[50:])
+        assert process.stderr is not None
+        said = iter(process.stderr.readline, "")
+        assert any("retrying from the last commit" in line for line in said)
+        cluster.topic("out")
+        until(lambda: len(cluster.rows(output)) == 70, process)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=10)
+        assert process.returncode == 143
+    assert cluster.rows(output) == cluster.learn(lines(given), "--id", "id", *LEARNER)[50:]
+    assert cluster.state("m") == cluster.state("reference.karma")
+
+
 def test_what_was_answered_from_the_old_topic_cannot_be_learned_again(cluster: Cluster) -> None:
     given, output = events(300), cluster.topic("out")
     source, other = cluster.topic("in"), cluster.topic("other")

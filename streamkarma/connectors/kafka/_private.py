@@ -9,8 +9,9 @@ allowed: see the bound in pyproject.toml. What is used:
   other way to finish a rebalance that a short poll has left in the middle.
 - `BulkProducer`: ``_partition``, ``_ensure_valid_record_size``, ``_transaction_manager``, ``_sender``
   and ``_accumulator``, with its locks and batches. `send` does the same for one record at a time, in
-  three times the time, which is more than learning from the record takes. `abort_transaction` and `close`
-  wait for brokers that may have gone, or raise and leave a thread behind.
+  three times the time, which is more than learning from the record takes. `commit_transaction`,
+  `send_offsets_to_transaction`, `abort_transaction` and `close` wait for ever for brokers, or topics, that
+  may have gone, or raise and leave a thread behind.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition, errors
+from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition, errors
 from kafka.structs import MemberState
 
 #: Room for what a batch adds to a record, below the broker's own limit (message.max.bytes).
 OVERHEAD = 10_000
-#: A producer's thread has given up within so long what was not sent, and brokers have ended a transaction.
-_STOP_SECONDS, _ABORT_MS = 1.0, 3000
+#: A producer's thread has given up within so long what was not sent.
+_STOP_SECONDS = 1.0
 
 
 class BulkProducer(KafkaProducer):  # type: ignore[misc]  # kafka-python has no types
@@ -79,11 +80,28 @@ class BulkProducer(KafkaProducer):  # type: ignore[misc]  # kafka-python has no 
                     waiting = next(rest, None)
         return futures
 
-    def abort(self) -> None:
-        """Abort the transaction, as ``abort_transaction`` does, but without waiting for brokers for ever."""
+    def send_offsets(self, offsets: dict[TopicPartition, OffsetAndMetadata], member: Any) -> None:
+        """Do as ``send_offsets_to_transaction``, but do not wait for brokers for ever."""
+        self._finish(self._transaction_manager.send_offsets_to_transaction(offsets, member))
+
+    def commit(self) -> None:
+        """Commit the transaction, as ``commit_transaction`` does, but do not wait for brokers for ever.
+
+        Whoever has the transactional id next finds out what has become of it.
+        """
+        self._finish(self._transaction_manager.begin_commit())
+
+    def _finish(self, result: Any) -> None:
+        self._sender.wakeup()
+        milliseconds = self.config["max_block_ms"]
+        if not result.wait(timeout_ms=milliseconds):
+            raise errors.KafkaTimeoutError(f"a transaction was not answered within {milliseconds / 1000:g} s")
+
+    def abort(self, seconds: float) -> None:
+        """Abort the transaction, as ``abort_transaction`` does, but wait for brokers no longer than so."""
         aborted = self._transaction_manager.begin_abort()
         self._sender.wakeup()
-        aborted.wait(timeout_ms=_ABORT_MS)
+        aborted.wait(timeout_ms=int(1000 * seconds))
 
     def stop(self) -> None:
         """Close, without what was not sent yet, and raise nothing: why it ends is for others to say.

@@ -38,6 +38,11 @@ _IDLE_SECONDS = 5.0
 _POLL_RECORDS, _PART = 5000, 2000
 
 
+#: Brokers have ended a transaction within so long; and where they may have gone, since it is worth another
+#: attempt, which ends it too.
+_ABORT_SECONDS, _RETRY_SECONDS = 3.0, 0.3
+
+
 class TopicReader(Reader):
     """Reads topics as a member of the group, and commits.
 
@@ -90,13 +95,13 @@ class TopicReader(Reader):
         except FencedError:
             self._offsets.abandon()
             raise
-        except (RunError, RetriableKafkaError):
+        except (RunError, RetriableKafkaError) as error:
             # Or else leaving the group would commit, and without what is undone here.
             self._offsets.abandon()
             if sink is not None:
                 self._source.cut_dead_letters = sink.cut
                 with suppress(errors.KafkaError):
-                    sink.abort()
+                    sink.abort(_ABORT_SECONDS if isinstance(error, RunError) else _RETRY_SECONDS)
             raise
 
     def resume(self, kept: Position | None) -> None:

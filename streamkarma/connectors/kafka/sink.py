@@ -141,9 +141,9 @@ class TopicSink:
         self._begin()
         began = time.monotonic()
         for each, member in offsets:
-            self._producer.send_offsets_to_transaction(dict(each), member)
+            self._producer.send_offsets(dict(each), member)
         self._check_sent()
-        self._producer.commit_transaction()
+        self._producer.commit()
         self.durations.add(time.monotonic() - began)
         self._opened = None
 
@@ -188,17 +188,17 @@ class TopicSink:
 
         kafka-python would commit without a batch that it gave up because its time was over.
         """
-        self._producer.flush()
+        self._producer.flush(timeout=self._producer.config["max_block_ms"] / 1000)
         missing = next((each for _, each in self._sent if not each.succeeded()), None)
         if missing is not None:
             raise missing.exception or errors.KafkaTimeoutError("not all that was sent has arrived")
         self._sent = []
 
-    def abort(self) -> None:
-        """Undo what was sent since the last commit."""
+    def abort(self, seconds: float) -> None:
+        """Undo what was sent since the last commit; brokers that do not answer are waited for so long."""
         self._sent = []
         if self._opened is not None:
-            self._producer.abort()
+            self._producer.abort(seconds)
             self._opened = None
 
     @property
