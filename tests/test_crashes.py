@@ -135,6 +135,18 @@ def test_a_run_that_fails_commits_nothing_on_its_way_out(cluster: Cluster) -> No
     check(cluster, output, given)
 
 
+def test_an_option_that_turns_out_wrong_half_way_through_a_block(cluster: Cluster) -> None:
+    source, output, given = cluster.topic("in"), cluster.topic("out"), events(50)
+    for number, event in enumerate(given):
+        event["y"] = 0 if number < 30 else number / 2
+    cluster.put(source, given)
+    arguments = [source, "--until-end", "--output-topic", output, "--id", "id"]
+    said = cluster.attach(*arguments, "--model", "wrong", "--positive", "1", code=2)
+    assert said.splitlines()[-1].endswith("where --positive has no meaning; give --task")
+    cluster.attach(*arguments, "--model", "m")
+    check(cluster, output, given)
+
+
 def test_killed_while_learning_again(cluster: Cluster) -> None:
     given = events(1500)
     source, output = cluster.topic("in", 2), cluster.topic("out")

@@ -23,7 +23,7 @@ from streamkarma.connectors.kafka.replay import replay
 from streamkarma.connectors.kafka.sink import TopicSink, producer_settings
 from streamkarma.connectors.kafka.start_offsets import start
 from streamkarma.connectors.records import Records
-from streamkarma.errors import FencedError, RunError
+from streamkarma.errors import FencedError
 
 if TYPE_CHECKING:
     from streamkarma.connectors.kafka.source import TopicSource
@@ -92,16 +92,15 @@ class TopicReader(Reader):
                 yield
             except errors.KafkaError as error:
                 raise (translate_error if sink is None else sink.translate)(error) from error
-        except FencedError:
-            self._offsets.abandon()
+        except InterruptedError:
             raise
-        except (RunError, RetriableKafkaError) as error:
+        except BaseException as error:
             # Or else leaving the group would commit, and without what is undone here.
             self._offsets.abandon()
-            if sink is not None:
+            if sink is not None and not isinstance(error, FencedError):
                 self._source.cut_dead_letters = sink.cut
                 with suppress(errors.KafkaError):
-                    sink.abort(_ABORT_SECONDS if isinstance(error, RunError) else _RETRY_SECONDS)
+                    sink.abort(_RETRY_SECONDS if isinstance(error, RetriableKafkaError) else _ABORT_SECONDS)
             raise
 
     def resume(self, kept: Position | None) -> None:
