@@ -103,6 +103,42 @@ def test_killed_without_a_topic_to_answer_to_no_event_is_left_out(cluster: Clust
     assert 0 < len(ids) - 600 <= 50
 
 
+#: Loses the brokers once, after the third block, and has committed nothing by then.
+LOSING = """
+from streamkarma.connectors.kafka import offsets
+from streamkarma.connectors.kafka.errors import RetriableKafkaError
+from streamkarma.connectors.kafka.reader import TopicReader
+offsets.COMMIT_SECONDS = offsets.QUIET_SECONDS = 60.0
+original, left = TopicReader.maybe_commit, 4
+def losing(*arguments):
+    global left
+    left -= 1
+    if left == 0:
+        raise RetriableKafkaError("the brokers have gone")
+    original(*arguments)
+TopicReader.maybe_commit = losing
+from streamkarma.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("sent", ["topic", "file"])
+def test_after_another_attempt_each_event_is_answered_once(cluster: Cluster, sent: str) -> None:
+    given, model = events(300, seed=5), learned(cluster, 100)
+    source, output = cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, given)
+    where = ["--output-topic", output] if sent == "topic" else ["--predictions", "rows"]
+    arguments = [source, "--no-learn", "--model", model, *where, "--until-end", "-X", "max_poll_records=50"]
+    with cluster.start(*arguments, script=LOSING) as process:
+        said = process.communicate(timeout=60)[1]
+    assert said.count("the brokers have gone; retrying from the last commit") == 1
+    if sent == "topic":
+        rows = cluster.rows(output)
+    else:
+        rows = [json.loads(line) for line in (cluster.folder / "rows").read_bytes().splitlines()]
+    assert [row["id"] for row in rows] == list(range(300))
+
+
 def test_whoever_reads_no_further_has_the_rest_left_to_the_next(cluster: Cluster) -> None:
     given, model = events(6000, seed=3), learned(cluster, 300)
     source = cluster.topic("in")

@@ -75,6 +75,11 @@ class ScoringOffsets(Offsets):
         self._settle()
         self._note_commit()
 
+    def abandon(self) -> None:
+        """Commit nothing any more, unless rows are in files: these stand, and the group is told of them."""
+        if self.sink is not None:
+            super().abandon()
+
     async def before_leaving(self) -> None:
         """Partitions are to be given up: others go on where the group is told now."""
         if self.sink is not None:
