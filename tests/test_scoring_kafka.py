@@ -122,21 +122,21 @@ main()
 """
 
 
-@pytest.mark.parametrize("sent", ["topic", "file"])
-def test_after_another_attempt_each_event_is_answered_once(cluster: Cluster, sent: str) -> None:
+@pytest.mark.parametrize("learns", [True, False])
+@pytest.mark.parametrize("sent", ["topic", "stdout"])
+def test_after_another_attempt_each_event_is_answered_once(cluster: Cluster, sent: str, learns: bool) -> None:
     given, model = events(300, seed=5), learned(cluster, 100)
     source, output = cluster.topic("in"), cluster.topic("out")
     cluster.put(source, given)
-    where = ["--output-topic", output] if sent == "topic" else ["--predictions", "rows"]
-    arguments = [source, "--no-learn", "--model", model, *where, "--until-end", "-X", "max_poll_records=50"]
+    where = ["--output-topic", output] if sent == "topic" else ["--predictions", "-"]
+    arguments = [source, *([] if learns else ["--no-learn"]), "--id", "id", "--model", model, *where]
+    arguments += ["--until-end", "-X", "max_poll_records=50"]
     with cluster.start(*arguments, script=LOSING) as process:
-        said = process.communicate(timeout=60)[1]
+        printed, said = process.communicate(timeout=60)
     assert said.count("the brokers have gone; retrying from the last commit") == 1
-    if sent == "topic":
-        rows = cluster.rows(output)
-    else:
-        rows = [json.loads(line) for line in (cluster.folder / "rows").read_bytes().splitlines()]
+    rows = cluster.rows(output) if sent == "topic" else [json.loads(line) for line in printed.splitlines()]
     assert [row["id"] for row in rows] == list(range(300))
+    assert cluster.kept(model)["events"] == (400 if learns else 100)
 
 
 def test_whoever_reads_no_further_has_the_rest_left_to_the_next(cluster: Cluster) -> None:

@@ -95,8 +95,11 @@ class TopicReader(Reader):
         except InterruptedError:
             raise
         except BaseException as error:
-            # Or else leaving the group would commit, and without what is undone here.
-            self._offsets.abandon()
+            # Or else leaving the group would commit: without what is undone here, or half a block. Where
+            # nothing is sent, Kafka's errors come between blocks.
+            of_kafka = isinstance(error.__cause__, errors.KafkaError)
+            if sink is not None or not (of_kafka or isinstance(error, RetriableKafkaError)):
+                self._offsets.abandon()
             if sink is not None and not isinstance(error, FencedError):
                 self._source.cut_dead_letters = sink.cut
                 with suppress(errors.KafkaError):
