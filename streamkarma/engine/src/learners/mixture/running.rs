@@ -120,6 +120,9 @@ fn run_beside(
     threads: usize,
 ) {
     let events = stage.len();
+    if events == 0 {
+        return other();
+    }
     let mut rest = said;
     // From the end on: in `auto` those come last that take the longest, and who is left with one of them
     // alone would be waited for.
@@ -132,7 +135,7 @@ fn run_beside(
         let mut losses = vec![0.0; events];
         learner.run(&stage.block, stage.lessons_for(&**learner), own, &mut losses);
     };
-    if threads == 1 || events == 0 {
+    if threads == 1 {
         other();
         return work.for_each(|(learner, own)| run(learner, own));
     }

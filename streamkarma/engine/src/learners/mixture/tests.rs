@@ -5,6 +5,7 @@ use super::completeness::Completeness;
 use super::{Calibrated, Mixture};
 use crate::block::{Block, Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
+use crate::learners::transformed_target::{Point, TransformedTarget};
 use crate::math::log1p;
 use crate::state::{Array, Refused, State};
 
@@ -189,6 +190,24 @@ fn neither_cuts_nor_states_nor_threads_show() {
         assert_eq!(whole.state(), pieces.state());
         assert_eq!(whole.state(), abreast.state());
     }
+}
+
+#[test]
+fn an_event_that_was_predicted_is_learned_as_in_one_step() {
+    let parrot: Box<dyn Learner> = Box::new(Parrot { at: 6, classes: 1, steps: 0 });
+    let bent = TransformedTarget::new(parrot, Point::Mean).unwrap();
+    let mut once = Mixture::new(vec![("bent".to_owned(), Box::new(bent))], 0, true, 0.0).unwrap();
+    let (mut twice, stream) = (once.clone(), Stream::new(Kind::Numbers));
+    for t in 0..EVENTS {
+        let block = stream.block(t, t + 1);
+        let (lesson, mut scores) = (Lesson::of(stream.labels[t]), [[0.0]; 2]);
+        let losses = [once.step(block.event(0), lesson, &mut scores[0]), {
+            twice.step(block.event(0), Lesson::NONE, &mut scores[1]);
+            twice.learn_predicted(block.event(0), lesson, &mut scores[1])
+        }];
+        assert_eq!((losses[0], scores[0]), (losses[1], scores[1]));
+    }
+    assert_eq!(once.state(), twice.state());
 }
 
 #[test]
