@@ -135,7 +135,9 @@ impl Mixing<'_> {
         // Where labels are known to go together, the weight says how much they count.
         let part = if lesson.shares_label { 1.0 } else { part };
         let loss = aggregator.step(said, label, count(0.0), mixed);
-        aggregator.learn(late.said(&kept), label, count(weight * part));
+        // What tells less also makes less of the past fade.
+        let counts = Count { weight: weight * part, events: lesson.events() * part };
+        aggregator.learn(late.said(&kept), label, counts);
         loss
     }
 }
