@@ -20,7 +20,7 @@ use crate::math::log;
 pub const DRIFT: f64 = 1e-5;
 /// Early on covariances drift by `WARMUP / (t + 10)²` at event t.
 pub const WARMUP: f64 = 10.0;
-/// A label keeps at least this probability, and at most 1 less this, in an implicit step.
+/// What a label lacks of probability 1 is at least this in an implicit step, and at most 1 less this.
 const LEAST_MISS: f64 = 1e-9;
 /// The most of Newton's steps on the way to its end, and how near that is near enough, in log-odds.
 const ROUNDS: usize = 8;
