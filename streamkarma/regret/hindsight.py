@@ -303,9 +303,9 @@ class Fit:
             targets = np.where(y[:, np.newaxis] == np.arange(self.columns), 1.0, -1.0)
         finite = scores[np.isfinite(scores)]
         lowest, highest = (finite.min(), finite.max()) if finite.size else (-1.0, 1.0)
-        # Where a class was not known the score is as sure as any.
 
         def sure(rows: Floats) -> Floats:
+            """Scores, as sure as any where a class was not known."""
             return np.nan_to_num(rows, posinf=highest, neginf=lowest)
 
         machine = Machine(MACHINES[self.loss], STRENGTH).fit(sure(scores), targets)

@@ -36,8 +36,6 @@ _IDLE_SECONDS = 5.0
 #: Records of one poll, and as many of them as are learned before signals are heeded again. What
 #: a poll costs beside its records shows in the throughput.
 _POLL_RECORDS, _PART = 5000, 2000
-
-
 #: Brokers have ended a transaction within so long; and where they may have gone, since it is worth another
 #: attempt, which ends it too.
 _ABORT_SECONDS, _RETRY_SECONDS = 3.0, 0.3
