@@ -16,30 +16,22 @@ pub struct Mixing<'m> {
     pub models: &'m [usize],
     /// Scores of the event in hand, of the experts and of models from elsewhere.
     pub row: &'m mut [f64],
+    /// The experts that may rest.
+    pub may_rest: Vec<Expert<'m>>,
 }
 
 impl Mixing<'_> {
-    /// Mix the scores of a stage, and learn how to.
+    /// Mix the scores of a stage, and learn how to; `said` are those of each learner.
     ///
     /// Who may rest has not said anything yet, because before each segment it is decided anew who does.
-    pub fn run(
-        &mut self,
-        may_rest: &mut [Expert],
-        stage: &Stage,
-        said: &mut [f64],
-        scores: &mut [f64],
-        losses: &mut [f64],
-    ) {
+    pub fn run(&mut self, stage: &Stage, said: &mut [&mut [f64]], scores: &mut [f64], losses: &mut [f64]) {
         let (events, classes) = (stage.len(), self.aggregator.classes());
         let mut begin = 0;
         while begin < events {
             let size = self.segment(&stage.lessons[begin..]);
-            let segment = stage.part(begin, size);
-            for expert in &mut *may_rest {
-                self.run_one_that_may_rest(expert, &segment, begin, events, said, &mut losses[begin..]);
-            }
+            self.run_those_that_may_rest(&stage.part(begin, size), begin, said, &mut losses[begin..]);
             for t in begin..begin + size {
-                self.gather(t, events, said, stage.lessons[t].others);
+                self.gather(t, said, stage.lessons[t].others);
                 let mixed = &mut scores[t * classes..(t + 1) * classes];
                 losses[t] = self.mix(stage.block.event(t).len() as f64, &stage.lessons[t], mixed);
             }
@@ -47,26 +39,29 @@ impl Mixing<'_> {
         }
     }
 
-    /// Let an expert predict and learn a segment, which begins at `begin` of so many events; `losses` has room for
-    /// what nobody reads.
-    fn run_one_that_may_rest(
-        &self,
-        expert: &mut Expert,
+    /// Let those experts predict and learn a segment, which begins at `begin` of its stage; `losses` has room for what
+    /// nobody reads.
+    fn run_those_that_may_rest(
+        &mut self,
         segment: &Stage,
         begin: usize,
-        events: usize,
-        said: &mut [f64],
+        said: &mut [&mut [f64]],
         losses: &mut [f64],
     ) {
-        let width = expert.learner.models() * self.aggregator.classes();
-        let own = &mut said[expert.first * self.aggregator.classes() * events..][begin * width..];
-        let (size, lessons) = (segment.len(), segment.lessons_for(&**expert.learner));
-        let lessons = if self.aggregator.resting.rests(expert.first) {
-            self.asked_seldom(lessons)
-        } else {
-            Cow::Borrowed(lessons)
-        };
-        expert.learner.run(&segment.block, &lessons, &mut own[..size * width], &mut losses[..size]);
+        let (size, classes) = (segment.len(), self.aggregator.classes());
+        let mut experts = std::mem::take(&mut self.may_rest);
+        for Expert { place, first, learner } in &mut experts {
+            let width = learner.models() * classes;
+            let own = &mut said[*place][begin * width..(begin + size) * width];
+            let lessons = segment.lessons_for(&***learner);
+            let lessons = if self.aggregator.resting.rests(*first) {
+                self.asked_seldom(lessons)
+            } else {
+                Cow::Borrowed(lessons)
+            };
+            learner.run(&segment.block, &lessons, own, &mut losses[..size]);
+        }
+        self.may_rest = experts;
     }
 
     /// How many of the events that come next end with one after which it is decided anew who rests; all of them if
@@ -93,15 +88,14 @@ impl Mixing<'_> {
         Cow::Owned(lessons.iter().map(asked).collect())
     }
 
-    /// Collect what is said of event `t` of so many.
-    pub fn gather(&mut self, t: usize, events: usize, said: &[f64], others: &[f64]) {
+    /// Collect what the learners said of event `t`.
+    pub fn gather(&mut self, t: usize, said: &[&mut [f64]], others: &[f64]) {
         let classes = self.aggregator.classes();
-        let (mut rest, mut from) = (&mut *self.row, 0);
-        for models in self.models {
+        let mut rest = &mut *self.row;
+        for (models, said) in self.models.iter().zip(said) {
             let width = models * classes;
             let own = rest.split_off_mut(..width).unwrap_or_default();
-            own.copy_from_slice(&said[from * events + t * width..][..width]);
-            from += width;
+            own.copy_from_slice(&said[t * width..][..width]);
         }
         rest.fill(0.0);
         rest.iter_mut().zip(others).for_each(|(to, score)| *to = *score);

@@ -30,6 +30,7 @@ mod state;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use std::collections::BTreeSet;
 
@@ -40,7 +41,7 @@ pub use running::use_threads;
 use self::late::Late;
 use self::mixing::Mixing;
 use self::resting::Resting;
-use self::running::within_or_none;
+use self::running::{by_learner, within_or_none};
 use crate::block::{Block, Event, Gone};
 use crate::change::Change;
 use crate::explaining::Explanation;
@@ -67,9 +68,8 @@ pub struct Mixture {
     farthest: f64,
     /// How many models each learner has.
     models: Vec<usize>,
-    /// Of the stage in hand, and the one before: scores of the learners, one learner after another.
+    /// Scores of the learners, one learner after another: of the latest stage, or of all of a block.
     said: Vec<f64>,
-    said_before: Vec<f64>,
     /// Scores of the event in hand, of the experts and of models from elsewhere.
     row: Vec<f64>,
 }
@@ -110,7 +110,6 @@ impl Mixture {
             threads: running::threads(),
             farthest: f64::INFINITY,
             said: Vec::new(),
-            said_before: Vec::new(),
             row,
         })
     }
@@ -142,12 +141,6 @@ impl Mixture {
     /// How they are mixed.
     pub fn aggregator(&self) -> &Aggregator {
         &self.aggregator
-    }
-
-    /// What there is beside the experts.
-    fn mixing(&mut self) -> Mixing<'_> {
-        let Self { aggregator, late, models, row, .. } = self;
-        Mixing { aggregator, late, models, row }
     }
 
     /// Room for the classes that there are now.
@@ -184,26 +177,23 @@ impl Learner for Mixture {
     }
 
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
-        let (classes, resting) = (self.classes(), &self.aggregator.resting);
-        let asks_all = resting.asks_all(self.aggregator.steps());
-        let (mut rest, mut expert) = (self.said.as_mut_slice(), 0);
-        for learner in &mut self.learners {
-            let own = rest.split_off_mut(..learner.models() * classes).unwrap_or_default();
+        let classes = self.classes();
+        let Self { learners, aggregator, late, models, row, said, farthest, .. } = self;
+        let asks_all = aggregator.resting.asks_all(aggregator.steps());
+        let (mut said, mut expert) = (by_learner(said, models, classes), 0);
+        for (learner, own) in learners.iter_mut().zip(&mut said) {
             let label = if learner.takes_far_labels() {
                 lesson.label
             } else {
-                within_or_none(lesson.label, self.farthest)
+                within_or_none(lesson.label, *farthest)
             };
-            let wants_scores = asks_all || !resting.rests(expert);
+            let wants_scores = asks_all || !aggregator.resting.rests(expert);
             learner.learn_predicted(event, Lesson { label, wants_scores, ..lesson }, own);
             expert += learner.models();
         }
-        let said = std::mem::take(&mut self.said);
-        let mut mixing = self.mixing();
-        mixing.gather(0, 1, &said, lesson.others);
-        let loss = mixing.mix(event.len() as f64, &lesson, scores);
-        self.said = said;
-        loss
+        let mut mixing = Mixing { aggregator, late, models, row, may_rest: Vec::new() };
+        mixing.gather(0, &said, lesson.others);
+        mixing.mix(event.len() as f64, &lesson, scores)
     }
 
     fn explain(&mut self, event: Event, into: &mut Explanation) {

@@ -1,20 +1,20 @@
-//! Running the experts of a mixture over a block, several at a time, and mixing what they say meanwhile.
+//! Running the experts of a mixture over a block, and mixing what they say.
 
 use std::borrow::Cow;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Mixture;
 use super::mixing::Mixing;
+use super::together::run_together;
 use crate::block::Block;
 use crate::learner::{Learner, Lesson};
 use crate::scale::within;
 
 /// Blocks of fewer events are not worth a thread.
 const WORTH_A_THREAD: usize = 32;
-/// Events that experts predict and learn while those before them are mixed: enough that a thread is worth it, and
-/// few enough that what they say stays near the processor.
-const STAGE: usize = 256;
+/// Events that an expert predicts and learns before what it said of them is mixed: few enough that it stays near the
+/// processor, and enough that threads seldom have to agree who does what.
+pub const STAGE: usize = 256;
 
 /// How many experts of a mixture that is made from now on may run at the same time.
 static THREADS: AtomicUsize = AtomicUsize::new(1);
@@ -54,10 +54,19 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// A learner, and the number of the first of its models among all of them.
+/// A learner, its place among all of them, and the number of its first model among all models.
 pub struct Expert<'m> {
+    pub place: usize,
     pub first: usize,
     pub learner: &'m mut Box<dyn Learner>,
+}
+
+impl Expert<'_> {
+    /// Predict, then learn, a stage; `losses` has room for what nobody reads.
+    pub fn run(&mut self, stage: &Stage, scores: &mut [f64], losses: &mut [f64]) {
+        let lessons = stage.lessons_for(&**self.learner);
+        self.learner.run(&stage.block, lessons, scores, &mut losses[..stage.len()]);
+    }
 }
 
 impl Mixture {
@@ -66,94 +75,50 @@ impl Mixture {
         &mut self,
         block: &Block,
         lessons: &[Lesson],
-        mut scores: &mut [f64],
-        mut losses: &mut [f64],
+        scores: &mut [f64],
+        losses: &mut [f64],
     ) {
         let (events, classes) = (block.len(), self.classes());
         let near = near(lessons, self.farthest);
         let whole = Stage { block: *block, lessons, near: &near };
         let threads = if events < WORTH_A_THREAD { 1 } else { self.threads.min(self.learners.len()) };
-        let Self { learners, aggregator, late, models, row, said, said_before, .. } = self;
-        let (mut may_rest, mut others) = experts(learners);
-        let mut mixing = Mixing { aggregator, late, models, row };
-        let mut before: Option<Stage> = None;
-        let mut begin = 0;
-        while begin < events || before.is_some() {
-            let size = STAGE.min(events - begin);
-            let stage = whole.part(begin, size);
-            std::mem::swap(said, said_before);
-            said.resize(models.iter().sum::<usize>() * size * classes, 0.0);
-            let mix = || {
-                if let Some(before) = &before {
-                    let scores = scores.split_off_mut(..before.len() * classes).unwrap_or_default();
-                    let losses = losses.split_off_mut(..before.len()).unwrap_or_default();
-                    mixing.run(&mut may_rest, before, said_before, scores, losses);
-                }
-            };
-            run_beside(mix, &mut others, &stage, said, classes, threads);
-            before = (size > 0).then_some(stage);
-            begin += size;
+        let Self { learners, aggregator, late, models, row, said, .. } = self;
+        let models: &[usize] = models;
+        let all = models.iter().sum::<usize>() * classes;
+        let (may_rest, mut others) = experts(learners);
+        let mut mixing = Mixing { aggregator, late, models, row, may_rest };
+        if threads > 1 {
+            said.resize(all * events, 0.0);
+            let said = by_learner(said, models, classes * events);
+            return run_together(threads, &whole, &mut others, &mut mixing, said, scores, losses);
         }
-        // Those of the last events, which may be learned later.
-        std::mem::swap(said, said_before);
+        for begin in (0..events).step_by(STAGE) {
+            let stage = whole.part(begin, STAGE.min(events - begin));
+            said.resize(all * stage.len(), 0.0);
+            let mut said = by_learner(said, models, classes * stage.len());
+            let losses = &mut losses[begin..begin + stage.len()];
+            for expert in &mut others {
+                expert.run(&stage, said[expert.place], losses);
+            }
+            mixing.run(&stage, &mut said, &mut scores[begin * classes..][..classes * stage.len()], losses);
+        }
     }
 }
 
 /// The experts that may rest, and the others.
 fn experts(learners: &mut [Box<dyn Learner>]) -> (Vec<Expert<'_>>, Vec<Expert<'_>>) {
     let mut next = 0;
-    let numbered = learners.iter_mut().map(|learner| {
+    let numbered = learners.iter_mut().enumerate().map(|(place, learner)| {
         let first = next;
         next += learner.models();
-        Expert { first, learner }
+        Expert { place, first, learner }
     });
     numbered.partition(|expert| expert.learner.learns_unasked())
 }
 
-/// Let each expert predict and learn all of a stage, and do something else at the same time.
-fn run_beside(
-    other: impl FnOnce(),
-    experts: &mut [Expert],
-    stage: &Stage,
-    said: &mut [f64],
-    classes: usize,
-    threads: usize,
-) {
-    let events = stage.len();
-    if events == 0 {
-        return other();
-    }
-    let mut rest = said;
-    // From the end on: in `auto` those come last that take the longest, and who is left with one of them
-    // alone would be waited for.
-    let work = experts.iter_mut().rev().map(|Expert { first, learner }| {
-        let own = rest.split_off_mut(*first * classes * events..).unwrap_or_default();
-        let width = learner.models() * classes;
-        (learner, &mut own[..events * width])
-    });
-    let run = |learner: &mut Box<dyn Learner>, own: &mut [f64]| {
-        let mut losses = vec![0.0; events];
-        learner.run(&stage.block, stage.lessons_for(&**learner), own, &mut losses);
-    };
-    if threads == 1 {
-        other();
-        return work.for_each(|(learner, own)| run(learner, own));
-    }
-    // Some take longer than others: who is done takes the next.
-    let queue = Mutex::new(work);
-    let take = || queue.lock().ok()?.next();
-    let worker = || {
-        while let Some((learner, own)) = take() {
-            run(learner, own);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(worker);
-        }
-        other();
-        worker();
-    });
+/// The scores of each learner, which stand one learner after another, so many of each of its models.
+pub fn by_learner<'s>(mut said: &'s mut [f64], models: &[usize], each: usize) -> Vec<&'s mut [f64]> {
+    models.iter().map(|models| said.split_off_mut(..models * each).unwrap_or_default()).collect()
 }
 
 /// The lessons for those that cannot have targets farther from 0.
