@@ -7,6 +7,8 @@
 //! A coordinate without a value is missing if its attribute is. If the attribute is there, with another of its
 //! categories, the coordinate has value 0.
 
+use std::hint::select_unpredictable;
+
 use crate::block::{Event, Gone, below};
 use crate::math::exp;
 
@@ -108,13 +110,10 @@ impl Codes {
     /// The code of a coordinate that is known.
     pub fn of(&self, coordinate: u32) -> u16 {
         let code = self.codes[coordinate as usize];
-        if code == MISSING { self.elsewhere(coordinate) } else { code }
-    }
-
-    fn elsewhere(&self, coordinate: u32) -> u16 {
         let attribute = self.attributes[coordinate as usize];
         let is_there = self.observed.get(attribute as usize).is_some_and(|&observed| observed);
-        if is_there { self.table[CELLS / 2] } else { MISSING }
+        // Chosen from two codes, not between two ways to go: what will be missing nobody can foresee.
+        select_unpredictable((code == MISSING) & is_there, self.table[CELLS / 2], code)
     }
 
     /// The attribute of a coordinate that is known.

@@ -1,5 +1,7 @@
 //! A leaf: histograms of the coordinates that may split it.
 
+use std::hint::select_unpredictable;
+
 use super::codes::{CODES, Codes, MISSING};
 use super::shape::{Random, Shape, mix};
 use super::split::{self, BINS, MOMENTS, Split};
@@ -50,10 +52,8 @@ impl Candidate {
 
     /// The bin of a code; the last is for what is missing.
     pub fn bin(&self, code: u16) -> usize {
-        if code == MISSING {
-            return BINS;
-        }
-        usize::from(code.saturating_sub(self.low) >> self.shift).min(BINS - 1)
+        let bin = usize::from(code.saturating_sub(self.low) >> self.shift).min(BINS - 1);
+        select_unpredictable(code == MISSING, BINS, bin)
     }
 
     /// The highest code of a bin, and of the last one the highest of all but [`MISSING`].

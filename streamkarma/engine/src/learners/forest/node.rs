@@ -54,18 +54,21 @@ impl Node {
 
     /// The node below that a code leads to.
     pub fn next(&self, code: u16) -> usize {
-        let is_left = if code == MISSING { self.missing_left } else { code <= self.cut };
+        // What is missing is above every cut. Bits, not ways to go, see `Codes::of`.
+        let is_left = (code <= self.cut) | ((code == MISSING) & self.missing_left);
         self.below as usize + usize::from(!is_left)
     }
 
-    /// Put what the node says after what its parent says, shrunken towards that: the chance of each class, or the mean
-    /// of a target and its variance.
-    pub fn say(&self, sums: &[f64], shape: &Shape, said: &mut Vec<f64>) {
-        let above = said.len() - sums.len();
+    /// What the node says, from what its parent says, shrunken towards that: the chance of each class, or the mean of a
+    /// target and its variance.
+    pub fn say(&self, sums: &[f64], shape: &Shape, above: &[f64], own: &mut [f64]) {
         let factor = 1.0 / (self.weight + SHRINK);
-        for (number, &sum) in sums.iter().enumerate() {
-            let sum = if shape.regression && number == 0 { self.weight * sum } else { sum };
-            said.push((sum + SHRINK * said[above + number]) * factor);
+        for ((own, above), sum) in own.iter_mut().zip(above).zip(sums) {
+            *own = (sum + SHRINK * above) * factor;
+        }
+        if shape.regression {
+            // The sum of a mean is not kept.
+            own[0] = (self.weight * sums[0] + SHRINK * above[0]) * factor;
         }
     }
 

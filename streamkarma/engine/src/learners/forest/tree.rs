@@ -54,8 +54,9 @@ pub struct Tree {
     pub losses: [f64; 2],
     /// Events since it began.
     pub age: u64,
-    /// The nodes of the event in hand, what those above each say, and what each says.
+    /// The nodes of the event in hand.
     path: Vec<usize>,
+    /// What one says who knows nothing, and then each of these nodes.
     said: Vec<f64>,
     prediction: Vec<f64>,
 }
@@ -90,26 +91,37 @@ impl Tree {
 
     /// What the tree says of an event: the chance of each class, or the mean of a target and its variance.
     pub fn predict(&mut self, codes: &Codes, shape: &Shape) -> &[f64] {
-        let width = shape.width();
+        match shape.width() {
+            // Where it is known to be that, loops are unrolled.
+            2 => self.walk(codes, shape, 2),
+            width => self.walk(codes, shape, width),
+        }
+        &self.prediction
+    }
+
+    #[inline(always)]
+    fn walk(&mut self, codes: &Codes, shape: &Shape, width: usize) {
         let Self { nodes, sums, path, said, prediction, .. } = self;
         path.clear();
-        said.clear();
-        shape.say_nothing(said);
-        prediction.clear();
+        said.resize((DEEPEST + 1) * width, 0.0);
+        shape.say_nothing(&mut said[..width]);
         prediction.resize(width, 0.0);
-        let (mut at, mut left) = (0, 1.0);
+        prediction.fill(0.0);
+        let (mut at, mut left, mut rows) = (0, 1.0, said.as_mut_slice());
         loop {
             let node = &nodes[at];
             path.push(at);
-            node.say(&sums[at * width..(at + 1) * width], shape, said);
+            let (above, below) = rows.split_at_mut(width);
+            let own = &mut below[..width];
+            node.say(&sums[at * width..][..width], shape, above, own);
             let share = left * node.stay;
-            let own = &said[path.len() * width..];
-            prediction.iter_mut().zip(own).for_each(|(to, own)| *to += share * own);
+            prediction.iter_mut().zip(own).for_each(|(to, own)| *to += share * *own);
             if node.coordinate == NONE {
-                return prediction;
+                return;
             }
             left -= share;
             at = node.next(codes.of(node.coordinate));
+            rows = below;
         }
     }
 
