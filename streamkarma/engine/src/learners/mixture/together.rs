@@ -151,3 +151,38 @@ impl Drop for Task<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is begun, one after another; -1 for the mixing.
+    fn order(tasks: &Tasks) -> Vec<(i64, usize)> {
+        let number = |task: Task| match task.what {
+            What::Expert(number) => (number as i64, task.stage),
+            What::Mixing => (-1, task.stage),
+        };
+        std::iter::from_fn(|| tasks.take().map(number)).collect()
+    }
+
+    #[test]
+    fn each_stage_is_mixed_once_all_experts_have_done_it() {
+        let expected = [(1, 0), (0, 0), (-1, 0), (1, 1), (0, 1), (-1, 1)];
+        assert_eq!(order(&Tasks::new(2, 2)), expected);
+        assert_eq!(order(&Tasks::new(0, 2)), [(-1, 0), (-1, 1)]);
+    }
+
+    #[test]
+    fn nobody_waits_for_who_has_panicked() {
+        let tasks = Tasks::new(2, 2);
+        let panicked = std::thread::scope(|scope| {
+            let stopped = scope.spawn(|| {
+                let _task = tasks.take();
+                panic!("an expert does not get on");
+            });
+            stopped.join().is_err()
+        });
+        assert!(panicked);
+        assert_eq!(order(&tasks), [(0, 0), (-1, 0), (1, 1), (0, 1), (-1, 1)]);
+    }
+}
