@@ -122,6 +122,12 @@ pub trait Learner: Any + DynClone + Send + Sync {
         false
     }
 
+    /// Whether a mixture may keep most events from it where it has been of no use for long; not from those that learn
+    /// from events without a label.
+    fn may_lie_dormant(&self) -> bool {
+        true
+    }
+
     /// Take in the models of a learner that sees the same features in every event, so that these are found
     /// once for all. Returns whether it is such a learner, and both know nothing yet.
     fn join(&mut self, _other: &dyn Learner) -> bool {

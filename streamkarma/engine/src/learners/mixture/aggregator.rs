@@ -275,7 +275,7 @@ impl Aggregator {
 
     /// Forget everything.
     pub fn restart(&mut self) {
-        let resting = Resting::new(std::mem::take(&mut self.resting.experts));
+        let resting = self.resting.restarted();
         let absolute = self.absolute;
         *self = Self { absolute, resting, ..Self::begin(self.experts, 1, self.regression, self.forgetting) };
     }

@@ -72,7 +72,7 @@ impl Aggregator {
         let said = dot(weights, chances);
         resting.observe_loss(-log(likelihood(said)), weight, *steps);
         for place in 0..resting.experts.len() {
-            let e = resting.experts[place];
+            let e = resting.experts[place].expert;
             if weights[e] > 0.0 {
                 let left = scratch.logits[*experts] - blend.mix[e] * scratch.logits[e];
                 let blend = sigmoid(clip(completeness.adjusted(left), LIMIT));

@@ -13,6 +13,7 @@ use super::averaging::{Shared, mean};
 use super::calibration::{Calibration, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, OFFSET, SMALLEST};
 use super::late::Late;
 use super::numbers::NARROWEST;
+use super::resting::Resting;
 use crate::change::Change;
 use crate::learner::Learner;
 use crate::merging::{ensure_alike, of_kind, relabelled, relabelled_rows};
@@ -95,7 +96,7 @@ impl Aggregator {
             (part.experts, part.classes) == (self.experts, self.classes)
                 && (part.regression, part.absolute) == (self.regression, self.absolute)
                 && part.forgetting == self.forgetting
-                && part.resting.experts == self.resting.experts
+                && part.resting.are_of(&self.resting)
         };
         ensure_alike(parts.iter().all(alike))?;
         let learned = parts.iter().map(|part| (*part, part.steps.saturating_sub(self.steps)));
@@ -142,10 +143,8 @@ impl Aggregator {
         self.shares.weights = parts.weights(|part| &part.shares.weights);
         self.shares.means = parts.mean(|part| &part.shares.means);
         self.variances = at_least(NARROWEST, parts.mean(|part| &part.variances));
-        self.resting.gains = parts.mean(|part| &part.resting.gains);
-        self.resting.loss = parts.mean(|part| std::slice::from_ref(&part.resting.loss))[0];
-        self.resting.recent_loss = parts.mean(|part| std::slice::from_ref(&part.resting.recent_loss))[0];
-        self.resting.decide_now(self.steps);
+        let resting: Vec<_> = parts.0.iter().map(|(part, share)| (&part.resting, *share)).collect();
+        self.resting = Resting::merged(&resting, self.steps);
     }
 }
 

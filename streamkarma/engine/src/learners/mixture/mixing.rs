@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use super::aggregator::{Aggregator, Count, Said};
 use super::late::Late;
-use super::resting::SEGMENT;
+use super::resting::{Rest, SEGMENT, lessons_up_to};
 use super::running::{Expert, Stage};
-use crate::learner::Lesson;
+use crate::block::Block;
+use crate::learner::{Learner, Lesson};
 
 /// What a mixture has beside its experts.
 pub struct Mixing<'m> {
@@ -54,10 +55,13 @@ impl Mixing<'_> {
             let width = learner.models() * classes;
             let own = &mut said[*place][begin * width..(begin + size) * width];
             let lessons = segment.lessons_for(&***learner);
-            let lessons = if self.aggregator.resting.rests(*first) {
-                self.asked_seldom(lessons)
-            } else {
-                Cow::Borrowed(lessons)
+            let lessons = match self.aggregator.resting.rest_of(*first) {
+                Rest::Awake => Cow::Borrowed(lessons),
+                Rest::Unasked => self.asked_seldom(lessons),
+                Rest::Dormant => {
+                    self.run_dormant(&mut ***learner, &segment.block, lessons, own);
+                    continue;
+                }
             };
             learner.run(&segment.block, &lessons, own, &mut losses[..size]);
         }
@@ -67,13 +71,26 @@ impl Mixing<'_> {
     /// How many of the events that come next end with one after which it is decided anew who rests; all of them if
     /// nobody may.
     fn segment(&self, lessons: &[Lesson]) -> usize {
-        let Aggregator { resting, steps, .. } = &*self.aggregator;
-        if resting.experts.is_empty() {
+        if self.may_rest.is_empty() {
             return lessons.len();
         }
-        let left = SEGMENT - steps % SEGMENT;
-        let learned = lessons.iter().enumerate().filter(|(_, lesson)| lesson.is_learned());
-        learned.map(|(t, _)| t + 1).nth(left as usize - 1).unwrap_or(lessons.len())
+        lessons_up_to(SEGMENT, self.aggregator.steps, lessons)
+    }
+
+    /// Let an expert that lies dormant predict and learn those events of a segment that it is asked about.
+    fn run_dormant(&self, learner: &mut dyn Learner, block: &Block, lessons: &[Lesson], said: &mut [f64]) {
+        let width = said.len() / lessons.len();
+        let asked = self.asked_seldom(lessons);
+        for ((t, lesson), own) in asked.iter().enumerate().zip(said.chunks_exact_mut(width)) {
+            if let Some(gone) = block.gone_before(t) {
+                learner.forget(gone);
+            }
+            if lesson.wants_scores {
+                learner.step(block.event(t), *lesson, own);
+            } else {
+                own.fill(f64::NAN);
+            }
+        }
     }
 
     /// The lessons for those that rest.

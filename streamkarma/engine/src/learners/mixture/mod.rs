@@ -7,6 +7,9 @@ mod calibrated;
 mod calibration;
 mod completeness;
 mod dependence;
+mod dormancy;
+#[cfg(test)]
+mod dormancy_tests;
 mod explaining;
 mod fixed_share;
 mod late;
@@ -20,7 +23,10 @@ mod mixing;
 mod multiclass;
 mod newton;
 mod numbers;
+#[cfg(test)]
+mod parrots;
 mod resting;
+mod resting_state;
 #[cfg(test)]
 mod resting_tests;
 mod running;
@@ -40,7 +46,7 @@ pub use running::use_threads;
 
 use self::late::Late;
 use self::mixing::Mixing;
-use self::resting::Resting;
+use self::resting::{Rest, Resting};
 use self::running::{by_learner, within_or_none};
 use crate::block::{Block, Event, Gone};
 use crate::change::Change;
@@ -99,7 +105,7 @@ impl Mixture {
             }
         }
         let mut aggregator = Aggregator::new(names.len() + others, regression, half_life);
-        aggregator.resting = Resting::new(those_that_may_rest(&learners));
+        aggregator.resting = Resting::new(&learners);
         let row = vec![0.0; aggregator.experts()];
         Ok(Self {
             names,
@@ -187,9 +193,14 @@ impl Learner for Mixture {
             } else {
                 within_or_none(lesson.label, *farthest)
             };
-            let wants_scores = asks_all || !aggregator.resting.rests(expert);
-            learner.learn_predicted(event, Lesson { label, wants_scores, ..lesson }, own);
+            let rest = if asks_all { Rest::Awake } else { aggregator.resting.rest_of(expert) };
             expert += learner.models();
+            if rest == Rest::Dormant {
+                own.fill(f64::NAN);
+                continue;
+            }
+            let wants_scores = rest == Rest::Awake;
+            learner.learn_predicted(event, Lesson { label, wants_scores, ..lesson }, own);
         }
         let mut mixing = Mixing { aggregator, late, models, row, may_rest: Vec::new() };
         mixing.gather(0, &said, lesson.others);
@@ -263,15 +274,4 @@ impl Learner for Mixture {
     fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
         self.merge_all(parts)
     }
-}
-
-/// The experts that learn what they were not asked about.
-fn those_that_may_rest(learners: &[Box<dyn Learner>]) -> Vec<usize> {
-    let mut next = 0;
-    let numbered = learners.iter().map(|learner| {
-        let first = next;
-        next += learner.models();
-        (first, learner)
-    });
-    numbered.filter(|(_, learner)| learner.learns_unasked()).map(|(first, _)| first).collect()
 }

@@ -95,7 +95,7 @@ impl Aggregator {
         resting.observe_loss(-log(said), weight, *steps);
         let (logits, blended) = logits.split_at(*experts * *classes);
         for place in 0..resting.experts.len() {
-            let e = resting.experts[place];
+            let e = resting.experts[place].expert;
             if weights[e] > 0.0 {
                 let left = |class: usize| blended[class] - blend.mix[e] * logits[e * *classes + class];
                 let highest = (0..*classes).map(left).fold(f64::NEG_INFINITY, f64::max);

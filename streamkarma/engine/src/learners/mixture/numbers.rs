@@ -135,7 +135,7 @@ impl Aggregator {
         let stretch = completeness.stretch();
         resting.observe_loss(loss(said), weight, *steps);
         for place in 0..resting.experts.len() {
-            let e = resting.experts[place];
+            let e = resting.experts[place].expert;
             if weights[e] > 0.0 {
                 let left = logits[*experts] - stretch * blend.mix[e] * logits[e];
                 let others = without(e, said, weights, logits, left);

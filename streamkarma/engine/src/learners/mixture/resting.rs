@@ -1,21 +1,25 @@
-//! An expert that hardly helps is asked about one event in [`PERIOD`], and rests in between.
+//! Experts that hardly help are asked about one event in [`PERIOD`], and rest in between.
 //!
-//! Only experts that learn an event without having predicted it may rest, see [`Learner::learns_unasked`]; with the
-//! others a prediction is part of learning. One that rests is a specialist that sleeps [F]: what the others say
-//! together it is taken to have said as well, so that its weight among them stays as it is; in the blend it counts
-//! as 0.
+//! One that rests is a specialist that sleeps [F]: what the others say together it is taken to have said as well, so
+//! that its weight among them stays as it is; in the blend it counts as 0. What an expert brings is measured where it is
+//! asked: by how much more the mixture would have lost without it, the weights of the others being what they are.
 //!
-//! What an expert brings is measured where it is asked: by how much more the mixture would have lost without it, the
-//! weights of the others being what they are. After each [`SEGMENT`] events those rest whose mean gain is below
-//! [`WORTH`] of the mean loss. These are counts of events that are learned, so that blocks are as single events.
+//! - *Those that learn an event without having predicted it*, see [`Learner::learns_unasked`], go on learning all events.
+//!   Of these rest, after each [`SEGMENT`] events, those that brought less than [`WORTH`] of the mean loss of late.
+//!   Nobody of them rests while recent losses are far above the mean loss. After an abrupt change, an expert that
+//!   follows it has little weight, and would have to gain it in the few events that it is asked about. (Sine, 50,000
+//!   events, seeds 102 to 106: in events 200 to 1,000 after the change 3.6 % errors, and 6.0 % without this.)
+//! - *Those that have been of no use for long* lie dormant: of what they are not asked about they learn nothing either.
+//!   See [`Dormancy`].
 //!
-//! Nobody rests while recent losses are far above the mean loss. After an abrupt change, an expert that follows it has
-//! little weight, and would have to gain it in the few events that it is asked about. (Sine, 50,000 events, seeds 102 to
-//! 106: in events 200 to 1,000 after the change 3.6 % errors, and 6.0 % without this.)
+//! All periods are counts of events that are learned, so that blocks are as single events.
 //!
 //! [F] Freund, Schapire, Singer, Warmuth: Using and combining predictors that specialize, STOC 1997.
 //!
 //! [`Learner::learns_unasked`]: crate::learner::Learner::learns_unasked
+
+use super::dormancy::{self, Dormancy};
+use crate::learner::{Learner, Lesson};
 
 /// Who rests is asked about one event in so many.
 pub const PERIOD: u64 = 8;
@@ -34,69 +38,118 @@ pub const UNLIKELY: f64 = 1e-12;
 /// An expert is asked about all events if it spares the mixture this part of its loss.
 const WORTH: f64 = 0.005;
 
+/// What an expert that may rest does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// It predicts and learns all events.
+    Awake,
+    /// It learns all events.
+    Unasked,
+    /// It learns those that it is asked about.
+    Dormant,
+}
+
+/// An expert that may rest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rester {
+    /// Its number.
+    pub expert: usize,
+    pub learns_unasked: bool,
+    /// What it has brought of late, in the mean, if it learns unasked.
+    pub gain: f64,
+    /// What it has brought for longer.
+    pub long_gain: f64,
+    pub rest: Rest,
+}
+
 /// What experts that may rest have brought, and which of them rest.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Resting {
-    /// Those that may, ascending.
-    pub experts: Vec<usize>,
-    /// The mean gain of each.
-    pub gains: Vec<f64>,
+    /// By the number of the expert, ascending.
+    pub experts: Vec<Rester>,
     /// The mean loss of the mixture.
     pub loss: f64,
     /// The same over the latest events.
     pub recent_loss: f64,
-    /// Which of them do.
-    pub rests: Vec<bool>,
+    pub dormancy: Dormancy,
 }
 
 impl Resting {
-    /// Nothing is known of these experts.
-    pub fn new(experts: Vec<usize>) -> Self {
-        Self {
-            gains: vec![0.0; experts.len()],
-            loss: 0.0,
-            recent_loss: 0.0,
-            rests: vec![false; experts.len()],
-            experts,
+    /// Nothing is known of the experts, of which those may rest that are the only model of their learner, and where
+    /// the learner may. The first one is always there.
+    pub fn new(learners: &[Box<dyn Learner>]) -> Self {
+        let (mut experts, mut next) = (Vec::new(), 0);
+        for learner in learners {
+            let (expert, learns_unasked) = (next, learner.learns_unasked());
+            next += learner.models();
+            if expert > 0 && learner.models() == 1 && (learns_unasked || learner.may_lie_dormant()) {
+                let (gain, long_gain, rest) = (0.0, 0.0, Rest::Awake);
+                experts.push(Rester { expert, learns_unasked, gain, long_gain, rest });
+            }
         }
+        Self { experts, ..Self::default() }
+    }
+
+    /// The same experts, of which nothing is known.
+    #[must_use]
+    pub fn restarted(&self) -> Self {
+        let restarted = |each: &Rester| Rester { gain: 0.0, long_gain: 0.0, rest: Rest::Awake, ..*each };
+        Self { experts: self.experts.iter().map(restarted).collect(), ..Self::default() }
     }
 
     /// Whether all experts are asked about the event after so many that were learned.
     pub fn asks_all(&self, events: u64) -> bool {
-        events.is_multiple_of(PERIOD) || !self.rests.contains(&true)
+        events.is_multiple_of(PERIOD) || self.experts.iter().all(|each| each.rest == Rest::Awake)
     }
 
-    /// Whether an expert is among those that rest.
-    pub fn rests(&self, expert: usize) -> bool {
-        self.experts.iter().zip(&self.rests).any(|(&each, &rests)| rests && each == expert)
+    /// What an expert does.
+    pub fn rest_of(&self, expert: usize) -> Rest {
+        let found = self.experts.iter().find(|each| each.expert == expert);
+        found.map_or(Rest::Awake, |each| each.rest)
     }
 
     /// Take note that the mixture lost so much, in event number `events`, from 1.
     pub fn observe_loss(&mut self, loss: f64, weight: f64, events: u64) {
         self.loss += rate(weight, events, 1, WINDOW) * (loss - self.loss);
         self.recent_loss += rate(weight, events, 1, RECENT) * (loss - self.recent_loss);
+        self.dormancy.observe_loss(loss, weight, events);
     }
 
     /// Take note that it would have lost so much more without the expert at `place`.
     pub fn observe_gain(&mut self, place: usize, gain: f64, weight: f64, events: u64) {
+        let own = &mut self.experts[place];
         // Who rests is seen less often, and each time counts more.
-        let period = if self.rests[place] { PERIOD } else { 1 };
-        self.gains[place] += rate(weight, events, period, WINDOW) * (gain - self.gains[place]);
+        let period = if own.rest == Rest::Awake { 1 } else { PERIOD };
+        if own.learns_unasked {
+            own.gain += rate(weight, events, period, WINDOW) * (gain - own.gain);
+        }
+        own.long_gain += rate(weight, events, period, dormancy::WINDOW) * (gain - own.long_gain);
     }
 
     /// Decide who rests, if it is time.
     pub fn decide(&mut self, events: u64) {
         if events.is_multiple_of(SEGMENT) {
-            self.decide_now(events);
+            self.dormancy.decide(&mut self.experts, events);
+            self.decide_for_unasked(events);
         }
     }
 
-    /// Decide who rests after so many events.
-    pub fn decide_now(&mut self, events: u64) {
+    /// Decide after so many events who rests of those that learn all of them.
+    pub fn decide_for_unasked(&mut self, events: u64) {
         let least = WORTH * self.loss;
         let may = events >= PROBATION && self.recent_loss <= ALARM * self.loss;
-        self.rests.iter_mut().zip(&self.gains).for_each(|(rests, gain)| *rests = may && *gain < least);
+        for each in self.experts.iter_mut().filter(|each| each.learns_unasked && each.rest != Rest::Dormant) {
+            each.rest = if may && each.gain < least { Rest::Unasked } else { Rest::Awake };
+        }
     }
+}
+
+/// How many of the lessons that come next end with the one by which the number of events learned, `events` by now, is
+/// a multiple of `period`; all of them if none does.
+pub fn lessons_up_to(period: u64, events: u64, lessons: &[Lesson]) -> usize {
+    let left = period - events % period;
+    let learned = lessons.iter().enumerate().filter(|(_, lesson)| lesson.is_learned());
+    learned.map(|(t, _)| t + 1).nth(left as usize - 1).unwrap_or(lessons.len())
 }
 
 /// What a mixture would say without the expert `e`; `said` is what it says, `each` what each member says by its
@@ -107,6 +160,7 @@ pub fn without(e: usize, said: f64, weights: &[f64], each: &[f64], blend: f64) -
     others / (1.0 - weights[e])
 }
 
-fn rate(weight: f64, events: u64, period: u64, window: f64) -> f64 {
+/// How much an event counts in a mean over the last `window`, of which one in `period` is seen.
+pub fn rate(weight: f64, events: u64, period: u64, window: f64) -> f64 {
     (weight.min(1.0) * period as f64 / window.min(events as f64)).min(1.0)
 }

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Mixture;
+use super::dormancy::NAP;
 use super::mixing::Mixing;
+use super::resting::{Rest, Resting, lessons_up_to};
 use super::together::run_together;
 use crate::block::Block;
 use crate::learner::{Learner, Lesson};
@@ -14,7 +16,7 @@ use crate::scale::within;
 const WORTH_A_THREAD: usize = 32;
 /// Events that an expert predicts and learns before what it said of them is mixed: few enough that it stays near the
 /// processor, and enough that threads seldom have to agree who does what.
-pub const STAGE: usize = 256;
+pub const STAGE: usize = 128;
 
 /// How many experts of a mixture that is made from now on may run at the same time.
 static THREADS: AtomicUsize = AtomicUsize::new(1);
@@ -78,19 +80,31 @@ impl Mixture {
         scores: &mut [f64],
         losses: &mut [f64],
     ) {
-        let (events, classes) = (block.len(), self.classes());
         let near = near(lessons, self.farthest);
         let whole = Stage { block: *block, lessons, near: &near };
+        let (mut begin, classes) = (0, self.classes());
+        // Before what comes then, one more may fall asleep.
+        while begin < block.len() {
+            let events = lessons_up_to(NAP, self.aggregator.steps(), &lessons[begin..]);
+            let scores = &mut scores[begin * classes..][..events * classes];
+            self.run_part(&whole.part(begin, events), scores, &mut losses[begin..][..events]);
+            begin += events;
+        }
+    }
+
+    /// The same, of events in which nobody falls asleep.
+    fn run_part(&mut self, whole: &Stage, scores: &mut [f64], losses: &mut [f64]) {
+        let (events, classes) = (whole.len(), self.classes());
         let threads = if events < WORTH_A_THREAD { 1 } else { self.threads.min(self.learners.len()) };
         let Self { learners, aggregator, late, models, row, said, .. } = self;
         let models: &[usize] = models;
         let all = models.iter().sum::<usize>() * classes;
-        let (may_rest, mut others) = experts(learners);
+        let (may_rest, mut others) = experts(learners, &aggregator.resting);
         let mut mixing = Mixing { aggregator, late, models, row, may_rest };
         if threads > 1 {
             said.resize(all * events, 0.0);
             let said = by_learner(said, models, classes * events);
-            return run_together(threads, &whole, &mut others, &mut mixing, said, scores, losses);
+            return run_together(threads, whole, &mut others, &mut mixing, said, scores, losses);
         }
         for begin in (0..events).step_by(STAGE) {
             let stage = whole.part(begin, STAGE.min(events - begin));
@@ -105,15 +119,19 @@ impl Mixture {
     }
 }
 
-/// The experts that may rest, and the others.
-fn experts(learners: &mut [Box<dyn Learner>]) -> (Vec<Expert<'_>>, Vec<Expert<'_>>) {
+/// The experts that may rest before the next of them falls asleep, and the others.
+fn experts<'m>(
+    learners: &'m mut [Box<dyn Learner>],
+    resting: &Resting,
+) -> (Vec<Expert<'m>>, Vec<Expert<'m>>) {
     let mut next = 0;
     let numbered = learners.iter_mut().enumerate().map(|(place, learner)| {
         let first = next;
         next += learner.models();
         Expert { place, first, learner }
     });
-    numbered.partition(|expert| expert.learner.learns_unasked())
+    numbered
+        .partition(|expert| expert.learner.learns_unasked() || resting.rest_of(expert.first) == Rest::Dormant)
 }
 
 /// The scores of each learner, which stand one learner after another, so many of each of its models.

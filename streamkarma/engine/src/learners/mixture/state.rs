@@ -9,13 +9,13 @@ use super::completeness::{ADJUSTING_PRIOR_VARIANCE, Completeness};
 use super::fixed_share::BLEND_PRIOR_VARIANCE;
 use super::late::Late;
 use super::numbers::NARROWEST;
-use super::resting::Resting;
+use super::resting_state;
 use crate::state::{Refused, State, ensure};
 
 /// Why a state is refused.
 const CONTRADICTION: &str = "the mixing contradicts itself";
 /// Names in a state: as many arrays as `state` puts out.
-const ARRAYS: usize = 17;
+const ARRAYS: usize = 14 + resting_state::ARRAYS;
 /// Most steps that a state may tell of: up to here they are whole numbers as f64, too.
 const MOST_STEPS: i64 = 1 << 53;
 /// No variance is larger than this many times what it began with: as it was, but for rounding.
@@ -69,10 +69,7 @@ impl Aggregator {
         state.put_f64s("adjusting", parameters.to_vec(), &[2]);
         state.put_f64s("adjusting_covariance", covariance.to_vec(), &[2, 2]);
         state.put_f64s("variances", self.variances.clone(), &[self.variances.len()]);
-        let Resting { gains, loss, recent_loss, rests, .. } = &self.resting;
-        state.put_f64s("gains", gains.clone(), &[gains.len()]);
-        state.put_f64s("mean_losses", vec![*loss, *recent_loss], &[2]);
-        state.put_i64s("rests", rests.iter().map(|rests| i64::from(*rests)).collect(), &[rests.len()]);
+        self.resting.put(&mut state);
         state.put_i64s("steps", vec![self.steps as i64], &[1]);
         state
     }
@@ -96,7 +93,7 @@ impl Aggregator {
         ensure(state.0.len() == ARRAYS, CONTRADICTION)?;
         let mut restored = Self::begin(self.experts, columns.max(1), self.regression, self.forgetting);
         restored.absolute = self.absolute;
-        restored.resting = Resting::new(self.resting.experts.clone());
+        restored.resting = self.resting.restarted();
         restored.take(state).ok_or(CONTRADICTION)?;
         ensure(restored.is_sound(), CONTRADICTION)?;
         *self = restored;
@@ -108,7 +105,7 @@ impl Aggregator {
         let shapes = self.state();
         let (steps, shape) = state.i64s("steps").ok()?;
         self.steps = u64::try_from(*steps.first()?).ok().filter(|_| shape == [1] && steps[0] < MOST_STEPS)?;
-        self.resting.take(state)?;
+        self.resting.take(state).ok()?;
         let known = &mut self.calibration;
         for (name, to) in [
             ("squares", &mut known.squares[..]),
@@ -149,25 +146,6 @@ impl Aggregator {
             && is_covariance(&self.blend.covariance, self.experts, BLEND_PRIOR_VARIANCE)
             && self.completeness.is_sound()
             && is_covariance(&self.completeness.covariance, 2, ADJUSTING_PRIOR_VARIANCE)
-    }
-}
-
-impl Resting {
-    /// Copies what is known of the experts that may rest.
-    fn take(&mut self, state: &State) -> Option<()> {
-        let (gains, _) = state.f64s("gains").ok()?;
-        let (losses, _) = state.f64s("mean_losses").ok()?;
-        let (rests, _) = state.i64s("rests").ok()?;
-        let &[loss, recent_loss] = losses else { return None };
-        let fits = gains.len() == self.experts.len() && rests.len() == self.experts.len();
-        let is_sound = gains.iter().all(|each| each.is_finite())
-            && losses.iter().all(|each| each.is_finite() && *each >= 0.0);
-        if !fits || !is_sound || !rests.iter().all(|each| (0..=1).contains(each)) {
-            return None;
-        }
-        (self.gains, self.loss, self.recent_loss) = (gains.to_vec(), loss, recent_loss);
-        self.rests = rests.iter().map(|&each| each == 1).collect();
-        Some(())
     }
 }
 

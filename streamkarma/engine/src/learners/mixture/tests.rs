@@ -11,8 +11,17 @@ use crate::state::{Array, Refused, State};
 
 pub(super) const EVENTS: usize = 400;
 /// Arrays of a state that any finite numbers may be in.
-const HARMLESS: [&str; 8] =
-    ["parameters", "adjusting", "offsets", "mix", "squares", "variances", "mean_losses", "late.sums"];
+const HARMLESS: [&str; 9] = [
+    "parameters",
+    "adjusting",
+    "offsets",
+    "mix",
+    "squares",
+    "variances",
+    "mean_losses",
+    "long_gains",
+    "late.sums",
+];
 
 /// Says the values of an event from `at` on, once for each class, and counts events.
 #[derive(Clone)]
@@ -64,7 +73,7 @@ impl Learner for Parrot {
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     Two,
     Several,

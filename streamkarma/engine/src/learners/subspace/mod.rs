@@ -153,6 +153,10 @@ impl Learner for Subspace {
         self.join_heads(other)
     }
 
+    fn may_lie_dormant(&self) -> bool {
+        false
+    }
+
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         if lesson.is_learned() {
             self.admit(&event);

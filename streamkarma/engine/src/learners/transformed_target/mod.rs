@@ -145,6 +145,10 @@ impl Learner for TransformedTarget {
         true
     }
 
+    fn may_lie_dormant(&self) -> bool {
+        false
+    }
+
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         let Event { attributes, coordinates, values } = event;
         let starts = [0, values.len()];

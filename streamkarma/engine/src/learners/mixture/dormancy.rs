@@ -1,0 +1,85 @@
+//! Experts that have been of no use for long lie dormant: they neither say nor learn anything of most events.
+//!
+//! From [`LONG`] events on, after every [`NAP`], of the experts that have spared the mixture less than [`IDLE`] of its
+//! loss over some [`WINDOW`] events the one that spared least falls asleep; one at a time, since of two that know the
+//! same each is of no use beside the other. Who turns out to spare [`WAKING`] of the loss again wakes up. All do
+//! where the mixture begins to err more, by ADWIN on its errors, for in a new world others may know more. After that
+//! nobody falls asleep for [`LONG`] events.
+//!
+//! So a stream of up to [`LONG`] events never notices, nor do as many events after a change.
+//!
+//! On 54 streams of 100,000 events from river's generators (complete and with 30 % withheld; where there are two
+//! functions also with a change after 60,000 events; seeds 150 to 166) there are .1 % fewer errors in the mean than
+//! without this, and at most 2 % more; in the 4,000 events from the thousandth after a change on .2 % more. The log loss
+//! is .1 % higher.
+
+use super::resting::{Rest, Rester, rate};
+use crate::adwin::Adwin;
+use crate::math::exp;
+
+/// Means are over about so many events.
+pub const WINDOW: f64 = 16_384.0;
+/// Nobody falls asleep before so many events, nor until so many after somebody woke up.
+pub const LONG: u64 = 32_768;
+/// Events from one who falls asleep to the next.
+pub const NAP: u64 = 4096;
+/// An expert may fall asleep if it spares the mixture less than this part of its loss.
+const IDLE: f64 = 0.002;
+/// Who sleeps wakes up if it spares this part: more, since it is seen seldom, and chance shows in the mean.
+const WAKING: f64 = 0.05;
+/// How likely it is that chance wakes everybody up, each time.
+const DELTA: f64 = 0.002;
+
+/// What there is to know of a mixture to decide who sleeps.
+#[derive(Clone, Debug)]
+pub struct Dormancy {
+    /// The mean loss of the mixture.
+    pub loss: f64,
+    /// Nobody falls asleep before so many events were learned.
+    pub earliest: u64,
+    /// The errors of the mixture: 1 - exp(-loss).
+    pub errors: Adwin,
+    /// Those since the last decision: how many, their sum, and that of their squares.
+    pub batch: [f64; 3],
+}
+
+impl Default for Dormancy {
+    fn default() -> Self {
+        Self { loss: 0.0, earliest: LONG, errors: Adwin::new(DELTA), batch: [0.0; 3] }
+    }
+}
+
+impl Dormancy {
+    /// Take note that the mixture lost so much, in event number `events`, from 1.
+    pub fn observe_loss(&mut self, loss: f64, weight: f64, events: u64) {
+        self.loss += rate(weight, events, 1, WINDOW) * (loss - self.loss);
+        let error = 1.0 - exp(-loss);
+        let [count, sum, squares] = &mut self.batch;
+        *count += 1.0;
+        *sum += error;
+        *squares += error * error;
+    }
+
+    /// Decide who sleeps after so many events, a multiple of the length of a segment.
+    pub fn decide(&mut self, experts: &mut [Rester], events: u64) {
+        let [count, sum, squares] = std::mem::take(&mut self.batch);
+        let change = self.errors.update(count as u64, sum, squares);
+        let is_worse = change.is_some_and(|change| change.after > change.before);
+        for each in experts.iter_mut().filter(|each| each.rest == Rest::Dormant) {
+            if is_worse || each.long_gain > WAKING * self.loss {
+                each.rest = Rest::Awake;
+                self.earliest = events + LONG;
+            }
+        }
+        if is_worse {
+            self.earliest = events + LONG;
+        }
+        if events >= self.earliest && events.is_multiple_of(NAP) {
+            let idle = |each: &&mut Rester| each.rest != Rest::Dormant && each.long_gain < IDLE * self.loss;
+            let idle = experts.iter_mut().filter(idle);
+            if let Some(next) = idle.min_by(|one, other| one.long_gain.total_cmp(&other.long_gain)) {
+                next.rest = Rest::Dormant;
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Experts that have been of no use for long: who falls asleep when, and who wakes up.
+
+use super::Mixture;
+use super::dormancy::{Dormancy, LONG, NAP, WINDOW};
+use super::parrots::{Stream, asked, fact};
+use super::resting::{PERIOD, Rest, Rester, SEGMENT};
+use super::tests::{KINDS, Kind};
+use crate::block::Gone;
+use crate::learner::{Learner, Lesson};
+use crate::state::Array;
+
+/// Every tenth event has no label.
+const FIRST_NAP: usize = LONG as usize * 10 / 9;
+const TURN: usize = FIRST_NAP + 8_000;
+const EVENTS: usize = TURN + 3_000;
+
+fn rests(model: &Mixture) -> Vec<Rest> {
+    model.aggregator().resting.experts.iter().map(|each| each.rest).collect()
+}
+
+#[test]
+fn who_has_long_been_of_no_use_sleeps_until_the_world_changes() {
+    for kind in KINDS {
+        for learns_unasked in [false, true] {
+            let stream = Stream::new(kind, 2, TURN, EVENTS);
+            let mut model = stream.mixture(learns_unasked);
+            stream.run(&mut model, 0, FIRST_NAP - 10);
+            assert_ne!(rests(&model), [Rest::Dormant]);
+            stream.run(&mut model, FIRST_NAP - 10, FIRST_NAP + 10);
+            assert_eq!(rests(&model), [Rest::Dormant], "{kind:?} {learns_unasked}");
+            let before = asked(&model, 1);
+            stream.run(&mut model, FIRST_NAP + 10, TURN);
+            let share = (asked(&model, 1) - before) as f64 / (TURN - FIRST_NAP - 10) as f64;
+            assert!((0.9..1.1).contains(&(share * PERIOD as f64)), "asked about {share}");
+            stream.run(&mut model, TURN, EVENTS);
+            assert_eq!(rests(&model), [Rest::Awake], "{kind:?} {learns_unasked}");
+        }
+    }
+}
+
+#[test]
+fn they_fall_asleep_one_at_a_time_and_never_the_first() {
+    let stream = Stream::new(Kind::Two, 4, usize::MAX, FIRST_NAP + 16_000);
+    let mut model = stream.mixture(false);
+    let nap = NAP as usize * 10 / 9;
+    let mut begin = 0;
+    for asleep in 0..=3 {
+        let end = FIRST_NAP - nap / 2 + asleep * nap;
+        stream.run(&mut model, begin, end);
+        assert_eq!(rests(&model).iter().filter(|rest| **rest == Rest::Dormant).count(), asleep);
+        begin = end;
+    }
+    stream.run(&mut model, begin, begin + 1_000);
+    assert_eq!(asked(&model, 0), begin + 1_000);
+}
+
+#[test]
+fn neither_cuts_nor_states_nor_threads_show_where_an_expert_sleeps() {
+    for kind in KINDS {
+        let stream = Stream::new(kind, 3, TURN, EVENTS);
+        let (mut whole, mut pieces) = (stream.mixture(false), stream.mixture(false));
+        whole.set_threads(2);
+        let bits = stream.run(&mut whole, 0, EVENTS);
+        let mut begin = FIRST_NAP - 700;
+        assert!(bits.starts_with(&stream.run(&mut pieces, 0, begin)));
+        for size in [1, 700, 1, 2, 3, SEGMENT as usize, 1_500, 2, 1, 1, EVENTS].into_iter().cycle() {
+            let end = (begin + size).min(EVENTS);
+            let mut resumed = stream.mixture(false);
+            resumed.restore(&pieces.state(), 0, 0).unwrap();
+            pieces = resumed;
+            let part = stream.run(&mut pieces, begin, end);
+            assert_eq!(part, bits[begin * stream.classes..end * stream.classes]);
+            begin = end;
+            if begin == EVENTS {
+                break;
+            }
+        }
+        assert_eq!(whole.state(), pieces.state());
+        assert!(asked(&whole, 1) < EVENTS);
+    }
+}
+
+#[test]
+fn what_is_predicted_first_is_learned_as_if_at_once() {
+    for kind in KINDS {
+        let stream = Stream::new(kind, 2, TURN, EVENTS);
+        let (mut at_once, mut in_two) = (stream.mixture(false), stream.mixture(false));
+        for model in [&mut at_once, &mut in_two] {
+            stream.run(model, 0, FIRST_NAP + 10);
+        }
+        for t in FIRST_NAP + 10..FIRST_NAP + 40 {
+            let event = stream.event(t);
+            let (mut one, mut other) = (vec![0.0; stream.classes], vec![0.0; stream.classes]);
+            let lesson = Lesson::of(stream.labels[t]);
+            at_once.step(event, lesson, &mut one);
+            in_two.step(event, Lesson::NONE, &mut other);
+            in_two.learn_predicted(event, lesson, &mut other);
+            assert_eq!(one, other);
+        }
+        assert_eq!(at_once.aggregator().state(), in_two.aggregator().state());
+    }
+}
+
+#[test]
+fn what_is_given_up_is_forgotten_asleep() {
+    let mut stream = Stream::new(Kind::Two, 2, TURN, EVENTS);
+    let gone = |t: usize| Gone { before: stream.starts[t], attributes: vec![1], coordinates: vec![1] };
+    stream.gone = (0..100).map(|i| gone(FIRST_NAP + 20 + 7 * i)).collect();
+    let mut model = stream.mixture(false);
+    stream.run(&mut model, 0, TURN);
+    assert_eq!(fact(&model, 1, "forgotten"), 100);
+}
+
+#[test]
+fn who_turns_out_to_help_wakes_up_alone() {
+    let asleep =
+        |expert| Rester { expert, learns_unasked: false, gain: 0.0, long_gain: 0.0, rest: Rest::Dormant };
+    let mut experts = [asleep(1), asleep(2)];
+    let mut dormancy = Dormancy { loss: 0.1, ..Dormancy::default() };
+    experts[1].long_gain = 0.004;
+    dormancy.decide(&mut experts, LONG);
+    assert_eq!(experts[1].rest, Rest::Dormant);
+    experts[1].long_gain = 0.006;
+    dormancy.decide(&mut experts, LONG);
+    assert_eq!(experts.map(|each| each.rest), [Rest::Dormant, Rest::Awake]);
+    assert_eq!(dormancy.earliest, 2 * LONG);
+}
+
+#[test]
+fn fewer_errors_wake_nobody() {
+    let mut experts = [];
+    let mut dormancy = Dormancy::default();
+    let mut segments = |loss: f64, from: u64, to: u64| {
+        for segment in from..to {
+            for t in 1..=SEGMENT {
+                dormancy.observe_loss(loss, 1.0, segment * SEGMENT + t);
+            }
+            dormancy.decide(&mut experts, (segment + 1) * SEGMENT);
+        }
+        dormancy.earliest
+    };
+    assert_eq!(segments(0.5, 0, 40), LONG);
+    assert_eq!(segments(0.1, 40, 80), LONG);
+    assert_eq!(segments(0.5, 80, 81), 81 * SEGMENT + LONG);
+    assert!((dormancy.loss - 0.3).abs() < 0.1 && WINDOW > 0.0);
+}
+
+#[test]
+fn merged_models_sleep_where_all_parts_do() {
+    let stream = Stream::new(Kind::Two, 2, TURN, EVENTS);
+    let base = stream.mixture(false);
+    let (mut asleep, mut awake) = (base.clone(), base.clone());
+    stream.run(&mut asleep, 0, FIRST_NAP + 10);
+    stream.run(&mut awake, 0, FIRST_NAP - 10);
+    for (parts, rest) in [([&asleep, &asleep], Rest::Dormant), ([&asleep, &awake], Rest::Awake)] {
+        let mut merged = base.clone();
+        merged.merge(&parts.map(|part| part as &dyn Learner)).unwrap();
+        assert_eq!(rests(&merged), [rest]);
+    }
+}
+
+#[test]
+fn broken_states_are_refused() {
+    let stream = Stream::new(Kind::Two, 2, TURN, EVENTS);
+    let mut model = stream.mixture(false);
+    stream.run(&mut model, 0, 1_000);
+    let numbers = |numbers: &[f64]| Array::F64(numbers.to_vec(), vec![numbers.len()]);
+    let whole = |numbers: &[i64]| Array::I64(numbers.to_vec(), vec![numbers.len()]);
+    for (name, array) in [
+        ("rests", whole(&[1])),
+        ("rests", whole(&[3])),
+        ("rests", whole(&[-1])),
+        ("rests", whole(&[])),
+        ("gains", numbers(&[0.0, 0.0])),
+        ("long_gains", numbers(&[f64::NAN])),
+        ("long_gains", numbers(&[])),
+        ("mean_losses", numbers(&[0.0, 0.0])),
+        ("mean_losses", numbers(&[0.0, 0.0, -1.0])),
+        ("earliest", whole(&[-1])),
+        ("earliest", whole(&[])),
+        ("batch", numbers(&[1.5, 0.0, 0.0])),
+        ("batch", numbers(&[1e300, 0.0, 0.0])),
+        ("batch", numbers(&[1.0, 2.0, 1.0])),
+        ("batch", numbers(&[1.0, 0.5])),
+        ("errors_all", numbers(&[1.0, 2.0, 1.0])),
+    ] {
+        let mut broken = model.state();
+        assert!(broken.0.insert(name.to_owned(), array.clone()).is_some(), "{name}");
+        assert!(stream.mixture(false).restore(&broken, 0, 0).is_err(), "{name} {array:?}");
+    }
+    assert!(stream.mixture(false).restore(&model.state(), 0, 0).is_ok());
+}

@@ -1,0 +1,91 @@
+//! What goes into a model file of who rests, and what may come from one; and how such knowledge is merged.
+
+use super::dormancy::{Dormancy, LONG};
+use super::resting::{Rest, Rester, Resting};
+use crate::adwin::state::ARRAYS as OF_ERRORS;
+use crate::state::{Refused, State, count_of, ensure};
+
+/// Names in a state: as many arrays as `put` puts there.
+pub const ARRAYS: usize = 6 + OF_ERRORS;
+const WHY: &str = "what is known of the experts that rest contradicts itself";
+/// What the arrays of the window of errors begin with.
+const ERRORS: &str = "errors_";
+/// By their numbers.
+const RESTS: [Rest; 3] = [Rest::Awake, Rest::Unasked, Rest::Dormant];
+
+impl Resting {
+    /// Put out all that is known.
+    pub(super) fn put(&self, state: &mut State) {
+        let Dormancy { loss, earliest, errors, batch } = &self.dormancy;
+        let experts = || self.experts.iter();
+        let number = |each: &Rester| RESTS.iter().position(|rest| *rest == each.rest).unwrap_or(0) as i64;
+        state.put_f64s("gains", experts().map(|each| each.gain).collect(), &[self.experts.len()]);
+        state.put_f64s("long_gains", experts().map(|each| each.long_gain).collect(), &[self.experts.len()]);
+        state.put_i64s("rests", experts().map(number).collect(), &[self.experts.len()]);
+        state.put_f64s("mean_losses", vec![self.loss, self.recent_loss, *loss], &[3]);
+        state.put_i64s("earliest", vec![*earliest as i64], &[1]);
+        state.put_f64s("batch", batch.to_vec(), &[3]);
+        for (name, array) in errors.state().0 {
+            state.0.insert(format!("{ERRORS}{name}"), array);
+        }
+    }
+
+    /// Take over what is known of these experts.
+    ///
+    /// # Errors
+    ///
+    /// If the arrays contradict each other.
+    pub(super) fn take(&mut self, state: &State) -> Result<(), Refused> {
+        let (gains, long_gains) = (state.f64s("gains")?.0, state.f64s("long_gains")?.0);
+        let rests = state.i64s("rests")?.0;
+        let of_errors = state.0.iter().filter_map(|(name, array)| {
+            name.strip_prefix(ERRORS).map(|name| (name.to_owned(), array.clone()))
+        });
+        let errors = self.dormancy.errors.restored(&State(of_errors.collect()))?;
+        let (&[loss, recent_loss, long_loss], &[earliest], &[count, sum, squares]) =
+            (state.f64s("mean_losses")?.0, state.i64s("earliest")?.0, state.f64s("batch")?.0)
+        else {
+            return Err(WHY.to_owned());
+        };
+        ensure([gains.len(), long_gains.len(), rests.len()] == [self.experts.len(); 3], WHY)?;
+        ensure(gains.iter().chain(long_gains).all(|each| each.is_finite()), WHY)?;
+        ensure([loss, recent_loss, long_loss].iter().all(|each| each.is_finite() && *each >= 0.0), WHY)?;
+        ensure((0.0..=LONG as f64).contains(&count) && count.fract() == 0.0, WHY)?;
+        ensure((0.0..=count).contains(&sum) && (0.0..=count).contains(&squares), WHY)?;
+        let earliest = count_of(earliest).ok_or(WHY)?;
+        (self.loss, self.recent_loss) = (loss, recent_loss);
+        self.dormancy = Dormancy { loss: long_loss, earliest, errors, batch: [count, sum, squares] };
+        for (place, each) in self.experts.iter_mut().enumerate() {
+            (each.gain, each.long_gain) = (gains[place], long_gains[place]);
+            each.rest =
+                usize::try_from(rests[place]).ok().and_then(|rest| RESTS.get(rest).copied()).ok_or(WHY)?;
+            ensure(each.learns_unasked || each.rest != Rest::Unasked, WHY)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the same experts may rest, and how.
+    pub(super) fn are_of(&self, other: &Self) -> bool {
+        self.restarted().experts == other.restarted().experts
+    }
+
+    /// What is known after so many events of parts that go together, with their shares of what all have learned: the
+    /// mean of each number. An expert that lies dormant in all of them goes on to.
+    pub(super) fn merged(parts: &[(&Self, f64)], events: u64) -> Self {
+        let mean =
+            |of: &dyn Fn(&Self) -> f64| parts.iter().map(|(part, share)| share * of(part)).sum::<f64>();
+        let mut merged = parts[0].0.restarted();
+        (merged.loss, merged.recent_loss) = (mean(&|part| part.loss), mean(&|part| part.recent_loss));
+        merged.dormancy.loss = mean(&|part| part.dormancy.loss);
+        merged.dormancy.earliest = events + LONG;
+        for (place, each) in merged.experts.iter_mut().enumerate() {
+            each.gain = mean(&|part| part.experts[place].gain);
+            each.long_gain = mean(&|part| part.experts[place].long_gain);
+            if parts.iter().all(|(part, _)| part.experts[place].rest == Rest::Dormant) {
+                each.rest = Rest::Dormant;
+            }
+        }
+        merged.decide_for_unasked(events);
+        merged
+    }
+}
