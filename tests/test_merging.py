@@ -374,3 +374,19 @@ def test_the_order_does_not_show_in_the_positive_class(streamkarma: Program) -> 
         assert streamkarma("merge", *order, "--model", f"{at}.karma").code == 0
         scores.append([row["score"] for row in streamkarma("predict", f"{at}.karma", records=rows).rows])
     assert scores[0] == pytest.approx(scores[1], rel=1e-9)
+
+
+def test_what_waits_for_its_label_is_left_behind_and_said(streamkarma: Program) -> None:
+    rows = [{**x, "y": y} for x, y in stream("binary", 30)]
+    waiting = [{**x, "id": n} for n, (x, _) in enumerate(stream("binary", 5))]
+    labels = [{"id": n, "y": True} for n in range(100, 103)]
+    options = ("--id", "id", "--pending", "10", "--no-predictions")
+    for name, records in (("one", rows), ("two", rows + waiting), ("three", rows + labels)):
+        streamkarma("learn", "--model", f"{name}.karma", *options, records=records)
+    result = streamkarma("merge", "one.karma", "two.karma", "three.karma", "--model", "all.karma")
+    assert result.code == 0
+    left = [line for line in result.stderr.splitlines() if "left behind" in line]
+    assert left == [
+        "two.karma: 5 events that wait for their label are left behind",
+        "three.karma: 3 labels that wait for their event are left behind",
+    ]

@@ -8,12 +8,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from streamkarma.core.learner import Arrays
 from streamkarma.errors import UsageError
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.merging import merge
 from streamkarma.estimators.persistence import load_with_run, save
 from streamkarma.lock import ModelLock
-from streamkarma.runtime.session import resumed
+from streamkarma.runtime.session import pending_of, resumed
 
 #: What a run keeps beside the model that must be the same in all files, in words.
 _ALIKE = {
@@ -50,20 +51,30 @@ def merge_files(
     """
     lock = ModelLock(target)
     try:
-        loaded = [load_with_run(path)[:2] for path in paths]
+        loaded = [load_with_run(path) for path in paths]
         _check_different(paths)
         base, base_kept = (None, {}) if base_path is None else load_with_run(base_path)[:2]
         # What a user mixes up most easily is looked at first.
-        kept = merged_runs(paths, [kept for _, kept in loaded], base_kept)
-        merged = merge([model for model, _ in loaded], base, paths)
+        kept = merged_runs(paths, [kept for _, kept, _ in loaded], base_kept)
+        left = [_left_behind(path, *each) for path, each in zip(paths, loaded, strict=True)]
+        merged = merge([model for model, _, _ in loaded], base, paths)
         resumed(target, merged, kept, say)
-        for path, (_, each) in zip(paths, loaded, strict=True):
-            if waiting := len(each.get("pending", {}).get("events", ())):
-                say(f"{path}: {waiting:,} events that wait for their label are left behind")
+        for line in filter(None, left):
+            say(line)
         save(merged, Path(target), kept)
     finally:
         lock.release()
     return merged
+
+
+def _left_behind(path: str, model: Model, kept: dict[str, Any], arrays: Arrays) -> str | None:
+    """A line on what waits in a model file, and has no place in a merged one; None if nothing does."""
+    if "pending" not in kept:
+        return None
+    sizes = pending_of(path, model, kept["pending"], arrays).sizes()
+    words = {"events": "events that wait for their label", "labels": "labels that wait for their event"}
+    waiting = [f"{sizes[what]:,} {name}" for what, name in words.items() if sizes[what]]
+    return f"{path}: {' and '.join(waiting)} are left behind" if waiting else None
 
 
 def _check_different(paths: Sequence[str]) -> None:
