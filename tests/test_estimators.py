@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 from river import checks, compose, datasets, evaluate, metrics, multiclass, preprocessing
 
-from streamkarma import KARMAClassifier, KARMARegressor
+from streamkarma import KARMAClassifier, KARMARegressor, load, save
 from streamkarma.core.loss import CLASSIFICATION
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.synthetic import StreamSpec, records
@@ -260,6 +261,26 @@ def test_support_vectors_are_what_is_scored_with() -> None:
 def test_parameters_out_of_range(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         KARMAClassifier(**options)
+
+
+def test_parameters_may_be_numbers_of_numpy(tmp_path: Path) -> None:
+    plain = {"rho": 0.5, "budget": 10, "forget": 100.0, "threshold": 0.25, "sentinel": {"x": [-1.0, -2.0]}}
+    numpys = {
+        "rho": np.float32(0.5),
+        "budget": np.int32(10),
+        "forget": np.int64(100),
+        "threshold": np.float32(0.25),
+        "sentinel": {"x": np.array([-1.0, -2.0], np.float32)},
+    }
+    models = [KARMAClassifier(**plain), KARMAClassifier(**numpys)]
+    for model in models:
+        for x in (1.0, 2.0, -1.0, 4.0):
+            model.learn_one({"x": x, "z": 1.0}, "yes" if x > 1.0 else "no")
+        with pytest.raises(ValueError, match="threshold"):
+            model.learn_one({"x": 1.0}, "other")
+    save(models[1], tmp_path / "model.karma")
+    chances = [m.predict_proba_one({"x": 3.0}) for m in (*models, load(tmp_path / "model.karma"))]
+    assert chances[0] == chances[1] == chances[2]
 
 
 @pytest.mark.parametrize("target", ["3", float("inf"), True, [1]])

@@ -98,6 +98,13 @@ def test_a_range_takes_the_integers_of_numpy() -> None:
     assert not Integer(1, 8).holds(np.bool_(True))
 
 
+def test_a_range_takes_the_numbers_of_numpy() -> None:
+    for number in (np.float32(0.5), np.float64(0.5), np.int64(1)):
+        assert Number(0.0, 1.0).holds(number)
+    for other in (np.float32(1.5), np.float32("nan"), np.bool_(True), np.str_("0.5"), 0.5j):
+        assert not Number(0.0, 1.0).holds(other)
+
+
 def test_words_and_constants_are_those_of_the_core() -> None:
     assert set(UPDATES) == set(LEARNING["update"].kind)  # type: ignore[arg-type]  # this one has a tuple of choices
     assert LEARNING["pruning"].kind == PRUNING

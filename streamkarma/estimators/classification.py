@@ -6,6 +6,7 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from math import nan
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -289,7 +290,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
 
     def _checked(self, label: Any, labels: Labels) -> Label:
         checked, known = labels.check(label), labels.known
-        if isinstance(self.threshold, (int, float)) and len(known) == 2 and checked not in known:
+        if isinstance(self.threshold, Real) and len(known) == 2 and checked not in known:
             raise UsageError(
                 f"the label {reprlib.repr(checked)} is a third class, and the threshold {self.threshold:g} "
                 "is for two; balanced is for any number"
@@ -342,7 +343,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         vectors = known if known > 2 else 1
         if known != len(header["classes"]) or vectors != self._pipeline.learner.classes:
             raise ValueError("the classes do not fit the support vectors")
-        if isinstance(self.threshold, (int, float)) and known > 2:
+        if isinstance(self.threshold, Real) and known > 2:
             raise ValueError("a threshold for two classes, and there are more")
         if self._costs is not None:
             self._costs.restore(header["costs"], known)

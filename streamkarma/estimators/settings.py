@@ -6,6 +6,7 @@ import math
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -187,7 +188,7 @@ def check_rules(words: Any, sentinels: Any, find: Any, kinds: Any) -> Rules:
     by_name = {}
     for name, values in (sentinels or {}).items():
         each = list(values) if isinstance(values, Sequence | np.ndarray) else [values]
-        numbers = [float(value) for value in each if isinstance(value, int | float)]
+        numbers = [float(value) for value in each if isinstance(value, Real)]
         if len(numbers) < len(each) or not all(map(math.isfinite, numbers)) or not isinstance(name, str):
             raise UsageError(f"a sentinel is a finite number by name, not {reprlib.repr({name: values})}")
         if len(numbers) > MOST_SENTINELS:

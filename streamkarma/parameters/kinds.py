@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Number:
     most: float
 
     def holds(self, value: object) -> bool:
-        """Whether ``value`` is one of them; booleans are not."""
-        if not isinstance(value, int | float) or isinstance(value, bool):
+        """Whether ``value`` is one of them; NumPy's numbers are, booleans are not."""
+        if not isinstance(value, Real) or isinstance(value, bool):
             return False
-        return self.least <= value <= self.most
+        return self.least <= float(value) <= self.most
 
     def __str__(self) -> str:
         return f"a number from {self.least:g} to {self.most:g}"
