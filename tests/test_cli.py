@@ -243,6 +243,7 @@ def test_an_empty_input_is_no_error(streamkarma: Program, tmp_path: Path, text: 
         (["generate", "lowrank", "--margin", "4"], "margin must be between 0 and 3"),
         (["generate", "lowrank", "--label", "blocks"], "label blocks goes with the kind blocks"),
         (["generate", "lowrank", "--users", "9"], "--users does not go with the kind lowrank"),
+        (["generate", "events", "--users", "1000000000"], "'--users': 1000000000 is not in the range"),
         (["generate", "events", "--allow-empty"], "--allow-empty does not go with the kind events"),
         (["generate", "events", "--task", "multiclass"], "tasks binary and regression"),
         (["generate", "devices", "--junk", "3"], "--junk does not go with the kind devices"),

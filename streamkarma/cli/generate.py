@@ -16,13 +16,15 @@ from streamkarma.errors import UsageError
 CHUNK = 256
 
 
+#: How many there may be at once, and in one event: more would take minutes before the first event.
+_MANY, _WIDE = click.IntRange(1, 10_000_000), click.IntRange(1, 1_000_000)
+
+
 @click.command(cls=Command)
 @click.argument("kind", type=click.Choice(["lowrank", "blocks", "events", "devices"]))
 @config_option
 @click.option("--events", type=click.IntRange(min=0), default=10_000, show_default=True, help="How many.")
-@click.option(
-    "--attributes", type=click.IntRange(min=1), default=20, show_default=True, help="Attributes, x0 to xD."
-)
+@click.option("--attributes", type=_WIDE, default=20, show_default=True, help="Attributes, x0 to xD.")
 @click.option(
     "--rank", type=click.IntRange(min=1), default=5, show_default=True, help="Dimension of their subspace."
 )
@@ -69,25 +71,19 @@ CHUNK = 256
     help="Draw vectors again that have a smaller margin, in standard deviations, up to 3.",
 )
 @click.option("--blocks", type=click.IntRange(min=1), help="blocks only: how many.  [default: 3]")
-@click.option(
-    "--users", type=click.IntRange(min=1), default=3_000, show_default=True, help="events only: how many."
-)
+@click.option("--users", type=_MANY, default=3_000, show_default=True, help="events only: how many.")
 @click.option(
     "--words",
-    type=click.IntRange(min=1),
+    type=_MANY,
     default=2_000,
     show_default=True,
     help="events only: how many to write texts with.",
 )
-@click.option(
-    "--tags", type=click.IntRange(min=1), default=50, show_default=True, help="events only: how many."
-)
-@click.option(
-    "--devices", type=click.IntRange(min=1), default=300, show_default=True, help="devices only: how many."
-)
+@click.option("--tags", type=_MANY, default=50, show_default=True, help="events only: how many.")
+@click.option("--devices", type=_MANY, default=300, show_default=True, help="devices only: how many.")
 @click.option(
     "--sensors",
-    type=click.IntRange(min=1),
+    type=_WIDE,
     default=10,
     show_default=True,
     help="devices only: how many each has, s0 to sN.",
@@ -114,7 +110,7 @@ CHUNK = 256
 )
 @click.option(
     "--junk",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, _WIDE.max),
     default=0,
     show_default=True,
     help="events only: columns of noise; with them come event_id and device, which tell nothing either.",
