@@ -72,11 +72,12 @@ impl Aggregator {
         let said = dot(weights, chances);
         resting.observe_loss(-log(likelihood(said)), weight, *steps);
         for place in 0..resting.experts.len() {
-            let e = resting.experts[place].expert;
-            if weights[e] > 0.0 {
-                let left = scratch.logits[*experts] - blend.mix[e] * scratch.logits[e];
+            let own = resting.experts[place].experts.clone();
+            if weights[own.start] > 0.0 {
+                let part = dot(&blend.mix[own.clone()], &scratch.logits[own.clone()]);
+                let left = scratch.logits[*experts] - part;
                 let blend = sigmoid(clip(completeness.adjusted(left), LIMIT));
-                let others = without(e, said, weights, chances, blend);
+                let others = without(own, said, weights, chances, blend);
                 resting.observe_gain(place, log(likelihood(said) / likelihood(others)), weight, *steps);
             }
         }

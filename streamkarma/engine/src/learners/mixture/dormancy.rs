@@ -1,10 +1,10 @@
 //! Experts that have been of no use for long lie dormant: they neither say nor learn anything of most events.
 //!
-//! From [`LONG`] events on, after every [`NAP`], of the experts that have spared the mixture less than [`IDLE`] of its
-//! loss over some [`WINDOW`] events the one that spared least falls asleep; one at a time, since of two that know the
-//! same each is of no use beside the other. Who turns out to spare [`WAKING`] of the loss again wakes up. All do
-//! where the mixture begins to err more, by ADWIN on its errors, for in a new world others may know more. After that
-//! nobody falls asleep for [`LONG`] events.
+//! From [`LONG`] events on, after every [`NAP`], of the experts that have not been seen to spare the mixture more than
+//! [`IDLE`] of its loss over some [`WINDOW`] events the one that spared least falls asleep; one at a time, since of two
+//! that know the same each is of no use beside the other. Who is seen to spare [`WAKING`] of the loss again wakes up.
+//! Both is to be seen beyond chance, by [`DOUBT`]. All wake up where the mixture begins to err more, by ADWIN on its
+//! errors, for in a new world others may know more. After that nobody falls asleep for [`LONG`] events.
 //!
 //! So a stream of up to [`LONG`] events never notices, nor do as many events after a change.
 //!
@@ -13,7 +13,7 @@
 //! without this, and at most 2 % more; in the 4,000 events from the thousandth after a change on .2 % more. The log loss
 //! is .1 % higher.
 
-use super::resting::{Rest, Rester, rate};
+use super::resting::{PERIOD, Rest, Rester, rate};
 use crate::adwin::Adwin;
 use crate::math::exp;
 
@@ -23,10 +23,12 @@ pub const WINDOW: f64 = 16_384.0;
 pub const LONG: u64 = 32_768;
 /// Events from one who falls asleep to the next.
 pub const NAP: u64 = 4096;
-/// An expert may fall asleep if it spares the mixture less than this part of its loss.
+/// An expert may fall asleep unless it spares the mixture more than this part of its loss.
 const IDLE: f64 = 0.002;
-/// Who sleeps wakes up if it spares this part: more, since it is seen seldom, and chance shows in the mean.
-const WAKING: f64 = 0.05;
+/// Who sleeps wakes up if it spares this part.
+const WAKING: f64 = 0.01;
+/// What is spared is above a bound where its mean is, by so many deviations of the mean.
+const DOUBT: f64 = 2.0;
 /// How likely it is that chance wakes everybody up, each time.
 const DELTA: f64 = 0.002;
 
@@ -66,7 +68,7 @@ impl Dormancy {
         let change = self.errors.update(count as u64, sum, squares);
         let is_worse = change.is_some_and(|change| change.after > change.before);
         for each in experts.iter_mut().filter(|each| each.rest == Rest::Dormant) {
-            if is_worse || each.long_gain > WAKING * self.loss {
+            if is_worse || surely(each) > WAKING * self.loss {
                 each.rest = Rest::Awake;
                 self.earliest = events + LONG;
             }
@@ -75,11 +77,19 @@ impl Dormancy {
             self.earliest = events + LONG;
         }
         if events >= self.earliest && events.is_multiple_of(NAP) {
-            let idle = |each: &&mut Rester| each.rest != Rest::Dormant && each.long_gain < IDLE * self.loss;
+            let idle = |each: &&mut Rester| each.rest != Rest::Dormant && surely(each) <= IDLE * self.loss;
             let idle = experts.iter_mut().filter(idle);
             if let Some(next) = idle.min_by(|one, other| one.long_gain.total_cmp(&other.long_gain)) {
                 next.rest = Rest::Dormant;
             }
         }
     }
+}
+
+/// What an expert spares at least, but for [`DOUBT`].
+fn surely(expert: &Rester) -> f64 {
+    let period = if expert.rest == Rest::Awake { 1.0 } else { PERIOD as f64 };
+    let variance = (expert.long_square - expert.long_gain * expert.long_gain).max(0.0);
+    // Of an exponential mean, half of what it is of a plain one over as many.
+    expert.long_gain - DOUBT * (0.5 * variance * period / WINDOW).sqrt()
 }

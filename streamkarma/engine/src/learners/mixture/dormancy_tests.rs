@@ -113,14 +113,15 @@ fn what_is_given_up_is_forgotten_asleep() {
 
 #[test]
 fn who_turns_out_to_help_wakes_up_alone() {
-    let asleep =
-        |expert| Rester { expert, learns_unasked: false, gain: 0.0, long_gain: 0.0, rest: Rest::Dormant };
-    let mut experts = [asleep(1), asleep(2)];
+    let mut experts = [1..2, 2..4].map(|own| Rester { rest: Rest::Dormant, ..Rester::new(own, false) });
     let mut dormancy = Dormancy { loss: 0.1, ..Dormancy::default() };
-    experts[1].long_gain = 0.004;
-    dormancy.decide(&mut experts, LONG);
-    assert_eq!(experts[1].rest, Rest::Dormant);
-    experts[1].long_gain = 0.006;
+    // Too little, and so much that it may be by chance.
+    for (gain, square) in [(9e-4, 1e-6), (3e-3, 1.0)] {
+        (experts[1].long_gain, experts[1].long_square) = (gain, square);
+        dormancy.decide(&mut experts, LONG);
+        assert_eq!(experts[1].rest, Rest::Dormant);
+    }
+    (experts[1].long_gain, experts[1].long_square) = (1.1e-3, 1.3e-6);
     dormancy.decide(&mut experts, LONG);
     assert_eq!(experts.map(|each| each.rest), [Rest::Dormant, Rest::Awake]);
     assert_eq!(dormancy.earliest, 2 * LONG);
@@ -174,6 +175,8 @@ fn broken_states_are_refused() {
         ("gains", numbers(&[0.0, 0.0])),
         ("long_gains", numbers(&[f64::NAN])),
         ("long_gains", numbers(&[])),
+        ("long_squares", numbers(&[-1.0])),
+        ("long_squares", numbers(&[])),
         ("mean_losses", numbers(&[0.0, 0.0])),
         ("mean_losses", numbers(&[0.0, 0.0, -1.0])),
         ("earliest", whole(&[-1])),

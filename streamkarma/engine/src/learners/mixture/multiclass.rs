@@ -95,13 +95,14 @@ impl Aggregator {
         resting.observe_loss(-log(said), weight, *steps);
         let (logits, blended) = logits.split_at(*experts * *classes);
         for place in 0..resting.experts.len() {
-            let e = resting.experts[place].expert;
-            if weights[e] > 0.0 {
-                let left = |class: usize| blended[class] - blend.mix[e] * logits[e * *classes + class];
+            let own = resting.experts[place].experts.clone();
+            if weights[own.start] > 0.0 {
+                let logit = |e: usize, class: usize| blend.mix[e] * logits[e * *classes + class];
+                let left = |class: usize| blended[class] - own.clone().map(|e| logit(e, class)).sum::<f64>();
                 let highest = (0..*classes).map(left).fold(f64::NEG_INFINITY, f64::max);
                 let part = |class| exp((left(class) - highest).max(-LIMIT));
                 let blend = part(class) / (0..*classes).map(part).sum::<f64>();
-                let others = without(e, said, weights, likelihoods, blend);
+                let others = without(own, said, weights, likelihoods, blend);
                 resting.observe_gain(place, log(said / others.max(UNLIKELY)), weight, *steps);
             }
         }

@@ -135,10 +135,10 @@ impl Aggregator {
         let stretch = completeness.stretch();
         resting.observe_loss(loss(said), weight, *steps);
         for place in 0..resting.experts.len() {
-            let e = resting.experts[place].expert;
-            if weights[e] > 0.0 {
-                let left = logits[*experts] - stretch * blend.mix[e] * logits[e];
-                let others = without(e, said, weights, logits, left);
+            let own = resting.experts[place].experts.clone();
+            if weights[own.start] > 0.0 {
+                let left = logits[*experts] - stretch * dot(&blend.mix[own.clone()], &logits[own.clone()]);
+                let others = without(own, said, weights, logits, left);
                 resting.observe_gain(place, loss(others) - loss(said), weight, *steps);
             }
         }

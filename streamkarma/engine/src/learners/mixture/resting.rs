@@ -18,8 +18,11 @@
 //!
 //! [`Learner::learns_unasked`]: crate::learner::Learner::learns_unasked
 
+use std::ops::Range;
+
 use super::dormancy::{self, Dormancy};
 use crate::learner::{Learner, Lesson};
+use crate::math::dot;
 
 /// Who rests is asked about one event in so many.
 pub const PERIOD: u64 = 8;
@@ -49,23 +52,31 @@ pub enum Rest {
     Dormant,
 }
 
-/// An expert that may rest.
+/// An expert that may rest, or several of one learner, which rest together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rester {
-    /// Its number.
-    pub expert: usize,
+    /// Their numbers.
+    pub experts: Range<usize>,
     pub learns_unasked: bool,
     /// What it has brought of late, in the mean, if it learns unasked.
     pub gain: f64,
-    /// What it has brought for longer.
+    /// What it has brought for longer, and the mean of its square.
     pub long_gain: f64,
+    pub long_square: f64,
     pub rest: Rest,
+}
+
+impl Rester {
+    /// One of which nothing is known.
+    pub fn new(experts: Range<usize>, learns_unasked: bool) -> Self {
+        Self { experts, learns_unasked, gain: 0.0, long_gain: 0.0, long_square: 0.0, rest: Rest::Awake }
+    }
 }
 
 /// What experts that may rest have brought, and which of them rest.
 #[derive(Clone, Debug, Default)]
 pub struct Resting {
-    /// By the number of the expert, ascending.
+    /// By their numbers, ascending.
     pub experts: Vec<Rester>,
     /// The mean loss of the mixture.
     pub loss: f64,
@@ -75,16 +86,14 @@ pub struct Resting {
 }
 
 impl Resting {
-    /// Nothing is known of the experts, of which those may rest that are the only model of their learner, and where
-    /// the learner may. The first one is always there.
+    /// Nothing is known of the experts. The first learner never rests.
     pub fn new(learners: &[Box<dyn Learner>]) -> Self {
         let (mut experts, mut next) = (Vec::new(), 0);
         for learner in learners {
-            let (expert, learns_unasked) = (next, learner.learns_unasked());
-            next += learner.models();
-            if expert > 0 && learner.models() == 1 && (learns_unasked || learner.may_lie_dormant()) {
-                let (gain, long_gain, rest) = (0.0, 0.0, Rest::Awake);
-                experts.push(Rester { expert, learns_unasked, gain, long_gain, rest });
+            let (own, learns_unasked) = (next..next + learner.models(), learner.learns_unasked());
+            next = own.end;
+            if own.start > 0 && (learns_unasked || learner.may_lie_dormant()) {
+                experts.push(Rester::new(own, learns_unasked));
             }
         }
         Self { experts, ..Self::default() }
@@ -93,8 +102,9 @@ impl Resting {
     /// The same experts, of which nothing is known.
     #[must_use]
     pub fn restarted(&self) -> Self {
-        let restarted = |each: &Rester| Rester { gain: 0.0, long_gain: 0.0, rest: Rest::Awake, ..*each };
-        Self { experts: self.experts.iter().map(restarted).collect(), ..Self::default() }
+        let restarted =
+            self.experts.iter().map(|each| Rester::new(each.experts.clone(), each.learns_unasked));
+        Self { experts: restarted.collect(), ..Self::default() }
     }
 
     /// Whether all experts are asked about the event after so many that were learned.
@@ -102,9 +112,9 @@ impl Resting {
         events.is_multiple_of(PERIOD) || self.experts.iter().all(|each| each.rest == Rest::Awake)
     }
 
-    /// What an expert does.
+    /// What the learner of an expert does.
     pub fn rest_of(&self, expert: usize) -> Rest {
-        let found = self.experts.iter().find(|each| each.expert == expert);
+        let found = self.experts.iter().find(|each| each.experts.contains(&expert));
         found.map_or(Rest::Awake, |each| each.rest)
     }
 
@@ -115,7 +125,7 @@ impl Resting {
         self.dormancy.observe_loss(loss, weight, events);
     }
 
-    /// Take note that it would have lost so much more without the expert at `place`.
+    /// Take note that it would have lost so much more without the experts at `place`.
     pub fn observe_gain(&mut self, place: usize, gain: f64, weight: f64, events: u64) {
         let own = &mut self.experts[place];
         // Who rests is seen less often, and each time counts more.
@@ -123,7 +133,9 @@ impl Resting {
         if own.learns_unasked {
             own.gain += rate(weight, events, period, WINDOW) * (gain - own.gain);
         }
-        own.long_gain += rate(weight, events, period, dormancy::WINDOW) * (gain - own.long_gain);
+        let rate = rate(weight, events, period, dormancy::WINDOW);
+        own.long_gain += rate * (gain - own.long_gain);
+        own.long_square += rate * (gain * gain - own.long_square);
     }
 
     /// Decide who rests, if it is time.
@@ -152,12 +164,13 @@ pub fn lessons_up_to(period: u64, events: u64, lessons: &[Lesson]) -> usize {
     learned.map(|(t, _)| t + 1).nth(left as usize - 1).unwrap_or(lessons.len())
 }
 
-/// What a mixture would say without the expert `e`; `said` is what it says, `each` what each member says by its
-/// weight, and `blend` what the last of them would say without it.
-pub fn without(e: usize, said: f64, weights: &[f64], each: &[f64], blend: f64) -> f64 {
+/// What a mixture would say without some `experts`; `said` is what it says, `each` what each member says by its weight,
+/// and `blend` what the last of them would say without them.
+pub fn without(experts: Range<usize>, said: f64, weights: &[f64], each: &[f64], blend: f64) -> f64 {
     let last = each.len() - 1;
-    let others = said - weights[e] * each[e] + weights[last] * (blend - each[last]);
-    others / (1.0 - weights[e])
+    let (own, weight) =
+        (dot(&weights[experts.clone()], &each[experts.clone()]), weights[experts].iter().sum::<f64>());
+    (said - own + weights[last] * (blend - each[last])) / (1.0 - weight)
 }
 
 /// How much an event counts in a mean over the last `window`, of which one in `period` is seen.

@@ -6,7 +6,7 @@ use crate::adwin::state::ARRAYS as OF_ERRORS;
 use crate::state::{Refused, State, count_of, ensure};
 
 /// Names in a state: as many arrays as `put` puts there.
-pub const ARRAYS: usize = 6 + OF_ERRORS;
+pub const ARRAYS: usize = 7 + OF_ERRORS;
 const WHY: &str = "what is known of the experts that rest contradicts itself";
 /// What the arrays of the window of errors begin with.
 const ERRORS: &str = "errors_";
@@ -21,6 +21,11 @@ impl Resting {
         let number = |each: &Rester| RESTS.iter().position(|rest| *rest == each.rest).unwrap_or(0) as i64;
         state.put_f64s("gains", experts().map(|each| each.gain).collect(), &[self.experts.len()]);
         state.put_f64s("long_gains", experts().map(|each| each.long_gain).collect(), &[self.experts.len()]);
+        state.put_f64s(
+            "long_squares",
+            experts().map(|each| each.long_square).collect(),
+            &[self.experts.len()],
+        );
         state.put_i64s("rests", experts().map(number).collect(), &[self.experts.len()]);
         state.put_f64s("mean_losses", vec![self.loss, self.recent_loss, *loss], &[3]);
         state.put_i64s("earliest", vec![*earliest as i64], &[1]);
@@ -37,7 +42,7 @@ impl Resting {
     /// If the arrays contradict each other.
     pub(super) fn take(&mut self, state: &State) -> Result<(), Refused> {
         let (gains, long_gains) = (state.f64s("gains")?.0, state.f64s("long_gains")?.0);
-        let rests = state.i64s("rests")?.0;
+        let (long_squares, rests) = (state.f64s("long_squares")?.0, state.i64s("rests")?.0);
         let of_errors = state.0.iter().filter_map(|(name, array)| {
             name.strip_prefix(ERRORS).map(|name| (name.to_owned(), array.clone()))
         });
@@ -47,8 +52,10 @@ impl Resting {
         else {
             return Err(WHY.to_owned());
         };
-        ensure([gains.len(), long_gains.len(), rests.len()] == [self.experts.len(); 3], WHY)?;
+        let lengths = [gains.len(), long_gains.len(), long_squares.len(), rests.len()];
+        ensure(lengths == [self.experts.len(); 4], WHY)?;
         ensure(gains.iter().chain(long_gains).all(|each| each.is_finite()), WHY)?;
+        ensure(long_squares.iter().all(|each| each.is_finite() && *each >= 0.0), WHY)?;
         ensure([loss, recent_loss, long_loss].iter().all(|each| each.is_finite() && *each >= 0.0), WHY)?;
         ensure((0.0..=LONG as f64).contains(&count) && count.fract() == 0.0, WHY)?;
         ensure((0.0..=count).contains(&sum) && (0.0..=count).contains(&squares), WHY)?;
@@ -56,7 +63,8 @@ impl Resting {
         (self.loss, self.recent_loss) = (loss, recent_loss);
         self.dormancy = Dormancy { loss: long_loss, earliest, errors, batch: [count, sum, squares] };
         for (place, each) in self.experts.iter_mut().enumerate() {
-            (each.gain, each.long_gain) = (gains[place], long_gains[place]);
+            (each.gain, each.long_gain, each.long_square) =
+                (gains[place], long_gains[place], long_squares[place]);
             each.rest =
                 usize::try_from(rests[place]).ok().and_then(|rest| RESTS.get(rest).copied()).ok_or(WHY)?;
             ensure(each.learns_unasked || each.rest != Rest::Unasked, WHY)?;
@@ -81,6 +89,7 @@ impl Resting {
         for (place, each) in merged.experts.iter_mut().enumerate() {
             each.gain = mean(&|part| part.experts[place].gain);
             each.long_gain = mean(&|part| part.experts[place].long_gain);
+            each.long_square = mean(&|part| part.experts[place].long_square);
             if parts.iter().all(|(part, _)| part.experts[place].rest == Rest::Dormant) {
                 each.rest = Rest::Dormant;
             }

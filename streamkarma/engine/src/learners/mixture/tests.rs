@@ -11,7 +11,7 @@ use crate::state::{Array, Refused, State};
 
 pub(super) const EVENTS: usize = 400;
 /// Arrays of a state that any finite numbers may be in.
-const HARMLESS: [&str; 9] = [
+const HARMLESS: [&str; 10] = [
     "parameters",
     "adjusting",
     "offsets",
@@ -20,6 +20,7 @@ const HARMLESS: [&str; 9] = [
     "variances",
     "mean_losses",
     "long_gains",
+    "long_squares",
     "late.sums",
 ];
 
