@@ -62,7 +62,7 @@ MARKS = (
     Mark(ONE, "explicit", VW_LINEAR, 1.3, no_worse=True),
     Mark(ONE, "karma 512", VW, 1.35),
     Mark(ONE, "subspace", VW, 1.3, no_worse=True),
-    # Seventeen learners and a blend of them, for the error of the best.
+    # Eighteen learners and a blend of them, for the error of the best.
     Mark(ONE, "auto", RIVER, 0.7, no_worse=True),
     # With two cores there is one to parse with, which is what Vowpal Wabbit uses its second for.
     Mark(ALL, "explicit, 2 workers", VW, 2.0),
