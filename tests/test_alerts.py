@@ -33,7 +33,7 @@ def known() -> set[str]:
         **counts,
         "loss": {"name": "logistic", "mean": 0.5, "total": 0.5},
         "metrics": {"error_rate": 0.1},
-        "model": {"bytes": 1, "experts": {"karma": 1.0}},
+        "model": {"bytes": 1, "experts": {"karma": 1.0}, "dormant_experts": 0},
         "regret": {"zero": {"regret": 1.0, "regret_per_event": 0.1}},
     }
     reader = ReaderFigures(True, [("events", 0, 7)], durations)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _NAMES = {
     ("model", "bytes"): "memory in bytes",
     ("model", "experts"): "experts (mean weight of the last 1,000 events)",
+    ("model", "dormant_experts"): "experts that lie dormant",
     ("model", "refits"): "refits (events of the last one)",
     ("model", "refit_problems"): "refits that failed",
 }

@@ -46,10 +46,10 @@ FACTOR_ETA, FACTOR_SHRINK = 0.5, 1e-3
 #: absolute error was within 1 % on five streams, two of them log-normal.
 TRANSFORMED = ("explicit 2 arow", "subspace factor")
 
-#: As many as the forest has by itself. With four, and without bins that keep everything beside those that move,
-#: the mixture makes 4 % more errors on 54 streams of river's generators (100,000 events, seeds 150 to 166), and as
-#: many on 58 tables and other streams; an event takes a fifth less where trees help, and as long where they lie
-#: dormant.
+#: As many as the forest has by itself. With four, and without bins that keep everything beside those that
+#: move, the mixture makes 4 % more errors on 54 streams of river's generators (100,000 events, seeds 150 to
+#: 166), and as many on 58 tables and other streams; an event takes a fifth less where trees help, and as
+#: long where they lie dormant.
 TREES = 10
 
 #: Half-life, in events, of what experts know that keep moving; with `forget` no longer than that.

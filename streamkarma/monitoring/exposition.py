@@ -29,6 +29,7 @@ _SIZES = {
     "support_vectors": "Support vectors the model holds.",
     "patterns": "Observed sets that occur among the support vectors.",
     "weights": "Weights the model has.",
+    "dormant_experts": "Experts of a mixture that lie dormant.",
     "bytes": "Memory of the model in bytes.",
 }
 _LIFE = {

@@ -47,6 +47,8 @@ def table(summary: dict[str, Any]) -> str:
     if "experts" in model:
         rows.append((f"{MEAN_WEIGHTS}:", ""))
         rows += [(f"  {name}", f"{weight:.3f}") for name, weight in model["experts"].items()]
+        if model["dormant_experts"]:
+            rows.append(("experts that lie dormant", f"{model['dormant_experts']}"))
     elif "support_vectors" in model:
         rows.append(("support vectors", f"{model['support_vectors']:,} of {model['budget'] or 'any number'}"))
     elif "weights" in model:

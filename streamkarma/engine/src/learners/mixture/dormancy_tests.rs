@@ -6,7 +6,7 @@ use super::parrots::{Stream, asked, fact};
 use super::resting::{PERIOD, Rest, Rester, SEGMENT};
 use super::tests::{KINDS, Kind};
 use crate::block::Gone;
-use crate::learner::{Learner, Lesson};
+use crate::learner::{Fact, Learner, Lesson};
 use crate::state::Array;
 
 /// Every tenth event has no label.
@@ -48,6 +48,7 @@ fn they_fall_asleep_one_at_a_time_and_never_the_first() {
         let end = FIRST_NAP - nap / 2 + asleep * nap;
         stream.run(&mut model, begin, end);
         assert_eq!(rests(&model).iter().filter(|rest| **rest == Rest::Dormant).count(), asleep);
+        assert!(model.summary().contains(&("dormant_experts", Fact::Count(asleep as u64))));
         begin = end;
     }
     stream.run(&mut model, begin, begin + 1_000);
@@ -158,6 +159,16 @@ fn merged_models_sleep_where_all_parts_do() {
         merged.merge(&parts.map(|part| part as &dyn Learner)).unwrap();
         assert_eq!(rests(&merged), [rest]);
     }
+}
+
+#[test]
+fn a_probability_that_is_rounded_to_more_than_one_spoils_no_state() {
+    let stream = Stream::new(Kind::Several, 2, TURN, EVENTS);
+    let mut model = stream.mixture(false);
+    stream.run(&mut model, 0, 10);
+    model.aggregator.resting = model.aggregator.resting.restarted();
+    model.aggregator.resting.observe_loss(-f64::EPSILON, 1.0, 11);
+    assert!(stream.mixture(false).restore(&model.state(), 0, 0).is_ok());
 }
 
 #[test]

@@ -118,8 +118,16 @@ impl Resting {
         found.map_or(Rest::Awake, |each| each.rest)
     }
 
+    /// How many experts lie dormant.
+    pub fn dormant(&self) -> usize {
+        let dormant = self.experts.iter().filter(|each| each.rest == Rest::Dormant);
+        dormant.map(|each| each.experts.len()).sum()
+    }
+
     /// Take note that the mixture lost so much, in event number `events`, from 1.
     pub fn observe_loss(&mut self, loss: f64, weight: f64, events: u64) {
+        // A probability may be rounded to more than 1.
+        let loss = loss.max(0.0);
         self.loss += rate(weight, events, 1, WINDOW) * (loss - self.loss);
         self.recent_loss += rate(weight, events, 1, RECENT) * (loss - self.recent_loss);
         self.dormancy.observe_loss(loss, weight, events);

@@ -4,8 +4,8 @@ use super::Mixture;
 use crate::learner::{Fact, Learner, bytes_in};
 
 impl Mixture {
-    /// The mean weight of every expert and of the blend over the last 1,000 events, the memory of all, and
-    /// what support vectors hold.
+    /// The mean weight of every expert and of the blend over the last 1,000 events, how many experts lie dormant, the
+    /// memory of all, and what support vectors hold.
     pub(super) fn facts(&self) -> Vec<(&'static str, Fact)> {
         let all: Vec<_> = self.learners.iter().map(|learner| learner.summary()).collect();
         let bytes = (self.aggregator.bytes() + self.late.bytes()) as u64
@@ -17,11 +17,12 @@ impl Mixture {
             |facts: &Vec<(&str, Fact)>| facts.iter().any(|(name, _)| *name == "support_vectors");
         let mut summary = all.into_iter().find(has_vectors).unwrap_or_default();
         let (experts, bytes) = (("experts", Fact::Numbers(weights)), ("bytes", Fact::Count(bytes)));
+        let dormant = ("dormant_experts", Fact::Count(self.aggregator.resting.dormant() as u64));
         if let Some(own) = summary.iter_mut().find(|(name, _)| *name == "bytes") {
             *own = bytes;
-            summary.push(experts);
+            summary.extend([experts, dormant]);
         } else {
-            summary.extend([experts, bytes]);
+            summary.extend([experts, dormant, bytes]);
         }
         summary
     }

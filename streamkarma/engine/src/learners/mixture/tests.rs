@@ -260,7 +260,10 @@ fn it_learns_whom_to_believe() {
         assert!((loss - log1p(libm::exp(-label * score))).abs() < 1e-9);
     }
     assert!(losses[200..].iter().sum::<f64>() < 0.45 * 200.0);
-    let [(_, Fact::Numbers(weights)), (_, Fact::Count(bytes))] = &model.summary()[..] else { panic!() };
+    let [(_, Fact::Numbers(weights)), (_, Fact::Count(0)), (_, Fact::Count(bytes))] = &model.summary()[..]
+    else {
+        panic!()
+    };
     assert_eq!(weights.iter().map(|(name, _)| &name[..]).collect::<Vec<_>>()[2..], ["expert 2", "blend"]);
     assert!(weights[2].1 + weights[3].1 > 0.9);
     assert_eq!(*bytes, 300 + 8 * (3 + 9 + 27 + 4 + 4 + 3 + 9 + 1 + 10) + 8 * 4);
