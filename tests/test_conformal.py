@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from streamkarma import (
     ExplicitKARMARegressor,
     KARMAClassifier,
+    KARMAMixtureClassifier,
     KARMAMixtureRegressor,
     SubspaceClassifier,
     load,
@@ -245,3 +246,22 @@ def test_one_by_one_a_late_label_is_judged_as_in_a_block(kind: Any) -> None:
             many._learn([event], [y], [1.0])
     for name, array in many.state()[1].items():
         assert array.tobytes() == one.state()[1][name].tobytes(), name
+
+
+@pytest.mark.parametrize("kind", [KARMAMixtureClassifier, KARMAMixtureRegressor])
+def test_a_label_is_judged_by_what_was_said_when_it_was_asked_for(kind: Any) -> None:
+    model, is_number = kind(coverage=0.8), kind is KARMAMixtureRegressor
+    yes, no = (1.0, 0.0) if is_number else (True, False)
+    ask = model.predict_interval_one if is_number else model.predict_set_one
+    for t in range(20):
+        model.learn_one({"x": float(t % 2), "z": float(t % 3)}, yes if t % 2 else no)
+    event = {"x": 0.5, "z": 1.5}
+    predicted = model.predict_one(event) if is_number else model.predict_proba_one(event)[True]
+    said = ask(event)
+    assert ask(event) == said
+    for t in range(100):
+        model.learn_one({"x": 0.5, "z": 1.6 + 0.01 * t}, yes)
+    model.learn_one(event, yes)
+    score = model.state()[1]["conformal.scores"][-1]
+    assert score == pytest.approx(abs(1.0 - predicted))
+    assert model.state()[1]["conformal.tickets"].size == 0

@@ -100,10 +100,6 @@ class PredictionIntervals(_Conformal):
     def _create(self) -> None:
         self.engine = _engine.PredictionIntervals(self.coverage)
 
-    def around(self, prediction: float) -> tuple[float, float]:
-        """The interval around a prediction; infinite before anything is known."""
-        return self.engine.around(prediction)
-
     def run(
         self, predictions: Floats, targets: Floats, weights: Floats, tickets: Tickets
     ) -> tuple[Floats, Floats]:
@@ -145,18 +141,14 @@ class PredictionSets(_Conformal):
     >>> classes = (rng.random(4000) < 1 / (1 + np.exp(-scores))).astype(np.int64)
     >>> sets, known = PredictionSets(0.9), np.full(4000, 2)
     >>> members = sets.run(scores[:, None], known, classes, np.ones(4000), np.zeros(4000, np.uint64), 2)
-    >>> float(members[np.arange(4000), classes].mean().round(2)), sets.of([9.0], 2)
-    (0.9, [False, True])
+    >>> float(members[np.arange(4000), classes].mean().round(2))
+    0.9
     """
 
     engine: _engine.PredictionSets
 
     def _create(self) -> None:
         self.engine = _engine.PredictionSets(self.coverage)
-
-    def of(self, scores: list[float], known: int) -> list[bool]:
-        """Which of the known classes are in the set of an event with these scores, one or one per class."""
-        return self.engine.of(scores, known)
 
     def run(
         self,

@@ -161,6 +161,8 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     def predict_set_one(self, x: Record, coverage: float | None = None) -> list[Label]:
         """The classes of which one is that of an event in as many of them as were asked for.
 
+        What is said is remembered until the label is learned, however late, and judged then.
+
         Parameters
         ----------
         x
@@ -182,10 +184,14 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         asked = self._asked_coverage(coverage)
         if self._conformal is None:
             self._begin_conformal(asked)
-        assert isinstance(self._conformal, PredictionSets)
-        known = self._labels.known
-        members = self._conformal.of(self._one(x), len(known))
-        return [label for label, is_member in zip(known, members, strict=True) if is_member]
+        known, scores = self._labels.known, self._one(x)
+        if not known:
+            return []
+        # When the label comes, it is judged by what is said now.
+        count, nothing = np.array([[len(known)], [NONE]], np.int64)
+        members = self._sets(np.array([scores]), count, nothing, np.zeros(1), self._last_ticket)
+        assert members is not None
+        return [label for label, is_member in zip(known, members[0], strict=True) if is_member]
 
     def _begin_conformal(self, coverage: float) -> None:
         self._conformal = PredictionSets(coverage)

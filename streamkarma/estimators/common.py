@@ -172,6 +172,11 @@ class KARMABase(Explains):
         if self._conformal is not None:
             self._conformal.merge(known)
 
+    @property
+    def _last_ticket(self) -> NDArray[np.uint64]:
+        """That of the event predicted last, alone."""
+        return self._pipeline.tickets if self._pipeline.learner.external else self._pipeline.ticket
+
     @abstractmethod
     def _begin_conformal(self, coverage: float) -> None:
         """Say intervals or sets from now on."""

@@ -83,6 +83,8 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
     def predict_interval_one(self, x: Record, coverage: float | None = None) -> tuple[float, float]:
         """The interval that holds the target of an event in as many of them as were asked for.
 
+        What is said is remembered until the target is learned, however late, and judged then.
+
         Parameters
         ----------
         x
@@ -103,8 +105,11 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         asked = self._asked_coverage(coverage)
         if self._conformal is None:
             self._begin_conformal(asked)
-        assert isinstance(self._conformal, PredictionIntervals)
-        return self._conformal.around(self.predict_one(x))
+        # When the target comes, it is judged by what is said now.
+        predicted, nothing = np.array([self.predict_one(x)]), np.full(1, nan)
+        ends = self._intervals(predicted, nothing, np.zeros(1), self._last_ticket)
+        assert ends is not None
+        return float(ends[0, 0]), float(ends[0, 1])
 
     def _begin_conformal(self, coverage: float) -> None:
         self._conformal = PredictionIntervals(coverage)

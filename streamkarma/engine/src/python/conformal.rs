@@ -27,11 +27,6 @@ impl PredictionIntervals {
         Ok(Self { inner: conformal::Intervals::new(checked(coverage)?) })
     }
 
-    /// The interval around a prediction.
-    fn around(&self, prediction: f64) -> (f64, f64) {
-        self.inner.around(prediction).into()
-    }
-
     /// The lower and the upper ends of intervals, each from before its target was learned.
     fn run<'py>(
         &mut self,
@@ -95,14 +90,6 @@ impl PredictionSets {
     #[new]
     fn new(coverage: f64) -> PyResult<Self> {
         Ok(Self { inner: conformal::Sets::new(checked(coverage)?) })
-    }
-
-    /// Which of the known classes are in the set of an event with these scores.
-    #[allow(clippy::needless_pass_by_value)] // As Python gives them.
-    fn of(&mut self, scores: Vec<f64>, known: usize) -> Vec<bool> {
-        let mut members = vec![false; known];
-        self.inner.mark(&scores, known, &mut members);
-        members
     }
 
     /// Which classes are in the sets of events, shape (T, `classes`), each from before its label was learned.
