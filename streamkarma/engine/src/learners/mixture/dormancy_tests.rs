@@ -6,7 +6,7 @@ use super::parrots::{Stream, asked, fact};
 use super::resting::{PERIOD, Rest, Rester, SEGMENT};
 use super::tests::{KINDS, Kind};
 use crate::block::Gone;
-use crate::learner::{Fact, Learner, Lesson};
+use crate::learner::{Fact, Learner};
 use crate::state::Array;
 
 /// Every tenth event has no label.
@@ -58,47 +58,15 @@ fn they_fall_asleep_one_at_a_time_and_never_the_first() {
 #[test]
 fn neither_cuts_nor_states_nor_threads_show_where_an_expert_sleeps() {
     for kind in KINDS {
-        let stream = Stream::new(kind, 3, TURN, EVENTS);
-        let (mut whole, mut pieces) = (stream.mixture(false), stream.mixture(false));
-        whole.set_threads(2);
-        let bits = stream.run(&mut whole, 0, EVENTS);
-        let mut begin = FIRST_NAP - 700;
-        assert!(bits.starts_with(&stream.run(&mut pieces, 0, begin)));
-        for size in [1, 700, 1, 2, 3, SEGMENT as usize, 1_500, 2, 1, 1, EVENTS].into_iter().cycle() {
-            let end = (begin + size).min(EVENTS);
-            let mut resumed = stream.mixture(false);
-            resumed.restore(&pieces.state(), 0, 0).unwrap();
-            pieces = resumed;
-            let part = stream.run(&mut pieces, begin, end);
-            assert_eq!(part, bits[begin * stream.classes..end * stream.classes]);
-            begin = end;
-            if begin == EVENTS {
-                break;
-            }
-        }
-        assert_eq!(whole.state(), pieces.state());
-        assert!(asked(&whole, 1) < EVENTS);
+        Stream::new(kind, 3, TURN, EVENTS).assert_that_cuts_do_not_show(false, FIRST_NAP - 700);
     }
 }
 
 #[test]
 fn what_is_predicted_first_is_learned_as_if_at_once() {
     for kind in KINDS {
-        let stream = Stream::new(kind, 2, TURN, EVENTS);
-        let (mut at_once, mut in_two) = (stream.mixture(false), stream.mixture(false));
-        for model in [&mut at_once, &mut in_two] {
-            stream.run(model, 0, FIRST_NAP + 10);
-        }
-        for t in FIRST_NAP + 10..FIRST_NAP + 40 {
-            let event = stream.event(t);
-            let (mut one, mut other) = (vec![0.0; stream.classes], vec![0.0; stream.classes]);
-            let lesson = Lesson::of(stream.labels[t]);
-            at_once.step(event, lesson, &mut one);
-            in_two.step(event, Lesson::NONE, &mut other);
-            in_two.learn_predicted(event, lesson, &mut other);
-            assert_eq!(one, other);
-        }
-        assert_eq!(at_once.aggregator().state(), in_two.aggregator().state());
+        Stream::new(kind, 2, TURN, EVENTS)
+            .assert_learned_as_if_at_once(false, FIRST_NAP + 10..FIRST_NAP + 40);
     }
 }
 

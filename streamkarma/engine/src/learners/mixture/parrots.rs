@@ -1,6 +1,9 @@
 //! Experts that say what stands in an event, to see who is asked when.
 
+use std::ops::Range;
+
 use super::Mixture;
+use super::resting::SEGMENT;
 use super::tests::Kind;
 use crate::block::Event;
 use crate::block::{Block, Gone};
@@ -140,15 +143,6 @@ impl Stream {
         made
     }
 
-    pub fn event(&self, t: usize) -> Event<'_> {
-        let items = self.starts[t]..self.starts[t + 1];
-        Event {
-            attributes: &ONES[..items.len()],
-            coordinates: &ONES[..items.len()],
-            values: &self.values[items],
-        }
-    }
-
     /// The bits of the scores of the events from `begin` to `end`, every tenth without a label.
     pub fn run(&self, model: &mut Mixture, begin: usize, end: usize) -> Vec<u64> {
         let coordinates = vec![1; self.values.len()];
@@ -160,6 +154,52 @@ impl Stream {
         let (mut scores, mut losses) = (vec![0.0; (end - begin) * self.classes], vec![0.0; end - begin]);
         model.run(&block, &lessons, &mut scores, &mut losses);
         scores.iter().map(|score| score.to_bits()).collect()
+    }
+
+    /// Neither where blocks end nor a way through states shows from an event on, nor how many threads there are.
+    pub fn assert_that_cuts_do_not_show(&self, learns_unasked: bool, from: usize) {
+        let (mut whole, mut pieces) = (self.mixture(learns_unasked), self.mixture(learns_unasked));
+        whole.set_threads(2);
+        let (events, mut begin) = (self.labels.len(), from);
+        let bits = self.run(&mut whole, 0, events);
+        assert!(bits.starts_with(&self.run(&mut pieces, 0, begin)));
+        for size in [1, 700, 1, 2, 3, SEGMENT as usize, 1_500, 2, 1, 1, events].into_iter().cycle() {
+            let end = (begin + size).min(events);
+            let mut resumed = self.mixture(learns_unasked);
+            resumed.restore(&pieces.state(), 0, 0).unwrap();
+            pieces = resumed;
+            let part = self.run(&mut pieces, begin, end);
+            assert_eq!(part, bits[begin * self.classes..end * self.classes]);
+            begin = end;
+            if begin == events {
+                break;
+            }
+        }
+        assert_eq!(whole.state(), pieces.state());
+        assert!(asked(&whole, 1) < events);
+    }
+
+    /// Some events that are predicted, and then learned, teach as much as if that were one.
+    pub fn assert_learned_as_if_at_once(&self, learns_unasked: bool, some: Range<usize>) {
+        let (mut at_once, mut in_two) = (self.mixture(learns_unasked), self.mixture(learns_unasked));
+        for model in [&mut at_once, &mut in_two] {
+            self.run(model, 0, some.start);
+        }
+        for t in some {
+            let (mut one, mut other) = (vec![0.0; self.classes], vec![0.0; self.classes]);
+            let lesson = Lesson::of(self.labels[t]);
+            at_once.step(self.event(t), lesson, &mut one);
+            in_two.step(self.event(t), Lesson::NONE, &mut other);
+            in_two.learn_predicted(self.event(t), lesson, &mut other);
+            assert_eq!(one, other);
+        }
+        assert_eq!(at_once.aggregator().state(), in_two.aggregator().state());
+    }
+
+    fn event(&self, t: usize) -> Event<'_> {
+        let items = self.starts[t]..self.starts[t + 1];
+        let (attributes, coordinates) = (&ONES[..items.len()], &ONES[..items.len()]);
+        Event { attributes, coordinates, values: &self.values[items] }
     }
 }
 

@@ -3,9 +3,8 @@
 use super::aggregator::{Aggregator, Count, Said};
 use super::fixed_share::SHARE;
 use super::parrots::{Stream, asked};
-use super::resting::{PERIOD, Rest, SEGMENT};
+use super::resting::{PERIOD, Rest};
 use super::tests::{KINDS, Kind};
-use crate::learner::{Learner, Lesson};
 
 const TURN: usize = 3_000;
 const EVENTS: usize = 5_000;
@@ -45,45 +44,14 @@ fn nobody_rests_while_losses_are_far_above_the_mean() {
 #[test]
 fn neither_cuts_nor_states_show_where_an_expert_rests() {
     for kind in KINDS {
-        let stream = Stream::new(kind, 2, TURN, EVENTS);
-        let (mut whole, mut pieces) = (stream.mixture(true), stream.mixture(true));
-        let bits = stream.run(&mut whole, 0, EVENTS);
-        let mut begin = 0;
-        for size in [1, 700, 1, 2, 3, SEGMENT as usize, 1_500, 2, 1, 1, EVENTS].into_iter().cycle() {
-            let end = (begin + size).min(EVENTS);
-            let mut resumed = stream.mixture(true);
-            resumed.restore(&pieces.state(), 0, 0).unwrap();
-            pieces = resumed;
-            let part = stream.run(&mut pieces, begin, end);
-            assert_eq!(part, bits[begin * stream.classes..end * stream.classes]);
-            begin = end;
-            if begin == EVENTS {
-                break;
-            }
-        }
-        assert_eq!(whole.state(), pieces.state());
-        assert!(asked(&whole, 1) < EVENTS);
+        Stream::new(kind, 2, TURN, EVENTS).assert_that_cuts_do_not_show(true, 0);
     }
 }
 
 #[test]
 fn what_is_predicted_first_is_learned_as_if_at_once() {
     for kind in KINDS {
-        let stream = Stream::new(kind, 2, TURN, EVENTS);
-        let (mut at_once, mut in_two) = (stream.mixture(true), stream.mixture(true));
-        for model in [&mut at_once, &mut in_two] {
-            stream.run(model, 0, TURN);
-        }
-        for t in TURN..TURN + 20 {
-            let event = stream.event(t);
-            let (mut one, mut other) = (vec![0.0; stream.classes], vec![0.0; stream.classes]);
-            let lesson = Lesson::of(stream.labels[t]);
-            at_once.step(event, lesson, &mut one);
-            in_two.step(event, Lesson::NONE, &mut other);
-            in_two.learn_predicted(event, lesson, &mut other);
-            assert_eq!(one, other);
-        }
-        assert_eq!(at_once.aggregator().state(), in_two.aggregator().state());
+        Stream::new(kind, 2, TURN, EVENTS).assert_learned_as_if_at_once(true, TURN..TURN + 20);
     }
 }
 
