@@ -375,7 +375,12 @@ class Aggregator:
     @property
     def mean_weights(self) -> _Floats: ...
     def run(
-        self, scores: _Floats, labels: _Floats, weights: _Floats, items: _Floats | None = None
+        self,
+        scores: _Floats,
+        labels: _Floats,
+        weights: _Floats,
+        items: _Floats | None = None,
+        open: _Floats | None = None,
     ) -> tuple[_Floats, _Floats]: ...
     def widen(self, classes: int) -> None: ...
     def restart(self) -> None: ...

@@ -28,7 +28,7 @@ from streamkarma.replacing import replace
 
 MAGIC = b"streamkarma model\n"
 #: Raised whenever what is written is read in another way; 2 since the running scale is robust.
-FORMAT = 11
+FORMAT = 12
 #: What an array may hold: plain numbers, little-endian.
 TYPES = ("<f8", "<i8", "<i4", "<u8", "|u1", "|b1")
 #: A header longer than this is none: its JSON takes ten times as much memory.

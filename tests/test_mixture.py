@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -9,189 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize, stats
 
 from streamkarma._engine import Aggregator
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.mixture import Calibrated, Mixture
 from streamkarma.core.support import Rule, SupportVectors
+from tests.mixing import SHARE, Relevance, mixed_by, moved, numbers, several_classes, sigmoid, two_classes
 from tests.reference import Array, stream
 from tests.test_support import block_of
-
-LIMIT = np.log(1e6 - 1)
-#: Weight that moves to all members alike with every event.
-SHARE = 1e-3
-
-
-def sigmoid(logit: Any) -> Any:
-    return 1 / (1 + np.exp(-logit))
-
-
-def softmax(logits: Array) -> Array:
-    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)
-
-
-class Newton:
-    """The online Newton steps as they are defined, by the inverse of the covariance."""
-
-    def __init__(self, start: Array, loose: float) -> None:
-        self.at, self.loose, self.covariance = np.array(start, float), loose, loose * np.eye(len(start))
-
-    def step(self, x: Array, slope: float, curved: float, drift: float = 1e-5) -> None:
-        self.covariance = np.linalg.inv(np.linalg.inv(self.covariance) + curved * np.outer(x, x))
-        self.at = self.at - slope * self.covariance @ x
-        self.covariance += drift * (self.loose * np.eye(len(x)) - self.covariance)
-
-    def step_logit(self, x: Array, slope: float, weight: float, drift: float = 1e-5) -> None:
-        """A step of the log loss of a logit; where that is grossly wrong, to the end of the implicit step."""
-        miss, variance = abs(slope), weight * x @ self.covariance @ x
-        if miss > 0.5:
-            odds = np.log((1 - miss) / miss)
-            ends = odds, odds + variance
-            miss = sigmoid(
-                -optimize.brentq(lambda end: end - odds - variance * sigmoid(-end), *ends, xtol=1e-14)
-            )
-        curved = weight * miss * (1 - miss)
-        # That of ``step`` is met with the covariance of afterwards.
-        ahead = 1 + curved * variance / weight if abs(slope) > 0.5 else 1
-        self.step(x, weight * np.copysign(miss, slope) * ahead, curved, drift)
-
-
-def moved(chances: Array, weight: float = 1.0) -> float:
-    """What share moves after an event of which the mixture gave its classes these chances."""
-    bits = -np.sum(chances * np.log2(chances))
-    return float(SHARE * np.clip(bits, 0.01, 1) * min(weight, 1))
-
-
-def share(shares: Array, likelihoods: Array, given: float = SHARE, weight: float = 1.0) -> Array:
-    after = shares * likelihoods**weight
-    return (1 - given) * after / after.sum() + given / len(shares)
-
-
-class Completeness:
-    """How much the blend counts by how many values an event has."""
-
-    def __init__(self) -> None:
-        self.mean, self.variance, self.adjusting = 0.0, 0.0, Newton(np.zeros(2), 0.1)
-
-    def away(self, items: float, t: int) -> float:
-        if t < 10 or self.variance < 1e-9:
-            return 0.0
-        return float(np.clip((items - self.mean) / np.sqrt(self.variance), -3, 3))
-
-    def adjusted(self, said: float, away: float) -> tuple[float, float]:
-        """What is said, and the factor in it."""
-        shift, bend = self.adjusting.at
-        return said + shift * away + bend * away * said / 4, 1 + bend * away / 4
-
-    def learn(self, items: float, t: int, said: float, step: Callable[[Newton, Array], None]) -> None:
-        away, rate = self.away(items, t), 1 / min(t + 1, 1000)
-        if away:
-            step(self.adjusting, np.array([away, away * said / 4]))
-            self.adjusting.at[1] = np.clip(self.adjusting.at[1], -1, 1)
-        off = items - self.mean
-        self.mean += rate * off
-        self.variance = (1 - rate) * (self.variance + rate * off**2)
-
-
-def two_classes(scores: Array, labels: Array, weights: Array, items: Array) -> tuple[Array, Array, Array]:
-    """The chances of +1 in a mixture of two classes, before each event is learned.
-
-    With those that each member gave to what came true, and the members' shares afterwards.
-    """
-    experts = len(scores)
-    squares, shares = np.ones(experts), np.full(experts + 1, 1 / (experts + 1))
-    own, blend = [Newton(np.zeros(3), 1.0) for _ in scores], Newton(np.full(experts, 1 / experts), 0.2)
-    completeness, (mixed, likelihoods, after) = Completeness(), ([], [], [])
-    for t, (label, weight) in enumerate(zip(labels > 0, weights, strict=True)):
-        drift = max(1e-5, 10 / (t + 10) ** 2)
-        squares += (np.minimum(scores[:, t] ** 2, 100 * np.maximum(squares, 1)) - squares) / min(t + 2, 1000)
-        z = np.clip(scores[:, t] / np.sqrt(squares), -30, 30)
-        start, features = (
-            np.minimum(1, np.sqrt(squares)),
-            np.array([z, z / (0.1 + abs(z)), np.ones(experts)]).T,
-        )
-        logits = [start[e] * z[e] + own[e].at @ features[e] for e in range(experts)]
-        logits = np.clip(logits, -LIMIT, LIMIT)
-        blended = blend.at @ logits
-        adjusted, stretch = completeness.adjusted(blended, completeness.away(items[t], t))
-        members = sigmoid(np.clip([*logits, adjusted], -LIMIT, LIMIT))
-        mixed.append(shares @ members)
-        likelihoods.append(members if label else 1 - members)
-        both = np.array([mixed[-1], 1 - mixed[-1]])
-        shares = share(shares, likelihoods[-1], moved(both, weight), weight)
-        after.append(shares)
-        slopes = members - label
-        blend.step_logit(stretch * logits, slopes[-1], weight, drift)
-        step = partial(Newton.step_logit, slope=slopes[-1], weight=weight, drift=drift)
-        completeness.learn(items[t], t, blended, step)
-        for e, each in enumerate(own):
-            each.step_logit(features[e], slopes[e], weight, drift)
-            each.at[:2] = np.maximum(each.at[:2], [-start[e], 0])
-    return np.array(mixed), np.array(likelihoods), np.array(after)
-
-
-def several_classes(scores: Array, labels: Array) -> Array:
-    """The same for several: shape (T, C)."""
-    experts, _, classes = scores.shape
-    squares, shares = np.ones(experts), np.full(experts + 1, 1 / (experts + 1))
-    own, blend = [Newton(np.zeros(3), 1.0) for _ in scores], Newton(np.full(experts, 1 / experts), 0.1)
-    offsets, slack, mixed = np.zeros((experts, classes)), np.full((experts, classes), 0.5), []
-    for t, label in enumerate(labels.astype(int)):
-        drift = max(1e-5, 10 / (t + 10) ** 2)
-        centred = scores[:, t] - scores[:, t].mean(axis=1, keepdims=True)
-        pairs = [np.mean([(s[i] - s[j]) ** 2 for i in range(classes) for j in range(i)]) for s in centred]
-        squares += (np.minimum(pairs, 100 * np.maximum(squares, 1)) - squares) / min(t + 2, 1000)
-        z, start = centred / np.sqrt(squares)[:, None], np.minimum(1, np.sqrt(squares))
-        rivals = [[np.delete(row, c).max() for c in range(classes)] for row in z]
-        features = np.array([z, (z - rivals) / (0.1 + abs(z - rivals)) / 2, z / (0.25 + abs(z))])
-        at = np.array([each.at + np.array([start[e], 0, 0]) for e, each in enumerate(own)])
-        logits = np.einsum("ek,kec->ec", at, features) + offsets
-        logits = np.maximum(logits - logits.max(axis=1, keepdims=True), -LIMIT)
-        blended = blend.at @ logits
-        members = softmax(np.array([*logits, np.maximum(blended, blended.max() - LIMIT)]))
-        mixed.append(shares @ members)
-        shares = share(shares, members[:, label], moved(mixed[-1]))
-        slopes = members - np.eye(classes)[label]
-        blend.step(logits @ slopes[-1], 1, 1, drift)
-        for e, each in enumerate(own):
-            each.step(features[:, e] @ slopes[e], 1, 1, drift)
-            each.at = np.maximum(each.at, [-start[e], 0, 0])
-        each_curved = np.abs(slopes[:-1]) * np.maximum(np.abs(slopes[:-1]), 1 - np.abs(slopes[:-1]))
-        slack = 1 / (1 / slack + each_curved)
-        offsets -= slack * slopes[:-1]
-        slack += drift * (0.5 - slack)
-    return np.array(mixed)
-
-
-def numbers(scores: Array, targets: Array, items: Array) -> Array:
-    """The mean of a mixture for a regression, before each event is learned."""
-    experts, square = len(scores), 1.0
-    shares, squared_scale = np.full(experts + 1, 1 / (experts + 1)), 1.0
-    own = [Newton(np.array([1.0, 0.0]), 0.01) for _ in scores]
-    blend, completeness, mixed = Newton(np.full(experts, 1 / experts), 0.1), Completeness(), []
-    for t, target in enumerate(targets):
-        unit = np.sqrt(square)
-        features = np.array([scores[:, t] / unit, np.ones(experts)]).T
-        means = np.array([each.at @ x for each, x in zip(own, features, strict=True)])
-        blended = blend.at @ means
-        adjusted, stretch = completeness.adjusted(blended, completeness.away(items[t], t))
-        members = np.array([*means, adjusted])
-        mixed.append(unit * shares @ members)
-        scale = np.sqrt(squared_scale)
-        said = shares @ members - target / unit
-        residuals = np.clip(members - target / unit, -5 * scale, 5 * scale)
-        shares = share(shares, stats.t(4, scale=scale).pdf(members - target / unit))
-        counted = 5 / (4 / said**2 + 1 / squared_scale)
-        squared_scale += (counted - squared_scale) / (min(t + 1, 500) + 1)
-        square += (min(target**2, 100 * max(square, 1)) - square) / (min(t + 1, 1000) + 1)
-        blend.step(stretch * means, residuals[-1], 1)
-        completeness.learn(items[t], t, blended, partial(Newton.step, slope=residuals[-1], curved=1))
-        for each, x, residual in zip(own, features, residuals, strict=False):
-            each.step(x, residual, 1)
-            each.at[0] = max(each.at[0], 0)
-    return np.array(mixed)
 
 
 def labelled(seed: int, events: int, spread: float = 2.0) -> tuple[Array, Array]:
@@ -218,10 +41,10 @@ def run(
     return mixing, *mixing.run(scores, labels, np.ones(len(labels)))
 
 
-def said(mixing: Aggregator, scores: Array, items: Array | None = None) -> Array:
+def said(mixing: Aggregator, scores: Array) -> Array:
     """The mixture of scores, without learning."""
     events = scores.shape[1]
-    return mixing.run(scores, np.full(events, np.nan), np.ones(events), items)[0]
+    return mixing.run(scores, np.full(events, np.nan), np.ones(events))[0]
 
 
 @settings(max_examples=30)
@@ -230,10 +53,10 @@ def test_two_classes_are_mixed_as_the_text_says(seed: int, experts: int, loud: f
     rng = np.random.default_rng(seed)
     logits, labels = labelled(seed, 150)
     scores, weights = loud * (logits + rng.standard_normal((experts, 150))), rng.random(150) * 2
-    items = rng.integers(3, 9, 150).astype(float)
+    items, open_ = rng.integers(3, 9, 150).astype(float), rng.random(150)
     mixing = Aggregator(experts)
-    mixed, losses = mixing.run(scores[:, :, None], labels, weights, items)
-    expected, _, shares = two_classes(scores, labels, weights, items)
+    mixed, losses = mixing.run(scores[:, :, None], labels, weights, items, open_)
+    expected, _, shares = two_classes(scores, labels, weights, np.array([items, -open_]).T)
     np.testing.assert_allclose(mixing.weights, shares[-1], rtol=1e-6)
     np.testing.assert_allclose(sigmoid(mixed[:, 0]), expected, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(np.exp(-losses), np.where(labels > 0, expected, 1 - expected), rtol=1e-7)
@@ -254,9 +77,10 @@ def test_numbers_are_mixed_as_the_text_says() -> None:
     targets = rng.standard_normal(300)
     targets[40] = 25.0
     scores = 0.5 * targets + 0.4 * rng.standard_normal((3, 300))
-    items = rng.integers(3, 9, 300).astype(float)
-    mixed, losses = Aggregator(3, True).run(scores[:, :, None], targets, np.ones(300), items)
-    np.testing.assert_allclose(mixed[:, 0], numbers(scores, targets, items), rtol=1e-7, atol=1e-9)
+    items, open_ = rng.integers(3, 9, 300).astype(float), rng.random(300)
+    mixed, losses = Aggregator(3, True).run(scores[:, :, None], targets, np.ones(300), items, open_)
+    expected = numbers(scores, targets, np.array([items, -open_]).T)
+    np.testing.assert_allclose(mixed[:, 0], expected, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(losses, (mixed[:, 0] - targets) ** 2)
 
 
@@ -509,11 +333,12 @@ def test_a_mixture_is_its_experts_and_the_mixing_of_their_scores(kind: str) -> N
         each.widen(mixture.classes)
     mixed, losses = mixture.run(block_of(rows), labels, ones)
     mixing, scores = mixing_of(kind), np.stack([each.run(block_of(rows), labels, ones)[0] for each in alone])
-    items = np.diff(block_of(rows).starts).astype(float)
-    expected, lost = mixing.run(scores, labels, ones, items)
+    relevance = Relevance() if kind == "two" else None
+    expected, lost = mixed_by(mixing, scores, rows, labels, relevance)
     assert (mixed.tobytes(), losses.tobytes()) == (expected.tobytes(), lost.tobytes())
     again = np.stack([each.scores(block_of(rows)) for each in alone])
-    assert mixture.scores(block_of(rows)).tobytes() == said(mixing, again, items).tobytes()
+    unlabelled, _ = mixed_by(mixing, again, rows, np.full(400, np.nan), relevance)
+    assert mixture.scores(block_of(rows)).tobytes() == unlabelled.tobytes()
     assert (mixture.steps, mixture.classes, mixture.arrays()["shares"].shape) == (400, mixed.shape[1], (4,))
 
 
@@ -580,7 +405,7 @@ def test_one_learner_calibrated_is_a_mixture_of_it_alone(kind: str) -> None:
             each.widen(4)
     found = calibrated.run(block_of(rows), labels, np.ones(400))
     raw, _ = alone.run(block_of(rows), labels, np.ones(400))
-    items = np.diff(block_of(rows).starts).astype(float)
-    for mine, expected in zip(found, mixing.run(raw[None], labels, np.ones(400), items), strict=True):
-        assert mine.tobytes() == expected.tobytes()
+    expected = mixed_by(mixing, raw[None], rows, labels, Relevance() if kind == "two" else None)
+    for mine, theirs in zip(found, expected, strict=True):
+        assert mine.tobytes() == theirs.tobytes()
     assert calibrated.summary() == alone.summary()

@@ -2,16 +2,18 @@
 
 use super::window::Window;
 
-/// Scores are those of so many events: fewer follow a change sooner, more know the quantile better. This and STEP
-/// are from ten streams of development, six of which change: with twice as many, one in which the unit of the target
-/// changes misses by three points instead of two; intervals are one part in a hundred wider than with those.
+/// Scores are those of so many events: fewer follow a change sooner, more know the quantile better. This is from ten
+/// streams of development, six of which change: with twice as many, one in which the unit of the target changes misses
+/// by three points instead of two; intervals are one part in a hundred wider than with those.
 const EVENTS: usize = 250;
 /// But as many that so many of them are missed, and never more than that.
 const LEAST_MISSED: f64 = 2.0;
 const MOST_EVENTS: usize = 4000;
-/// How far a miss moves the share that may be missed, and at most as a part of what was asked.
-const STEP: f64 = 0.01;
-const MOST_STEP: f64 = 0.1;
+/// How far a miss moves the share that may be missed, and at most as a part of what was asked. On 114 streams of
+/// development, 72 of which change their unit half-way, any 2,000 events after the first 2,000 hold what was asked within
+/// two points (of .8, .9, .95 and .98); with two thirds of this step within 2.4, and intervals are .3 % narrower.
+const STEP: f64 = 0.015;
+const MOST_STEP: f64 = 0.15;
 
 /// Scores of the latest events, and the share of them that may be missed.
 #[derive(Clone, Debug, PartialEq)]

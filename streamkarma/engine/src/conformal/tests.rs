@@ -41,7 +41,7 @@ fn share(held: &[bool]) -> f64 {
 
 #[test]
 fn every_stretch_holds_as_many_targets_as_were_asked_for() {
-    for (coverage, most) in [(0.8, 0.025), (0.9, 0.02), (0.98, 0.02)] {
+    for coverage in [0.8, 0.9, 0.98] {
         let mut intervals = Intervals::new(coverage);
         let held: Vec<bool> = noise()
             .into_iter()
@@ -51,7 +51,7 @@ fn every_stretch_holds_as_many_targets_as_were_asked_for() {
             })
             .collect();
         for stretch in held.windows(2000) {
-            assert!((share(stretch) - coverage).abs() < most, "{coverage} {}", share(stretch));
+            assert!((share(stretch) - coverage).abs() < 0.02, "{coverage} {}", share(stretch));
         }
     }
 }
@@ -91,7 +91,7 @@ fn the_quantile_is_that_of_the_latest_scores() {
             assert!((high - 1.0 - latest[rank - 1]).abs() < 1e-9 && (high + low - 2.0).abs() < 1e-9);
         }
         let missed = !(low..=high).contains(&(1.0 + targets[t]));
-        share += 0.01 * (0.25 - f64::from(u8::from(missed)));
+        share += 0.015 * (0.25 - f64::from(u8::from(missed)));
     }
 }
 

@@ -90,8 +90,9 @@ impl Aggregator {
         PyArray1::from_slice(py, self.inner.mean_weights())
     }
 
-    /// Mix, then learn, the events whose scores, of shape (E, T, C), are given, and how many values each has.
-    #[pyo3(signature = (scores, labels, weights, items=None))]
+    /// Mix, then learn, the events whose scores, of shape (E, T, C), are given, and how many values each has and what
+    /// deviation it leaves open.
+    #[pyo3(signature = (scores, labels, weights, items=None, open=None))]
     fn run<'py>(
         &mut self,
         py: Python<'py>,
@@ -99,15 +100,17 @@ impl Aggregator {
         labels: PyReadonlyArray1<'py, f64>,
         weights: PyReadonlyArray1<'py, f64>,
         items: Option<PyReadonlyArray1<'py, f64>>,
+        open: Option<PyReadonlyArray1<'py, f64>>,
     ) -> PyResult<Run<'py>> {
         let (labels, weights) = (labels.as_array().to_vec(), weights.as_array().to_vec());
         let (events, classes) = (labels.len(), self.inner.classes());
         let items = items.map_or_else(|| vec![1.0; events], |items| items.as_array().to_vec());
+        let open = open.map_or_else(|| vec![0.0; events], |open| open.as_array().to_vec());
         if scores.shape() != [self.inner.experts(), events, classes]
-            || [weights.len(), items.len()] != [events; 2]
+            || [weights.len(), items.len(), open.len()] != [events; 3]
         {
-            let (shape, given, counts) = (scores.shape(), weights.len(), items.len());
-            let why = format!("scores {shape:?}, {events} labels, {given} weights, {counts} items");
+            let (shape, given) = (scores.shape(), [weights.len(), items.len(), open.len()]);
+            let why = format!("scores {shape:?}, {events} labels; weights, items, open: {given:?}");
             return Err(PyValueError::new_err(why));
         }
         let is_known = |label: &f64| label.is_nan() || (0.0..classes as f64).contains(label);
@@ -125,7 +128,7 @@ impl Aggregator {
                 row.iter_mut().zip(&said[place..]).for_each(|(to, score)| *to = *score);
             }
             losses[t] = self.inner.step(
-                engine::Said { scores: &row, items: items[t] },
+                engine::Said { scores: &row, observed: [items[t], -open[t]] },
                 labels[t],
                 engine::Count::of(weights[t]),
                 to,

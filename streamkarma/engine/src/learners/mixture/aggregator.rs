@@ -6,7 +6,7 @@ use super::calibration::{
     Calibration, FARTHEST, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, PRIOR_VARIANCE, clip, sanitise,
     sigmoid,
 };
-use super::completeness::Completeness;
+use super::completeness::{Completeness, Observed};
 use super::fixed_share::{Blend, Shares};
 use super::newton::DRIFT;
 use super::resting::Resting;
@@ -22,14 +22,14 @@ const HEAVIEST: f64 = 1e100;
 pub struct Said<'a> {
     /// One of each expert, or of several classes one of each, one expert after another.
     pub scores: &'a [f64],
-    /// How many values the event has, see [`super::completeness`].
-    pub items: f64,
+    /// How much of the event is observed.
+    pub observed: Observed,
 }
 
 impl<'a> Said<'a> {
-    /// Scores of events that have all as many values.
+    /// Scores of events that observe all as much.
     pub fn of(scores: &'a [f64]) -> Self {
-        Self { scores, items: 1.0 }
+        Self { scores, observed: [1.0, 0.0] }
     }
 }
 
@@ -242,6 +242,11 @@ impl Aggregator {
             1 => sigmoid(mixed),
             _ => exp(mixed),
         }
+    }
+
+    /// Whether it mixes two classes.
+    pub fn is_of_two(&self) -> bool {
+        self.classes == 1 && !self.regression
     }
 
     /// Writes the residuals of what was said: of the label +1, of each class, or of the number.

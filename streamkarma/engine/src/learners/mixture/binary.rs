@@ -11,7 +11,7 @@ use crate::math::{dot, log, logistic_all};
 
 impl Aggregator {
     pub(super) fn step_two(&mut self, said: Said, label: f64, count: Count, mixed: &mut [f64]) -> f64 {
-        self.completeness.meet(said.items, self.steps);
+        self.completeness.meet(said.observed, self.steps);
         let chance = self.predict_two(said.scores);
         let logit = log(chance / (1.0 - chance));
         mixed[0] = logit;

@@ -136,7 +136,7 @@ fn a_probability_that_is_rounded_to_more_than_one_spoils_no_state() {
     stream.run(&mut model, 0, 10);
     model.aggregator.resting = model.aggregator.resting.restarted();
     model.aggregator.resting.observe_loss(-f64::EPSILON, 1.0, 11);
-    assert!(stream.mixture(false).restore(&model.state(), 0, 0).is_ok());
+    assert!(stream.mixture(false).restore(&model.state(), 16, 16).is_ok());
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn broken_states_are_refused() {
     ] {
         let mut broken = model.state();
         assert!(broken.0.insert(name.to_owned(), array.clone()).is_some(), "{name}");
-        assert!(stream.mixture(false).restore(&broken, 0, 0).is_err(), "{name} {array:?}");
+        assert!(stream.mixture(false).restore(&broken, 16, 16).is_err(), "{name} {array:?}");
     }
-    assert!(stream.mixture(false).restore(&model.state(), 0, 0).is_ok());
+    assert!(stream.mixture(false).restore(&model.state(), 16, 16).is_ok());
 }

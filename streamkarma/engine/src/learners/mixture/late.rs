@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::aggregator::{Aggregator, Said};
 use super::calibration::sanitise;
+use super::completeness::MEASURES;
 use super::dependence::Dependence;
 
 /// Most events that are kept.
@@ -29,7 +30,7 @@ pub struct Kept {
     pub steps: u64,
     /// See `steps`.
     pub labels: u64,
-    /// Scores of each expert; how many values the event has; what the mixture said, see [`Aggregator::said`]; and the
+    /// Scores of each expert; how much of the event is observed; what the mixture said, see [`Aggregator::said`]; and the
     /// sums of [`Dependence`].
     pub numbers: Box<[f64]>,
 }
@@ -78,7 +79,7 @@ impl Late {
         // NaN where an expert said nothing.
         let score = |&score: &f64| if score.is_nan() { score } else { sanitise(score) };
         numbers.extend(said.scores.iter().map(score));
-        numbers.push(said.items);
+        numbers.extend(said.observed);
         numbers.extend(mixed.iter().map(|&mixed| aggregator.said(mixed)));
         numbers.extend(&self.dependence.sums);
         let (steps, labels) = (aggregator.steps(), self.dependence.labels);
@@ -114,13 +115,13 @@ impl Late {
     /// What was said, and is kept.
     pub fn said<'k>(&self, kept: &'k Kept) -> Said<'k> {
         let (scores, rest) = kept.numbers.split_at(self.experts * self.classes);
-        Said { scores, items: rest[0] }
+        Said { scores, observed: std::array::from_fn(|i| rest[i]) }
     }
 
     /// How often an event counts whose label has come; None if none was learned since it was asked about, and what
     /// is said of it now is as good.
     pub fn weigh(&mut self, kept: &Kept, aggregator: &Aggregator, label: f64) -> Option<f64> {
-        let (said, sums) = kept.numbers[self.experts * self.classes + 1..].split_at(self.classes);
+        let (said, sums) = kept.numbers[self.experts * self.classes + MEASURES..].split_at(self.classes);
         let Self { dependence, residual, .. } = self;
         aggregator.residual(said, label, residual);
         let is_late = aggregator.steps() > kept.steps;
@@ -141,9 +142,9 @@ impl Late {
             let mut wider = Vec::with_capacity(wide.width());
             let (scores, rest) = numbers.split_at(self.experts * before);
             scores.chunks_exact(before).for_each(|own| wider.extend(widened(own, classes, [-0.5, 0.5])));
-            let (items, rest) = rest.split_at(1);
+            let (observed, rest) = rest.split_at(MEASURES);
             let (said, sums) = rest.split_at(before);
-            wider.extend(items);
+            wider.extend(observed);
             let mut chances = widened(said, classes, [-1.0, 1.0]);
             if before == 1 {
                 chances[0] += 1.0;
@@ -170,9 +171,9 @@ impl Late {
     }
 }
 
-/// Numbers of an event: scores, how many values it has, what was said, and sums.
+/// Numbers of an event: scores, how much of it is observed, what was said, and sums.
 fn width(experts: usize, classes: usize) -> usize {
-    (experts + 2) * classes + 1
+    (experts + 2) * classes + MEASURES
 }
 
 /// A residual of two classes as that of each of them: of the same length.

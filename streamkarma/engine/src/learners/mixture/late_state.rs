@@ -1,6 +1,6 @@
 //! What is kept of events whose labels come late, as arrays: put out, and checked when it comes back.
 
-use super::completeness::MOST_ITEMS;
+use super::completeness::are_observed;
 use super::late::{Kept, Late};
 use crate::state::{Refused, State, ensure};
 
@@ -62,7 +62,7 @@ impl Late {
             let (scores, rest) = numbers.split_at(self.experts * self.classes);
             // Of experts that said nothing there is NaN.
             let is_sound = scores.iter().all(|each| each.is_nan() || each.abs() <= LARGEST)
-                && (0.0..=MOST_ITEMS).contains(&rest[0])
+                && are_observed(rest)
                 && rest.iter().all(|each| each.abs() <= LARGEST);
             ensure(is_before && is_sound && ticket > 0, CONTRADICTION).ok()?;
             let (steps, labels) = (then as u64, labels as u64);

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::aggregator::{Aggregator, Count, Said};
+use super::completeness::Observed;
 use super::late::{HALVES, Late, MOST};
+use super::relevance::Relevance;
 use super::tests::{EVENTS, KINDS, Kind, Stream, mixture, run};
 use crate::learner::Learner;
 
-/// What was said of an event: number of residuals by then, which event, and what the mixture said.
-type Asked = (usize, usize, Vec<f64>);
+/// Of an event: number of residuals by then, what the experts said and how much was observed, and what the mixture
+/// said.
+type Asked = (usize, (Vec<f64>, Observed), Vec<f64>);
 
 /// How often a label counts, from the list of residuals and of the products and squares of late ones.
 fn weight_of(residual: &[f64], all: &[Vec<f64>], since: usize, late: &mut Vec<(f64, f64)>) -> f64 {
@@ -29,33 +32,33 @@ fn late_labels_are_judged_by_what_was_said_and_weighed_by_their_dependence() {
         let classes = model.classes();
         let mut alone = Aggregator::new(4, kind == Kind::Numbers, 0.0);
         alone.widen(classes);
+        let mut relevance = Relevance::default();
         let (mut asked, mut all, mut late) = (BTreeMap::<u64, Asked>::new(), Vec::new(), Vec::new());
         let bits = run(&mut model, &stream, 0, EVENTS);
         for (t, lesson) in stream.lessons().iter().enumerate() {
             let mut mixed = vec![0.0; classes];
-            let scores = |t| stream.said(t, classes);
-            alone.step(
-                Said { scores: &scores(t), items: stream.items(t) },
-                lesson.label,
-                Count::of(0.0),
-                &mut mixed,
-            );
+            let mut then = (stream.said(t, classes), stream.observed(t, &relevance));
+            let said = Said { scores: &then.0, observed: then.1 };
+            alone.step(said, lesson.label, Count::of(0.0), &mut mixed);
             for (found, expected) in bits[t * classes..].iter().zip(&mixed) {
                 assert!((f64::from_bits(*found) - expected).abs() < 1e-9);
             }
             if !lesson.is_labelled() {
                 let said = mixed.iter().map(|&each| alone.said(each)).collect();
-                asked.insert(lesson.ticket, (all.len(), t, said));
+                asked.insert(lesson.ticket, (all.len(), then, said));
             } else if lesson.is_learned() {
-                let (mut weight, mut kept) = (lesson.weight, t);
-                if let Some((since, then, said)) = asked.remove(&lesson.ticket) {
+                let mut weight = lesson.weight;
+                if kind == Kind::Two {
+                    relevance.learn(&stream.block(t, t + 1).event(0), mixed[0]);
+                }
+                if let Some((since, before, said)) = asked.remove(&lesson.ticket) {
                     let mut residual = Vec::new();
                     alone.residual(&said, lesson.label, &mut residual);
                     weight *= weight_of(&residual, &all, since, &mut late);
-                    kept = then;
+                    then = before;
                     all.push(residual);
                 }
-                let said = Said { scores: &scores(kept), items: stream.items(kept) };
+                let said = Said { scores: &then.0, observed: then.1 };
                 alone.step(said, lesson.label, Count::of(weight), &mut mixed);
             }
         }
@@ -82,9 +85,9 @@ fn past_the_bounds_the_oldest_is_dropped() {
     assert!(late.take(2).is_none() && late.take(5).is_some() && late.take(5).is_none());
     let one = late.take(3).unwrap();
     assert_eq!(late.said(&one).scores, [3.0, 3.0]);
-    // Four numbers of each class and one more, two million in all.
+    // Four numbers of each class and two more, two million in all.
     late.widen(1 << 10);
-    assert_eq!(late.bytes(), 8 * 1027 + 511 * (96 + 8 * 4097));
+    assert_eq!(late.bytes(), 8 * 1027 + 511 * (96 + 8 * 4098));
     assert!(late.take(MOST as u64 + 2).is_some() && late.take(MOST as u64 - 600).is_none());
 }
 
@@ -96,13 +99,13 @@ fn what_was_said_of_two_classes_is_said_of_more() {
     wide.widen(3);
     let (two, three) = (late.take(2).unwrap(), wide.take(2).unwrap());
     assert_eq!(wide.said(&three).scores, [-1.0, 1.0, 0.0, -1.0, 1.0, 0.0]);
-    let said = two.numbers[3];
-    assert_eq!(three.numbers[7..10], [1.0 - said, said, 0.0]);
+    let said = two.numbers[4];
+    assert_eq!(three.numbers[8..11], [1.0 - said, said, 0.0]);
     // Residuals are as long as before.
     let (mut one, mut several) = (Vec::new(), Vec::new());
     aggregator.residual(&[said], -1.0, &mut one);
     aggregator.widen(3);
-    aggregator.residual(&three.numbers[7..10], 0.0, &mut several);
+    aggregator.residual(&three.numbers[8..11], 0.0, &mut several);
     let expected = [HALVES[0] * one[0], HALVES[1] * one[0], 0.0];
     several.iter().zip(expected).for_each(|(found, each)| assert!((found - each).abs() < 1e-12));
 }

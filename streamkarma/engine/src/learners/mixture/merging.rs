@@ -23,12 +23,16 @@ impl Mixture {
     pub(super) fn relabel_all(&mut self, places: &[usize]) -> Result<(), Refused> {
         self.learners.iter_mut().try_for_each(|learner| learner.relabel(places))?;
         self.aggregator.relabel(places);
+        if places == [1, 0] && self.aggregator.is_of_two() {
+            self.relevance.turn();
+        }
         self.late.relabel(places);
         Ok(())
     }
 
     pub(super) fn carry_all(&mut self, change: &Change) -> Result<(), Refused> {
         self.learners.iter_mut().try_for_each(|learner| learner.carry(change))?;
+        self.relevance.carry(change);
         if self.aggregator.regression && change.target != (0.0, 1.0) {
             self.aggregator.carry(change.target);
             self.late.clear();
@@ -45,6 +49,7 @@ impl Mixture {
             learner.merge(&same)?;
         }
         self.late.merge(&parts.iter().map(|part| &part.late).collect::<Vec<_>>());
+        self.relevance.merge(&parts.iter().map(|part| &part.relevance).collect::<Vec<_>>());
         self.aggregator.merge(&parts.iter().map(|part| &part.aggregator).collect::<Vec<_>>())
     }
 }

@@ -98,7 +98,7 @@ fn mixture(kind: Kind, half_life: f64) -> Mixture {
 /// One that goes on from another, by some of the events.
 fn gone_on(from: &Mixture, kind: Kind, half_life: f64, events: (usize, usize)) -> Mixture {
     let mut made = mixture(kind, half_life);
-    made.restore(&from.state(), 0, 0).unwrap();
+    made.restore(&from.state(), 16, 16).unwrap();
     run(&mut made, &Stream::new(kind), events.0, events.1);
     made
 }
@@ -107,7 +107,7 @@ fn merged(base: &Mixture, kind: Kind, half_life: f64, parts: &[&Mixture]) -> Mix
     let mut made = gone_on(base, kind, half_life, (0, 0));
     made.merge(&parts.iter().map(|&part| part as &dyn Learner).collect::<Vec<_>>()).unwrap();
     // What is merged can be saved, and resumed.
-    mixture(kind, half_life).restore(&made.state(), 0, 0).unwrap();
+    mixture(kind, half_life).restore(&made.state(), 16, 16).unwrap();
     made
 }
 
@@ -174,12 +174,15 @@ fn estimates_of_a_line_weigh_by_their_precision() {
     assert!(base.blend.mix.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-12));
     assert!((base.blend.covariance[0] - 40.0 / 1300.0).abs() < 1e-15);
     // Precisions in one direction for each may put the mean of b beyond its bounds, and it is brought back.
-    (one.completeness.parameters, other.completeness.parameters) = ([-3.0, 1.0], [3.0, 1.0]);
-    one.completeness.covariance = [0.0505, 0.0495, 0.0495, 0.0505];
-    other.completeness.covariance = [0.05, 0.0, 0.0, 0.05];
+    let (there, back) = (&mut one.completeness, &mut other.completeness);
+    (there.parameters, back.parameters) = ([-3.0, 0.0, 1.0, 0.0], [3.0, 0.0, 1.0, 0.0]);
+    // Of the first a and of the first b.
+    for (place, entry, plain) in [(0, 0.0505, 0.05), (10, 0.0505, 0.05), (2, 0.0495, 0.0), (8, 0.0495, 0.0)] {
+        (there.covariance[place], back.covariance[place]) = (entry, plain);
+    }
     let mut merged = Aggregator::new(2, false, 0.0);
     merged.merge(&[&one, &other]).unwrap();
-    assert_eq!(merged.completeness.parameters[1], 1.0);
+    assert_eq!(merged.completeness.parameters[2], 1.0);
     assert!(merged.clone().restore(&merged.state()).is_ok());
     // One that is singular has no precision.
     other.blend.covariance = vec![0.0; 4];
@@ -227,7 +230,7 @@ fn targets_on_another_scale_are_predicted_as_before() {
         run(&mut model, &stream, 0, 300);
         model.aggregator.blend.mix = vec![0.5, 0.3, 0.2];
         let mut carried = Mixture::new(experts(), 0, true, 0.0).unwrap();
-        carried.restore(&model.state(), 0, 0).unwrap();
+        carried.restore(&model.state(), 16, 16).unwrap();
         let same = Change::none(1, vec![0]);
         carried.carry(&same).unwrap();
         assert_eq!(carried.state(), model.state());

@@ -3,16 +3,19 @@
 use std::borrow::Cow;
 
 use super::aggregator::{Aggregator, Count, Said};
+use super::completeness::Observed;
 use super::late::Late;
+use super::relevance::Relevance;
 use super::resting::{Rest, SEGMENT, lessons_up_to};
 use super::running::{Expert, Stage};
-use crate::block::Block;
+use crate::block::{Block, Event};
 use crate::learner::{Learner, Lesson};
 
 /// What a mixture has beside its experts.
 pub struct Mixing<'m> {
     pub aggregator: &'m mut Aggregator,
     pub late: &'m mut Late,
+    pub relevance: &'m mut Relevance,
     /// How many models each learner has.
     pub models: &'m [usize],
     /// Scores of the event in hand, of the experts and of models from elsewhere.
@@ -34,7 +37,10 @@ impl Mixing<'_> {
             for t in begin..begin + size {
                 self.gather(t, said, stage.lessons[t].others);
                 let mixed = &mut scores[t * classes..(t + 1) * classes];
-                losses[t] = self.mix(stage.block.event(t).len() as f64, &stage.lessons[t], mixed);
+                if let Some(gone) = stage.block.gone_before(t) {
+                    self.relevance.forget(gone);
+                }
+                losses[t] = self.mix(&stage.block.event(t), &stage.lessons[t], mixed);
             }
             begin += size;
         }
@@ -118,19 +124,23 @@ impl Mixing<'_> {
         rest.iter_mut().zip(others).for_each(|(to, score)| *to = *score);
     }
 
-    /// Mix what is in hand, of an event of so many values, and learn how to.
-    pub fn mix(&mut self, items: f64, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
-        let loss = self.mix_row(items, lesson, mixed);
+    /// Mix what is in hand of an event, and learn how to.
+    pub fn mix(&mut self, event: &Event, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
+        let observed = [event.len() as f64, -self.relevance.open(event)];
+        let loss = self.mix_row(observed, lesson, mixed);
         if lesson.is_learned() {
+            if self.aggregator.is_of_two() {
+                self.relevance.learn(event, mixed[0]);
+            }
             let Aggregator { resting, steps, .. } = &mut *self.aggregator;
             resting.decide(*steps);
         }
         loss
     }
 
-    fn mix_row(&mut self, items: f64, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
+    fn mix_row(&mut self, observed: Observed, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
         let Self { aggregator, late, row, .. } = self;
-        let said = Said { scores: row, items };
+        let said = Said { scores: row, observed };
         let &Lesson { label, weight, ticket, .. } = lesson;
         let count = |weight| Count { weight, events: lesson.events() };
         let Some(kept) = lesson.is_learned().then(|| late.take(ticket)).flatten() else {

@@ -25,6 +25,9 @@ mod newton;
 mod numbers;
 #[cfg(test)]
 mod parrots;
+mod relevance;
+#[cfg(test)]
+mod relevance_tests;
 mod resting;
 mod resting_state;
 #[cfg(test)]
@@ -46,6 +49,7 @@ pub use running::use_threads;
 
 use self::late::Late;
 use self::mixing::Mixing;
+use self::relevance::Relevance;
 use self::resting::{Rest, Resting};
 use self::running::{by_learner, within_or_none};
 use crate::block::{Block, Event, Gone};
@@ -69,6 +73,7 @@ pub struct Mixture {
     learners: Vec<Box<dyn Learner>>,
     aggregator: Aggregator,
     late: Late,
+    relevance: Relevance,
     threads: usize,
     /// How far targets may be from 0 for experts that cannot have them farther; infinity for any.
     farthest: f64,
@@ -112,6 +117,7 @@ impl Mixture {
             models: learners.iter().map(|learner| learner.models()).collect(),
             learners,
             late: Late::new(aggregator.experts(), 1),
+            relevance: Relevance::default(),
             aggregator,
             threads: running::threads(),
             farthest: f64::INFINITY,
@@ -184,7 +190,7 @@ impl Learner for Mixture {
 
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         let classes = self.classes();
-        let Self { learners, aggregator, late, models, row, said, farthest, .. } = self;
+        let Self { learners, aggregator, late, relevance, models, row, said, farthest, .. } = self;
         let asks_all = aggregator.resting.asks_all(aggregator.steps());
         let (mut said, mut expert) = (by_learner(said, models, classes), 0);
         for (learner, own) in learners.iter_mut().zip(&mut said) {
@@ -202,9 +208,9 @@ impl Learner for Mixture {
             let wants_scores = rest == Rest::Awake;
             learner.learn_predicted(event, Lesson { label, wants_scores, ..lesson }, own);
         }
-        let mut mixing = Mixing { aggregator, late, models, row, may_rest: Vec::new() };
+        let mut mixing = Mixing { aggregator, late, relevance, models, row, may_rest: Vec::new() };
         mixing.gather(0, &said, lesson.others);
-        mixing.mix(event.len() as f64, &lesson, scores)
+        mixing.mix(&event, &lesson, scores)
     }
 
     fn explain(&mut self, event: Event, into: &mut Explanation) {
@@ -217,6 +223,7 @@ impl Learner for Mixture {
 
     fn forget(&mut self, gone: &Gone) {
         self.learners.iter_mut().for_each(|learner| learner.forget(gone));
+        self.relevance.forget(gone);
     }
 
     fn widen(&mut self, classes: usize) {
@@ -225,6 +232,7 @@ impl Learner for Mixture {
         }
         self.aggregator.widen(classes);
         self.late.widen(self.aggregator.classes());
+        self.relevance = Relevance::default();
         self.make_room();
     }
 
@@ -234,6 +242,7 @@ impl Learner for Mixture {
         }
         self.aggregator.restart();
         self.late = Late::new(self.aggregator.experts(), 1);
+        self.relevance = Relevance::default();
         self.make_room();
     }
 
@@ -245,6 +254,7 @@ impl Learner for Mixture {
     fn state(&self) -> State {
         let mut state = self.aggregator.state();
         state.put_part("late", self.late.state());
+        state.put_part("relevance", self.relevance.state());
         for (number, learner) in self.learners.iter().enumerate() {
             state.put_part(&number.to_string(), learner.state());
         }

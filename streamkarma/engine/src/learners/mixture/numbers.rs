@@ -37,7 +37,7 @@ pub const NARROWEST: f64 = 1e-6;
 
 impl Aggregator {
     pub(super) fn step_number(&mut self, said: Said, target: f64, count: Count, mixed: &mut [f64]) -> f64 {
-        self.completeness.meet(said.items, self.steps);
+        self.completeness.meet(said.observed, self.steps);
         let unit = self.calibration.squares[0].sqrt();
         mixed[0] = unit * self.predict_number(said.scores, unit);
         if target.is_nan() {

@@ -166,7 +166,7 @@ impl Stream {
         for size in [1, 700, 1, 2, 3, SEGMENT as usize, 1_500, 2, 1, 1, events].into_iter().cycle() {
             let end = (begin + size).min(events);
             let mut resumed = self.mixture(learns_unasked);
-            resumed.restore(&pieces.state(), 0, 0).unwrap();
+            resumed.restore(&pieces.state(), 16, 16).unwrap();
             pieces = resumed;
             let part = self.run(&mut pieces, begin, end);
             assert_eq!(part, bits[begin * self.classes..end * self.classes]);

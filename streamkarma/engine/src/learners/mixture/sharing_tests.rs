@@ -1,5 +1,6 @@
 //! Experts that share the features of an event are as they would be alone.
 
+use super::relevance::Relevance;
 use super::{Aggregator, Count, Mixture, Said};
 use crate::block::Block;
 use crate::learner::{Learner, Lesson};
@@ -114,11 +115,16 @@ fn expected(experts: Vec<Box<dyn Learner>>, stream: &Stream, classes: usize, reg
         expert.run(&stream.block(0, EVENTS), &lessons, &mut scores, &mut losses);
         said.push(scores);
     }
+    let mut relevance = Relevance::default();
     let mut mixed = vec![0.0; EVENTS * columns];
     for (t, (lesson, mixed)) in lessons.iter().zip(mixed.chunks_exact_mut(columns)).enumerate() {
         let row: Vec<f64> = said.iter().flat_map(|each| &each[t * columns..][..columns]).copied().collect();
-        let items = (stream.starts[t + 1] - stream.starts[t]) as f64;
-        mixing.step(Said { scores: &row, items }, lesson.label, Count::of(lesson.weight), mixed);
+        let event = stream.block(t, t + 1).event(0);
+        let observed = [event.len() as f64, -relevance.open(&event)];
+        mixing.step(Said { scores: &row, observed }, lesson.label, Count::of(lesson.weight), mixed);
+        if mixing.is_of_two() && lesson.is_learned() {
+            relevance.learn(&event, mixed[0]);
+        }
     }
     mixed
 }

@@ -9,6 +9,7 @@ use super::completeness::{ADJUSTING_PRIOR_VARIANCE, Completeness};
 use super::fixed_share::BLEND_PRIOR_VARIANCE;
 use super::late::Late;
 use super::numbers::NARROWEST;
+use super::relevance::Relevance;
 use super::resting_state;
 use crate::state::{Refused, State, ensure};
 
@@ -33,10 +34,11 @@ impl Mixture {
     ) -> Result<(), Refused> {
         let parts = state.parts();
         let wrong = "the state has other experts than the mixture";
-        ensure(parts.len() == self.learners.len() + 2, wrong)?;
+        ensure(parts.len() == self.learners.len() + 3, wrong)?;
         self.aggregator.restore(parts.get("").ok_or(wrong)?)?;
         let late = Late::new(self.aggregator.experts(), self.aggregator.classes());
         self.late = late.restored(parts.get("late").ok_or(wrong)?, self.aggregator.steps())?;
+        self.relevance = Relevance::restored(parts.get("relevance").ok_or(wrong)?, attributes, coordinates)?;
         self.make_room();
         for (number, learner) in self.learners.iter_mut().enumerate() {
             let part = parts.get(number.to_string().as_str()).ok_or(wrong)?;
@@ -65,9 +67,10 @@ impl Aggregator {
         state.put_f64s("mix", self.blend.mix.clone(), &[experts]);
         state.put_f64s("looseness", self.blend.covariance.clone(), &[experts, experts]);
         let Completeness { moments, parameters, covariance, .. } = &self.completeness;
-        state.put_f64s("completeness", moments.to_vec(), &[2]);
-        state.put_f64s("adjusting", parameters.to_vec(), &[2]);
-        state.put_f64s("adjusting_covariance", covariance.to_vec(), &[2, 2]);
+        let adjusting = parameters.len();
+        state.put_f64s("completeness", moments.to_vec(), &[moments.len()]);
+        state.put_f64s("adjusting", parameters.to_vec(), &[adjusting]);
+        state.put_f64s("adjusting_covariance", covariance.to_vec(), &[adjusting, adjusting]);
         state.put_f64s("variances", self.variances.clone(), &[self.variances.len()]);
         self.resting.put(&mut state);
         state.put_i64s("steps", vec![self.steps as i64], &[1]);
@@ -135,6 +138,7 @@ impl Aggregator {
     /// Whether the numbers are such as a run could have left.
     fn is_sound(&self) -> bool {
         let (known, size) = (&self.calibration, self.size());
+        let Completeness { parameters, covariance, .. } = &self.completeness;
         let variance = if self.regression { NUMBER_PRIOR_VARIANCE } else { PRIOR_VARIANCE };
         known.squares.iter().all(|&each| each >= SMALLEST)
             && known.offset_variances.iter().all(|each| (0.0..=MOST_VARIANCE * OFFSET_PRIOR_VARIANCE).contains(each))
@@ -145,7 +149,7 @@ impl Aggregator {
             && known.covariances.chunks_exact(size * size).all(|each| is_covariance(each, size, variance))
             && is_covariance(&self.blend.covariance, self.experts, BLEND_PRIOR_VARIANCE)
             && self.completeness.is_sound()
-            && is_covariance(&self.completeness.covariance, 2, ADJUSTING_PRIOR_VARIANCE)
+            && is_covariance(covariance, parameters.len(), ADJUSTING_PRIOR_VARIANCE)
     }
 }
 

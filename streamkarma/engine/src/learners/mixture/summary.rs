@@ -8,7 +8,7 @@ impl Mixture {
     /// memory of all, and what support vectors hold.
     pub(super) fn facts(&self) -> Vec<(&'static str, Fact)> {
         let all: Vec<_> = self.learners.iter().map(|learner| learner.summary()).collect();
-        let bytes = (self.aggregator.bytes() + self.late.bytes()) as u64
+        let bytes = (self.aggregator.bytes() + self.late.bytes() + self.relevance.bytes()) as u64
             + all.iter().map(|facts| bytes_in(facts)).sum::<u64>();
         let others = (1..=self.others()).map(|i| format!("other {i}"));
         let names = self.names.iter().cloned().chain(others).chain(["blend".to_owned()]);

@@ -1,7 +1,8 @@
 //! A mixture of experts that say what the values of an event tell them to.
 
 use super::aggregator::{Aggregator, Count, Said};
-use super::completeness::Completeness;
+use super::completeness::{Completeness, Observed};
+use super::relevance::Relevance;
 use super::{Calibrated, Mixture};
 use crate::block::{Block, Event, Gone};
 use crate::learner::{Fact, Learner, Lesson};
@@ -11,7 +12,7 @@ use crate::state::{Array, Refused, State};
 
 pub(super) const EVENTS: usize = 400;
 /// Arrays of a state that any finite numbers may be in.
-const HARMLESS: [&str; 10] = [
+const HARMLESS: [&str; 14] = [
     "parameters",
     "adjusting",
     "offsets",
@@ -22,6 +23,10 @@ const HARMLESS: [&str; 10] = [
     "long_gains",
     "long_squares",
     "late.sums",
+    "relevance.products",
+    "relevance.said",
+    "relevance.squares",
+    "relevance.total",
 ];
 
 /// Says the values of an event from `at` on, once for each class, and counts events.
@@ -124,7 +129,7 @@ impl Stream {
             labels.push(label);
             starts.push(values.len());
         }
-        let coordinates = (0..values.len() as u32).collect();
+        let coordinates = starts.windows(2).flat_map(|ends| 0..(ends[1] - ends[0]) as u32).collect();
         Self { labels, values, coordinates, starts }
     }
 
@@ -145,9 +150,10 @@ impl Stream {
         [0, 3, 6, 0].iter().flat_map(|&at| &values[at..at + classes]).copied().collect()
     }
 
-    /// How many values event `t` has.
-    pub fn items(&self, t: usize) -> f64 {
-        (self.starts[t + 1] - self.starts[t]) as f64
+    /// How much of event `t` is observed.
+    pub fn observed(&self, t: usize, relevance: &Relevance) -> Observed {
+        let event = self.block(t, t + 1).event(0);
+        [event.len() as f64, -relevance.open(&event)]
     }
 
     pub fn lessons(&self) -> Vec<Lesson<'_>> {
@@ -191,7 +197,7 @@ fn neither_cuts_nor_states_nor_threads_show() {
         assert_eq!(bits, run(&mut abreast, &stream, 0, EVENTS));
         for (begin, end) in [(0, 1), (1, 1), (1, 2), (2, 150), (150, EVENTS)] {
             let mut resumed = mixture(kind, 1);
-            resumed.restore(&pieces.state(), 0, 0).unwrap();
+            resumed.restore(&pieces.state(), 16, 16).unwrap();
             pieces = resumed;
             let part = run(&mut pieces, &stream, begin, end);
             let classes = whole.classes();
@@ -227,16 +233,16 @@ fn a_mixture_is_its_experts_and_the_aggregator_of_their_scores() {
         let classes = whole.classes();
         let mut alone = Aggregator::new(4, kind == Kind::Numbers, 0.0);
         alone.widen(classes);
+        let mut relevance = Relevance::default();
         let mut expected = Vec::new();
         let mut losses = Vec::new();
         for (t, lesson) in stream.lessons().iter().enumerate() {
             let mut mixed = vec![0.0; classes];
-            losses.push(alone.step(
-                Said { scores: &stream.said(t, classes), items: stream.items(t) },
-                lesson.label,
-                Count::of(lesson.weight),
-                &mut mixed,
-            ));
+            let said = Said { scores: &stream.said(t, classes), observed: stream.observed(t, &relevance) };
+            losses.push(alone.step(said, lesson.label, Count::of(lesson.weight), &mut mixed));
+            if kind == Kind::Two && lesson.is_learned() {
+                relevance.learn(&stream.block(t, t + 1).event(0), mixed[0]);
+            }
             expected.extend(mixed);
         }
         let bits: Vec<u64> = expected.iter().chain(&losses).map(|each| each.to_bits()).collect();
@@ -266,7 +272,8 @@ fn it_learns_whom_to_believe() {
     };
     assert_eq!(weights.iter().map(|(name, _)| &name[..]).collect::<Vec<_>>()[2..], ["expert 2", "blend"]);
     assert!(weights[2].1 + weights[3].1 > 0.9);
-    assert_eq!(*bytes, 300 + 8 * (3 + 9 + 27 + 4 + 4 + 3 + 9 + 1 + 10) + 8 * 4);
+    let known_of_names = 72 + 16 * 2 * 10;
+    assert_eq!(*bytes, 300 + 8 * (3 + 9 + 27 + 4 + 4 + 3 + 9 + 1 + 28) + 8 * 4 + known_of_names);
 }
 
 #[test]
@@ -344,7 +351,7 @@ fn states_that_contradict_themselves_are_refused() {
         for name in good.0.keys() {
             let mut fewer = good.clone();
             fewer.0.remove(name);
-            assert!(mixture(kind, 0).restore(&fewer, 0, 0).is_err(), "no {name}");
+            assert!(mixture(kind, 0).restore(&fewer, 16, 16).is_err(), "no {name}");
             let Array::F64(values, shape) = &good.0[name] else { continue };
             for change in [-1.0, f64::NAN, 1e9, f64::INFINITY] {
                 let wild: Vec<f64> = values.iter().map(|each| each * change).collect();
@@ -354,7 +361,7 @@ fn states_that_contradict_themselves_are_refused() {
                 }
                 let mut state = good.clone();
                 state.put_f64s(name, wild, shape);
-                assert!(mixture(kind, 0).restore(&state, 0, 0).is_err(), "{name} times {change}");
+                assert!(mixture(kind, 0).restore(&state, 16, 16).is_err(), "{name} times {change}");
             }
         }
         for (name, array) in &good.0 {
@@ -362,15 +369,15 @@ fn states_that_contradict_themselves_are_refused() {
             let mut state = good.clone();
             state.put_f64s(name, Vec::new(), &vec![0; shape.len()]);
             let was_empty = shape.contains(&0);
-            assert!(was_empty || mixture(kind, 0).restore(&state, 0, 0).is_err(), "{name} empty");
+            assert!(was_empty || mixture(kind, 0).restore(&state, 16, 16).is_err(), "{name} empty");
         }
         let mut more = good.clone();
         more.put_f64s("3.seen", vec![], &[0]);
-        assert!(model.restore(&more, 0, 0).is_err());
+        assert!(model.restore(&more, 16, 16).is_err());
         assert_eq!((model.steps(), model.classes()), (0, 1));
     }
-    assert!(mixture(Kind::Two, 0).restore(&mixture(Kind::Several, 0).state(), 0, 0).is_ok());
-    assert!(mixture(Kind::Two, 0).restore(&mixture(Kind::Numbers, 0).state(), 0, 0).is_err());
+    assert!(mixture(Kind::Two, 0).restore(&mixture(Kind::Several, 0).state(), 16, 16).is_ok());
+    assert!(mixture(Kind::Two, 0).restore(&mixture(Kind::Numbers, 0).state(), 16, 16).is_err());
 }
 
 #[test]

@@ -1,0 +1,221 @@
+//! How much of what a mixture says of two classes is due to each attribute, and how much of that an event leaves open.
+//!
+//! Of an attribute that hardly matters little is lost where it is missing. What a linear model of independent
+//! attributes says varies by the sum of what each contributes; where some are missing, the truth differs from what is
+//! said by a deviation of
+//!
+//! `sqrt(Σ_a missing v_a / Σ_a v_a)`, with v_a the mean square of what attribute a contributes,
+//!
+//! in units of how much it varies in all. The papers have nothing of the kind; it is measured as simply as can be.
+//! With L what the mixture says in log-odds, less its mean, the contribution is `Σ_j E[z_j L] z_j` over the values z_j of the
+//! attribute: values are standardised, and of a category the mean of L where it is there is what it contributes. No
+//! label is needed. Where attributes go together, each counts as if it stood alone, and the number of values, which is
+//! beside this in [`super::completeness`], makes up for it.
+//!
+//! On 23 developers' streams with 30 % of the values withheld it made log loss .8 % lower in the mean, of low rank 9 %,
+//! and where one label in 200 is positive 2.6 %, with .008 more AUC. By the weights of a linear expert in place of
+//! covariances it was the same; without the number of values it was a tenth higher on low rank. Numbers gain nothing.
+
+use super::calibration::sanitise;
+use crate::block::{Event, Gone, below, room_for};
+use crate::change::Change;
+use crate::merging::counted_together;
+use crate::state::{LARGEST, MOST_COUNTED, Refused, State, count_of, ensure};
+
+/// Means run over so many events.
+const WINDOW: u64 = 1000;
+/// What is left open below this part is due to rounding.
+const NOTHING: f64 = 1e-9;
+/// Why a state is refused.
+const CONTRADICTION: &str = "what is known of attributes contradicts itself";
+
+/// A running mean, of so many events.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Mean {
+    value: f64,
+    events: u64,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64) {
+        self.events += 1;
+        self.value += (value - self.value) / self.events.min(WINDOW) as f64;
+    }
+}
+
+/// What is known of attributes; see the module's text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Relevance {
+    /// Of what is said.
+    said: Mean,
+    /// By coordinate: of the value times what is said less its mean.
+    products: Vec<Mean>,
+    /// By attribute: of the square of what it contributes.
+    squares: Vec<Mean>,
+    /// The sum of these.
+    total: f64,
+}
+
+impl Relevance {
+    /// The deviation that an event leaves open, from 0 to 1 if nothing is observed that matters.
+    pub fn open(&self, event: &Event) -> f64 {
+        if self.total <= 0.0 {
+            return 0.0;
+        }
+        let (mut observed, mut last) = (0.0, u32::MAX);
+        for &attribute in event.attributes {
+            if attribute != last {
+                observed += self.squares.get(attribute as usize).map_or(0.0, |square| square.value);
+                last = attribute;
+            }
+        }
+        let open = 1.0 - observed / self.total;
+        if open > NOTHING { open.sqrt() } else { 0.0 }
+    }
+
+    /// Learn from what was said of an event.
+    pub fn learn(&mut self, event: &Event, said: f64) {
+        self.make_room(room_for(event.attributes), room_for(event.coordinates));
+        self.said.add(said);
+        let away = said - self.said.value;
+        let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
+        let (mut part, mut items) = (0.0, items.peekable());
+        while let Some(((&attribute, &coordinate), &value)) = items.next() {
+            let product = &mut self.products[coordinate as usize];
+            product.add(value * away);
+            part += product.value * value;
+            if items.peek().is_none_or(|&((&next, _), _)| next != attribute) {
+                let square = &mut self.squares[attribute as usize];
+                let before = square.value;
+                square.add(part * part);
+                self.total += square.value - before;
+                part = 0.0;
+            }
+        }
+    }
+
+    fn make_room(&mut self, attributes: usize, coordinates: usize) {
+        if self.squares.len() < attributes {
+            self.squares.resize(attributes, Mean::default());
+        }
+        if self.products.len() < coordinates {
+            self.products.resize(coordinates, Mean::default());
+        }
+    }
+
+    /// Forget attributes and coordinates that were given up.
+    pub fn forget(&mut self, gone: &Gone) {
+        for &coordinate in below(&gone.coordinates, self.products.len()) {
+            self.products[coordinate as usize] = Mean::default();
+        }
+        for &attribute in below(&gone.attributes, self.squares.len()) {
+            self.total -= std::mem::take(&mut self.squares[attribute as usize]).value;
+        }
+    }
+
+    /// Say the same where every sign of what is said is turned.
+    pub fn turn(&mut self) {
+        self.said.value = -self.said.value;
+        self.products.iter_mut().for_each(|product| product.value = -product.value);
+    }
+
+    /// Go over to other names and scales.
+    pub fn carry(&mut self, change: &Change) {
+        let (attributes, coordinates) = change.known(self.squares.len(), self.products.len());
+        let mut carried = Self { said: self.said, total: self.total, ..Self::default() };
+        carried.make_room(attributes, coordinates);
+        for (old, &Mean { value, events }) in self.products.iter().enumerate() {
+            if let Some(new) = change.coordinate(old as u32) {
+                let value = sanitise(value / change.stretch[old]);
+                carried.products[new as usize] = Mean { value, events };
+            }
+        }
+        for (old, &square) in self.squares.iter().enumerate() {
+            match change.attribute(old as u32) {
+                Some(new) => carried.squares[new as usize] = square,
+                None => carried.total -= square.value,
+            }
+        }
+        *self = carried;
+    }
+
+    /// Average what parts know that were like this one, each mean by the events that they have learned since.
+    pub fn merge(&mut self, parts: &[&Self]) {
+        let before = self.said.events;
+        let mut learned = parts.iter().filter(|part| part.said.events > before);
+        if let (Some(&part), None) = (learned.next(), learned.next()) {
+            self.clone_from(part);
+            return;
+        }
+        let longest = |of: fn(&Self) -> usize| parts.iter().map(|part| of(part)).max().unwrap_or(0);
+        self.make_room(longest(|part| part.squares.len()), longest(|part| part.products.len()));
+        merge_mean(&mut self.said, parts.iter().map(|part| part.said));
+        for (k, product) in self.products.iter_mut().enumerate() {
+            merge_mean(product, parts.iter().map(|part| part.products.get(k).copied().unwrap_or_default()));
+        }
+        for (a, square) in self.squares.iter_mut().enumerate() {
+            merge_mean(square, parts.iter().map(|part| part.squares.get(a).copied().unwrap_or_default()));
+        }
+        if self.said.events > before {
+            self.total = self.squares.iter().map(|square| square.value).sum();
+        }
+    }
+
+    /// Everything learned.
+    pub fn state(&self) -> State {
+        let mut state = State::default();
+        put(&mut state, "products", &self.products);
+        put(&mut state, "squares", &self.squares);
+        put(&mut state, "said", &[self.said]);
+        state.put_f64s("total", vec![self.total], &[1]);
+        state
+    }
+
+    /// From a state, of a model with so many attributes and coordinates.
+    ///
+    /// # Errors
+    ///
+    /// If the arrays contradict each other, or tell of more.
+    pub fn restored(state: &State, attributes: usize, coordinates: usize) -> Result<Self, Refused> {
+        let (products, squares) = (taken(state, "products")?, taken(state, "squares")?);
+        let (said, (total, shape)) = (taken(state, "said")?, state.f64s("total")?);
+        let all = products.iter().chain(&squares).chain(&said);
+        let fits = products.len() <= coordinates
+            && squares.len() <= attributes
+            && shape == [1]
+            && total[0].abs() <= LARGEST
+            && all.map(|mean| mean.value).all(|value| value.abs() <= LARGEST)
+            && squares.iter().all(|square| square.value >= 0.0);
+        ensure(fits && said.len() == 1 && state.0.len() == 7, CONTRADICTION)?;
+        Ok(Self { said: said[0], products, squares, total: total[0] })
+    }
+
+    /// The memory of what is known.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&self.products[..]) + size_of_val(&self.squares[..])
+    }
+}
+
+fn merge_mean(base: &mut Mean, parts: impl Iterator<Item = Mean> + Clone) {
+    let before = base.events;
+    let since = |part: &Mean| part.events.saturating_sub(before) as f64;
+    let total: f64 = parts.clone().map(|part| since(&part)).sum();
+    if total > 0.0 {
+        base.value = parts.clone().map(|part| since(&part) / total * part.value).sum();
+        base.events = counted_together(before, parts.map(|part| part.events));
+    }
+}
+
+fn put(state: &mut State, name: &str, means: &[Mean]) {
+    let (values, events) =
+        means.iter().map(|mean| (mean.value, mean.events.min(MOST_COUNTED) as i64)).unzip();
+    state.put_f64s(name, values, &[means.len()]);
+    state.put_i64s(&format!("{name}_events"), events, &[means.len()]);
+}
+
+fn taken(state: &State, name: &str) -> Result<Vec<Mean>, Refused> {
+    let ((values, _), (events, _)) = (state.f64s(name)?, state.i64s(&format!("{name}_events"))?);
+    ensure(values.len() == events.len(), CONTRADICTION)?;
+    let mean = |(&value, &events)| Some(Mean { value, events: count_of(events)? });
+    values.iter().zip(events).map(mean).collect::<Option<_>>().ok_or_else(|| CONTRADICTION.to_owned())
+}

@@ -1,0 +1,206 @@
+//! What attributes contribute to what is said, against what they contribute by right.
+
+use super::relevance::Relevance;
+use crate::block::{Event, Gone};
+use crate::change::{Change, DROPPED};
+use crate::state::{Array, State};
+
+/// What is said: so many times the value of attributes 1 to 4, each there in two of three events.
+const WEIGHTS: [f64; 4] = [3.0, -2.0, 0.0, 1.0];
+/// Categories of attribute 5 at coordinates 5 to 7, and what each adds.
+const CATEGORIES: [f64; 3] = [0.5, 0.5, -1.0];
+
+/// xorshift64*.
+struct Random(u64);
+
+impl Random {
+    fn unit(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Uniform with variance 1.
+    fn value(&mut self) -> f64 {
+        12.0_f64.sqrt() * (self.unit() - 0.5)
+    }
+}
+
+/// An event and what is said of it.
+struct Told {
+    attributes: Vec<u32>,
+    coordinates: Vec<u32>,
+    values: Vec<f64>,
+    said: f64,
+}
+
+impl Told {
+    fn event(&self) -> Event<'_> {
+        Event { attributes: &self.attributes, coordinates: &self.coordinates, values: &self.values }
+    }
+}
+
+fn stream(seed: u64, events: usize) -> Vec<Told> {
+    let mut random = Random(seed);
+    let mut told = |_| {
+        let (mut said, mut attributes, mut coordinates, mut values) = (1.5, vec![], vec![], vec![]);
+        for (k, weight) in (1..).zip(WEIGHTS) {
+            let value = random.value();
+            if random.unit() < 2.0 / 3.0 {
+                (attributes.push(k), coordinates.push(k), values.push(value));
+                said += weight * value;
+            }
+        }
+        let category = (random.unit() * 3.0) as usize;
+        (attributes.push(5), coordinates.push(5 + category as u32), values.push(1.0));
+        said += CATEGORIES[category];
+        Told { attributes, coordinates, values, said }
+    };
+    (0..events).map(&mut told).collect()
+}
+
+fn learned(from: &Relevance, stream: &[Told]) -> Relevance {
+    let mut known = from.clone();
+    stream.iter().for_each(|told| known.learn(&told.event(), told.said));
+    known
+}
+
+/// What is left open where these are observed.
+fn open(known: &Relevance, attributes: &[u32]) -> f64 {
+    known.open(&Event { attributes, coordinates: attributes, values: &vec![0.0; attributes.len()] })
+}
+
+/// The same by right, of the attributes that there are.
+fn expected(attributes: &[u32], all: &[u32]) -> f64 {
+    let square = |&attribute: &u32| match attribute {
+        5 => 0.5,
+        _ => WEIGHTS[attribute as usize - 1].powi(2),
+    };
+    let sum = |some: &[u32]| some.iter().map(square).sum::<f64>();
+    (1.0 - sum(attributes) / sum(all)).max(0.0).sqrt()
+}
+
+#[test]
+fn what_matters_and_is_missing_is_left_open() {
+    let known = learned(&Relevance::default(), &stream(3, 20_000));
+    let all = [1, 2, 3, 4, 5];
+    for some in [&[1][..], &[2, 3], &[4, 5], &[1, 2], &[3], &[1, 2, 4, 5]] {
+        assert!((open(&known, some) - expected(some, &all)).abs() < 0.06, "{some:?} {}", open(&known, some));
+    }
+    assert_eq!(open(&known, &all), 0.0);
+    assert_eq!(open(&known, &[]), 1.0);
+    // Nothing is known of others, and several values of an attribute are one.
+    assert_eq!(open(&known, &[1, 1, 9, u32::MAX - 1]), open(&known, &[1]));
+    assert_eq!(open(&Relevance::default(), &[1]), 0.0);
+}
+
+#[test]
+fn what_was_given_up_has_never_been() {
+    let mut known = learned(&Relevance::default(), &stream(3, 2_000));
+    known.forget(&Gone { before: 0, attributes: vec![1, 40], coordinates: vec![1, 6, 40] });
+    for some in [&[2][..], &[3, 5], &[2, 4]] {
+        assert!((open(&known, some) - expected(some, &[2, 3, 4, 5])).abs() < 0.1);
+    }
+    assert_eq!(open(&known, &[1, 2]), open(&known, &[2]));
+    let mut never = learned(&Relevance::default(), &stream(3, 2_000));
+    never.forget(&Gone { before: 0, attributes: vec![], coordinates: vec![6] });
+    never.forget(&Gone { before: 0, attributes: vec![1], coordinates: vec![1] });
+    assert_eq!(known, never);
+}
+
+#[test]
+fn under_other_names_and_on_other_scales_it_goes_on_as_before() {
+    let (begin, end) = (stream(3, 1_000), stream(5, 1_000));
+    let mut known = learned(&Relevance::default(), &begin);
+    let plain = learned(&known, &end);
+    let mut change = Change::none(6, vec![0, 1, 2, 3, 4, 5, 5, 5]);
+    (change.attributes[1], change.attributes[4]) = (4, 1);
+    (change.coordinates[1], change.coordinates[4]) = (4, 1);
+    change.stretch[2] = -1.0;
+    known.carry(&change);
+    for told in &end {
+        let mut items: Vec<(u32, u32, f64)> = (0..told.values.len())
+            .map(|i| {
+                let coordinate = told.coordinates[i];
+                let value = told.values[i] / change.stretch[coordinate as usize];
+                (
+                    change.attributes[told.attributes[i] as usize],
+                    change.coordinates[coordinate as usize],
+                    value,
+                )
+            })
+            .collect();
+        items.sort_by_key(|item| item.0);
+        let moved = Told {
+            attributes: items.iter().map(|item| item.0).collect(),
+            coordinates: items.iter().map(|item| item.1).collect(),
+            values: items.iter().map(|item| item.2).collect(),
+            said: told.said,
+        };
+        known.learn(&moved.event(), moved.said);
+    }
+    for (mine, theirs) in [(&[4][..], &[1][..]), (&[2], &[2]), (&[1, 3, 5], &[3, 4, 5])] {
+        assert!((open(&known, mine) - open(&plain, theirs)).abs() < 1e-12);
+    }
+    (change.attributes[2], change.coordinates[2]) = (DROPPED, DROPPED);
+    let mut fewer = plain.clone();
+    fewer.carry(&change);
+    assert_eq!(open(&fewer, &[2]), 1.0);
+}
+
+#[test]
+fn signs_of_what_is_said_do_not_matter() {
+    let (begin, end) = (stream(3, 500), stream(5, 500));
+    let mut turned = learned(&Relevance::default(), &begin);
+    turned.turn();
+    end.iter().for_each(|told| turned.learn(&told.event(), -told.said));
+    let plain = learned(&learned(&Relevance::default(), &begin), &end);
+    for some in [&[1][..], &[2, 3], &[4, 5]] {
+        assert_eq!(open(&turned, some), open(&plain, some));
+    }
+}
+
+#[test]
+fn parts_are_averaged_by_what_they_have_learned_in_any_order() {
+    let base = learned(&Relevance::default(), &stream(3, 300));
+    let parts: Vec<Relevance> =
+        (5..8).map(|seed| learned(&base, &stream(seed, 100 * seed as usize))).collect();
+    let merged = |parts: &[&Relevance]| {
+        let mut merged = base.clone();
+        merged.merge(parts);
+        merged
+    };
+    let at_once = merged(&[&parts[0], &parts[1], &parts[2]]);
+    let tree = merged(&[&parts[2], &merged(&[&parts[0], &parts[1]])]);
+    for some in [&[1][..], &[2, 3], &[4, 5]] {
+        assert!((open(&at_once, some) - open(&tree, some)).abs() < 1e-12);
+        assert!((open(&at_once, some) - expected(some, &[1, 2, 3, 4, 5])).abs() < 0.1);
+    }
+    assert_eq!(merged(&[&base]), base);
+    assert_eq!(merged(&[&base, &parts[0]]).state().0["said"], parts[0].state().0["said"]);
+}
+
+#[test]
+fn a_state_brings_back_everything_and_is_refused_where_it_contradicts_itself() {
+    let known = learned(&Relevance::default(), &stream(3, 300));
+    let good = known.state();
+    assert_eq!(Relevance::restored(&good, 6, 8).unwrap(), known);
+    assert!(Relevance::restored(&good, 5, 8).is_err() && Relevance::restored(&good, 6, 7).is_err());
+    let refused = |name: &str, array: Array| {
+        let mut broken = good.clone();
+        broken.0.insert(name.to_owned(), array);
+        assert!(Relevance::restored(&broken, 6, 8).is_err(), "{name}");
+    };
+    for name in good.0.keys() {
+        let mut fewer = good.clone();
+        fewer.0.remove(name);
+        assert!(Relevance::restored(&fewer, 6, 8).is_err(), "no {name}");
+        refused(name, Array::F64(vec![f64::NAN; 6], vec![6]));
+    }
+    refused("squares", Array::F64(vec![-1.0; 6], vec![6]));
+    refused("products_events", Array::I64(vec![1; 7], vec![7]));
+    refused("said_events", Array::I64(vec![-1], vec![1]));
+    refused("more", Array::I64(vec![1], vec![1]));
+    assert!(Relevance::restored(&State::default(), 6, 8).is_err());
+}

@@ -1,0 +1,238 @@
+"""Mixing experts as it is defined, event by event, for tests to hold the engine to."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import optimize, stats
+
+from streamkarma._engine import Aggregator
+from streamkarma.events.block import Block
+from tests.reference import Array
+from tests.test_support import block_of
+
+LIMIT = np.log(1e6 - 1)
+#: Weight that moves to all members alike with every event.
+SHARE = 1e-3
+
+
+def sigmoid(logit: Any) -> Any:
+    return 1 / (1 + np.exp(-logit))
+
+
+def softmax(logits: Array) -> Array:
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+class Newton:
+    """The online Newton steps as they are defined, by the inverse of the covariance."""
+
+    def __init__(self, start: Array, loose: float) -> None:
+        self.at, self.loose, self.covariance = np.array(start, float), loose, loose * np.eye(len(start))
+
+    def step(self, x: Array, slope: float, curved: float, drift: float = 1e-5) -> None:
+        self.covariance = np.linalg.inv(np.linalg.inv(self.covariance) + curved * np.outer(x, x))
+        self.at = self.at - slope * self.covariance @ x
+        self.covariance += drift * (self.loose * np.eye(len(x)) - self.covariance)
+
+    def step_logit(self, x: Array, slope: float, weight: float, drift: float = 1e-5) -> None:
+        """A step of the log loss of a logit; where that is grossly wrong, to the end of the implicit step."""
+        miss, variance = abs(slope), weight * x @ self.covariance @ x
+        if miss > 0.5:
+            odds = np.log((1 - miss) / miss)
+            ends = odds, odds + variance
+            miss = sigmoid(
+                -optimize.brentq(lambda end: end - odds - variance * sigmoid(-end), *ends, xtol=1e-14)
+            )
+        curved = weight * miss * (1 - miss)
+        # That of ``step`` is met with the covariance of afterwards.
+        ahead = 1 + curved * variance / weight if abs(slope) > 0.5 else 1
+        self.step(x, weight * np.copysign(miss, slope) * ahead, curved, drift)
+
+
+def moved(chances: Array, weight: float = 1.0) -> float:
+    """What share moves after an event of which the mixture gave its classes these chances."""
+    bits = -np.sum(chances * np.log2(chances))
+    return float(SHARE * np.clip(bits, 0.01, 1) * min(weight, 1))
+
+
+def share(shares: Array, likelihoods: Array, given: float = SHARE, weight: float = 1.0) -> Array:
+    after = shares * likelihoods**weight
+    return (1 - given) * after / after.sum() + given / len(shares)
+
+
+class Completeness:
+    """How much the blend counts by how many values an event has, and how little it leaves open."""
+
+    def __init__(self) -> None:
+        self.means, self.variances, self.adjusting = np.zeros(2), np.zeros(2), Newton(np.zeros(4), 0.1)
+
+    def away(self, observed: Array, t: int) -> Array:
+        known = (t >= 10) & (self.variances >= 1e-9)
+        return np.where(
+            known, np.clip((observed - self.means) / np.sqrt(self.variances + ~known), -3, 3), 0.0
+        )
+
+    def adjusted(self, said: float, away: Array) -> tuple[float, float]:
+        """What is said, and the factor in it."""
+        stretch = max(1 + self.adjusting.at[2:] @ away / 4, 0.1)
+        return self.adjusting.at[:2] @ away + stretch * said, stretch
+
+    def learn(self, observed: Array, t: int, said: float, step: Callable[[Newton, Array], None]) -> None:
+        away, rate = self.away(observed, t), 1 / min(t + 1, 1000)
+        if away.any():
+            step(self.adjusting, np.array([*away, *(away * said / 4)]))
+            self.adjusting.at[2:] = np.clip(self.adjusting.at[2:], -1, 1)
+        off = observed - self.means
+        self.means += rate * off
+        self.variances = (1 - rate) * (self.variances + rate * off**2)
+
+
+class Relevance:
+    """What an event leaves open, by what attributes contribute to what is said; the same to the last bit."""
+
+    def __init__(self) -> None:
+        self.said, self.total = [0.0, 0], 0.0
+        self.products: dict[int, list[Any]] = defaultdict(lambda: [0.0, 0])
+        self.squares: dict[int, list[Any]] = defaultdict(lambda: [0.0, 0])
+
+    @staticmethod
+    def add(mean: list[Any], value: float) -> None:
+        mean[1] += 1
+        mean[0] += (value - mean[0]) / min(mean[1], 1000)
+
+    def open(self, event: Block) -> float:
+        observed = sum(self.squares[attribute][0] for attribute in event.attributes.tolist())
+        left = 1 - observed / self.total if self.total > 0 else 0.0
+        return math.sqrt(left) if left > 1e-9 else 0.0
+
+    def learn(self, event: Block, said: float) -> None:
+        self.add(self.said, said)
+        away = said - self.said[0]
+        items = zip(event.attributes.tolist(), event.coordinates.tolist(), event.values.tolist(), strict=True)
+        for attribute, coordinate, value in items:
+            self.add(self.products[coordinate], value * away)
+            part, before = self.products[coordinate][0] * value, self.squares[attribute][0]
+            self.add(self.squares[attribute], part * part)
+            self.total += self.squares[attribute][0] - before
+
+
+def mixed_by(
+    mixing: Aggregator, scores: Array, rows: Sequence[Any], labels: Array, relevance: Relevance | None
+) -> tuple[Array, Array]:
+    """What the mixing makes of scores of rows, event by event; of two classes with what they leave open."""
+    found = []
+    for t, label in enumerate(labels):
+        event = block_of(rows[t : t + 1])
+        items, open_ = np.array([float(len(event.values))]), relevance.open(event) if relevance else 0.0
+        found.append(
+            mixing.run(scores[:, t : t + 1], labels[t : t + 1], np.ones(1), items, np.array([open_]))
+        )
+        if relevance and not np.isnan(label):
+            relevance.learn(event, found[-1][0][0, 0])
+    return np.concatenate([mixed for mixed, _ in found]), np.concatenate([losses for _, losses in found])
+
+
+def two_classes(scores: Array, labels: Array, weights: Array, observed: Array) -> tuple[Array, Array, Array]:
+    """The chances of +1 in a mixture of two classes, before each event is learned.
+
+    With those that each member gave to what came true, and the members' shares afterwards.
+    """
+    experts = len(scores)
+    squares, shares = np.ones(experts), np.full(experts + 1, 1 / (experts + 1))
+    own, blend = [Newton(np.zeros(3), 1.0) for _ in scores], Newton(np.full(experts, 1 / experts), 0.2)
+    completeness, (mixed, likelihoods, after) = Completeness(), ([], [], [])
+    for t, (label, weight) in enumerate(zip(labels > 0, weights, strict=True)):
+        drift = max(1e-5, 10 / (t + 10) ** 2)
+        squares += (np.minimum(scores[:, t] ** 2, 100 * np.maximum(squares, 1)) - squares) / min(t + 2, 1000)
+        z = np.clip(scores[:, t] / np.sqrt(squares), -30, 30)
+        start, features = (
+            np.minimum(1, np.sqrt(squares)),
+            np.array([z, z / (0.1 + abs(z)), np.ones(experts)]).T,
+        )
+        logits = [start[e] * z[e] + own[e].at @ features[e] for e in range(experts)]
+        logits = np.clip(logits, -LIMIT, LIMIT)
+        blended = blend.at @ logits
+        adjusted, stretch = completeness.adjusted(blended, completeness.away(observed[t], t))
+        members = sigmoid(np.clip([*logits, adjusted], -LIMIT, LIMIT))
+        mixed.append(shares @ members)
+        likelihoods.append(members if label else 1 - members)
+        both = np.array([mixed[-1], 1 - mixed[-1]])
+        shares = share(shares, likelihoods[-1], moved(both, weight), weight)
+        after.append(shares)
+        slopes = members - label
+        blend.step_logit(stretch * logits, slopes[-1], weight, drift)
+        step = partial(Newton.step_logit, slope=slopes[-1], weight=weight, drift=drift)
+        completeness.learn(observed[t], t, blended, step)
+        for e, each in enumerate(own):
+            each.step_logit(features[e], slopes[e], weight, drift)
+            each.at[:2] = np.maximum(each.at[:2], [-start[e], 0])
+    return np.array(mixed), np.array(likelihoods), np.array(after)
+
+
+def several_classes(scores: Array, labels: Array) -> Array:
+    """The same for several: shape (T, C)."""
+    experts, _, classes = scores.shape
+    squares, shares = np.ones(experts), np.full(experts + 1, 1 / (experts + 1))
+    own, blend = [Newton(np.zeros(3), 1.0) for _ in scores], Newton(np.full(experts, 1 / experts), 0.1)
+    offsets, slack, mixed = np.zeros((experts, classes)), np.full((experts, classes), 0.5), []
+    for t, label in enumerate(labels.astype(int)):
+        drift = max(1e-5, 10 / (t + 10) ** 2)
+        centred = scores[:, t] - scores[:, t].mean(axis=1, keepdims=True)
+        pairs = [np.mean([(s[i] - s[j]) ** 2 for i in range(classes) for j in range(i)]) for s in centred]
+        squares += (np.minimum(pairs, 100 * np.maximum(squares, 1)) - squares) / min(t + 2, 1000)
+        z, start = centred / np.sqrt(squares)[:, None], np.minimum(1, np.sqrt(squares))
+        rivals = [[np.delete(row, c).max() for c in range(classes)] for row in z]
+        features = np.array([z, (z - rivals) / (0.1 + abs(z - rivals)) / 2, z / (0.25 + abs(z))])
+        at = np.array([each.at + np.array([start[e], 0, 0]) for e, each in enumerate(own)])
+        logits = np.einsum("ek,kec->ec", at, features) + offsets
+        logits = np.maximum(logits - logits.max(axis=1, keepdims=True), -LIMIT)
+        blended = blend.at @ logits
+        members = softmax(np.array([*logits, np.maximum(blended, blended.max() - LIMIT)]))
+        mixed.append(shares @ members)
+        shares = share(shares, members[:, label], moved(mixed[-1]))
+        slopes = members - np.eye(classes)[label]
+        blend.step(logits @ slopes[-1], 1, 1, drift)
+        for e, each in enumerate(own):
+            each.step(features[:, e] @ slopes[e], 1, 1, drift)
+            each.at = np.maximum(each.at, [-start[e], 0, 0])
+        each_curved = np.abs(slopes[:-1]) * np.maximum(np.abs(slopes[:-1]), 1 - np.abs(slopes[:-1]))
+        slack = 1 / (1 / slack + each_curved)
+        offsets -= slack * slopes[:-1]
+        slack += drift * (0.5 - slack)
+    return np.array(mixed)
+
+
+def numbers(scores: Array, targets: Array, observed: Array) -> Array:
+    """The mean of a mixture for a regression, before each event is learned."""
+    experts, square = len(scores), 1.0
+    shares, squared_scale = np.full(experts + 1, 1 / (experts + 1)), 1.0
+    own = [Newton(np.array([1.0, 0.0]), 0.01) for _ in scores]
+    blend, completeness, mixed = Newton(np.full(experts, 1 / experts), 0.1), Completeness(), []
+    for t, target in enumerate(targets):
+        unit = np.sqrt(square)
+        features = np.array([scores[:, t] / unit, np.ones(experts)]).T
+        means = np.array([each.at @ x for each, x in zip(own, features, strict=True)])
+        blended = blend.at @ means
+        adjusted, stretch = completeness.adjusted(blended, completeness.away(observed[t], t))
+        members = np.array([*means, adjusted])
+        mixed.append(unit * shares @ members)
+        scale = np.sqrt(squared_scale)
+        said = shares @ members - target / unit
+        residuals = np.clip(members - target / unit, -5 * scale, 5 * scale)
+        shares = share(shares, stats.t(4, scale=scale).pdf(members - target / unit))
+        counted = 5 / (4 / said**2 + 1 / squared_scale)
+        squared_scale += (counted - squared_scale) / (min(t + 1, 500) + 1)
+        square += (min(target**2, 100 * max(square, 1)) - square) / (min(t + 1, 1000) + 1)
+        blend.step(stretch * means, residuals[-1], 1)
+        completeness.learn(observed[t], t, blended, partial(Newton.step, slope=residuals[-1], curved=1))
+        for each, x, residual in zip(own, features, residuals, strict=False):
+            each.step(x, residual, 1)
+            each.at[0] = max(each.at[0], 0)
+    return np.array(mixed)
