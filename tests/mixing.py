@@ -33,7 +33,7 @@ def softmax(logits: Array) -> Array:
 class Newton:
     """The online Newton steps as they are defined, by the inverse of the covariance."""
 
-    def __init__(self, start: Array, loose: float) -> None:
+    def __init__(self, start: Array, loose: float | Array) -> None:
         self.at, self.loose, self.covariance = np.array(start, float), loose, loose * np.eye(len(start))
 
     def step(self, x: Array, slope: float, curved: float, drift: float = 1e-5) -> None:
@@ -146,10 +146,13 @@ def two_classes(scores: Array, labels: Array, weights: Array, observed: Array) -
     """
     experts = len(scores)
     squares, shares = np.ones(experts), np.full(experts + 1, 1 / (experts + 1))
-    own, blend = [Newton(np.zeros(3), 1.0) for _ in scores], Newton(np.full(experts, 1 / experts), 0.2)
+    own, blend = (
+        [Newton(np.zeros(3), np.array([4, 0.3, 0.5])) for _ in scores],
+        Newton(np.full(experts, 1 / experts), 0.2),
+    )
     completeness, (mixed, likelihoods, after) = Completeness(), ([], [], [])
     for t, (label, weight) in enumerate(zip(labels > 0, weights, strict=True)):
-        drift = max(1e-5, 10 / (t + 10) ** 2)
+        drift = max(1e-5, 3 / (t + 10) ** 2)
         squares += (np.minimum(scores[:, t] ** 2, 100 * np.maximum(squares, 1)) - squares) / min(t + 2, 1000)
         z = np.clip(scores[:, t] / np.sqrt(squares), -30, 30)
         start, features = (
@@ -180,10 +183,13 @@ def several_classes(scores: Array, labels: Array) -> Array:
     """The same for several: shape (T, C)."""
     experts, _, classes = scores.shape
     squares, shares = np.ones(experts), np.full(experts + 1, 1 / (experts + 1))
-    own, blend = [Newton(np.zeros(3), 1.0) for _ in scores], Newton(np.full(experts, 1 / experts), 0.1)
+    own, blend = (
+        [Newton(np.zeros(3), np.array([4, 0.3, 1])) for _ in scores],
+        Newton(np.full(experts, 1 / experts), 0.1),
+    )
     offsets, slack, mixed = np.zeros((experts, classes)), np.full((experts, classes), 0.5), []
     for t, label in enumerate(labels.astype(int)):
-        drift = max(1e-5, 10 / (t + 10) ** 2)
+        drift = max(1e-5, 3 / (t + 10) ** 2)
         centred = scores[:, t] - scores[:, t].mean(axis=1, keepdims=True)
         pairs = [np.mean([(s[i] - s[j]) ** 2 for i in range(classes) for j in range(i)]) for s in centred]
         squares += (np.minimum(pairs, 100 * np.maximum(squares, 1)) - squares) / min(t + 2, 1000)

@@ -3,8 +3,7 @@
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use super::calibration::{
-    Calibration, FARTHEST, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, PRIOR_VARIANCE, clip, sanitise,
-    sigmoid,
+    Calibration, FARTHEST, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, clip, sanitise, sigmoid,
 };
 use super::completeness::{Completeness, Observed};
 use super::fixed_share::{Blend, Shares};
@@ -50,9 +49,9 @@ impl Forgetting {
             return Self { drift: DRIFT, window: WINDOW };
         }
         // Where gain and drift balance, P = sqrt(drift variance / q), and what was learned fades at the
-        // rate P q of an event; q, the mean curvature, is 1 in squares and less in logits.
+        // rate P q of an event; q, the mean curvature, is 1 in squares and less in logits, where variances are some 1.
         let rate = std::f64::consts::LN_2 / half_life;
-        let known = if regression { NUMBER_PRIOR_VARIANCE } else { 0.2 * PRIOR_VARIANCE };
+        let known = if regression { NUMBER_PRIOR_VARIANCE } else { 0.2 };
         Self { drift: (rate * rate / known).clamp(DRIFT, 0.5), window: WINDOW.min(1.0 + 1.0 / rate) }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::aggregator::{Aggregator, Count, Said};
 use super::calibration::{
-    BEND, FARTHEST, LIMIT, OF_CLASSES, PRIOR_VARIANCE, SHARP, SLOPE, clip, ema, fading, sanitise, sigmoid,
-    softsign,
+    BEND, FARTHEST, LIMIT, OF_CLASSES, OF_TWO_PRIOR_VARIANCES, SHARP, SLOPE, clip, ema, fading, sanitise,
+    sigmoid, softsign,
 };
 use super::newton::{Newton, Objective};
 use super::resting::{UNLIKELY, without};
@@ -112,7 +112,7 @@ impl Aggregator {
             let newton = Newton {
                 parameters,
                 covariance: &mut covariances[e],
-                prior_variance: PRIOR_VARIANCE,
+                prior_variances: &OF_TWO_PRIOR_VARIANCES,
                 drift,
                 gains: &mut scratch.gains,
             };

@@ -98,7 +98,7 @@ impl Completeness {
             let newton = Newton {
                 parameters: &mut self.parameters,
                 covariance: &mut self.covariance,
-                prior_variance: ADJUSTING_PRIOR_VARIANCE,
+                prior_variances: &[ADJUSTING_PRIOR_VARIANCE; SIZE],
                 drift,
                 gains: &mut [0.0; SIZE],
             };

@@ -91,7 +91,7 @@ pub struct Blend {
     /// How uncertain they still are, E × E.
     pub covariance: Vec<f64>,
     /// What its diagonal began with, or would begin with by now.
-    prior_variance: f64,
+    prior_variances: Vec<f64>,
 }
 
 impl Blend {
@@ -100,14 +100,15 @@ impl Blend {
         let prior_variance = if two_classes { BLEND_PRIOR_VARIANCE } else { OTHERS_PRIOR_VARIANCE };
         let mut covariance = vec![0.0; experts * experts];
         covariance.iter_mut().step_by(experts + 1).for_each(|each| *each = prior_variance);
-        Self { mix: vec![1.0 / experts as f64; experts], covariance, prior_variance }
+        let prior_variances = vec![prior_variance; experts];
+        Self { mix: vec![1.0 / experts as f64; experts], covariance, prior_variances }
     }
 
     /// Go to several classes.
     pub fn widen(&mut self) {
-        let narrower = OTHERS_PRIOR_VARIANCE / self.prior_variance;
+        let narrower = OTHERS_PRIOR_VARIANCE / self.prior_variances[0];
         self.covariance.iter_mut().for_each(|each| *each *= narrower);
-        self.prior_variance = OTHERS_PRIOR_VARIANCE;
+        self.prior_variances.fill(OTHERS_PRIOR_VARIANCE);
     }
 
     /// To be followed by Newton steps.
@@ -115,7 +116,7 @@ impl Blend {
         Newton {
             parameters: &mut self.mix,
             covariance: &mut self.covariance,
-            prior_variance: self.prior_variance,
+            prior_variances: &self.prior_variances,
             drift,
             gains,
         }

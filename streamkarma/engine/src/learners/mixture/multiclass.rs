@@ -2,8 +2,8 @@
 
 use super::aggregator::{Aggregator, Count, Scratch};
 use super::calibration::{
-    BEND, FARTHEST, LIMIT, OF_CLASSES, OWN, PRIOR_VARIANCE, SLOPE, bounded_features, centre, clip, ema,
-    fading, softmax,
+    BEND, FARTHEST, LIMIT, OF_CLASSES, OF_SEVERAL_PRIOR_VARIANCES, OWN, SLOPE, bounded_features, centre,
+    clip, ema, fading, softmax,
 };
 use super::newton::{Newton, Objective, step_offsets};
 use super::resting::{UNLIKELY, without};
@@ -151,7 +151,7 @@ impl Aggregator {
         let newton = Newton {
             parameters,
             covariance: &mut calibration.covariances[e * size..(e + 1) * size],
-            prior_variance: PRIOR_VARIANCE,
+            prior_variances: &OF_SEVERAL_PRIOR_VARIANCES,
             drift,
             gains: &mut scratch.gains,
         };

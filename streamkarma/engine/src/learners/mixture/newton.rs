@@ -19,7 +19,7 @@ use crate::math::log;
 /// The share of its first value that comes back to a covariance with every event, at least.
 pub const DRIFT: f64 = 1e-5;
 /// Early on covariances drift by `WARMUP / (t + 10)²` at event t.
-pub const WARMUP: f64 = 10.0;
+pub const WARMUP: f64 = 3.0;
 /// What a label lacks of probability 1 is at least this in an implicit step, and at most 1 less this.
 const LEAST_MISS: f64 = 1e-9;
 /// The most of Newton's steps on the way to its end, and how near that is near enough, in log-odds.
@@ -82,8 +82,8 @@ pub struct Newton<'a> {
     pub parameters: &'a mut [f64],
     /// K × K, symmetric to the last bit, and it stays so.
     pub covariance: &'a mut [f64],
-    /// It began with this on its diagonal.
-    pub prior_variance: f64,
+    /// It began with these on its diagonal.
+    pub prior_variances: &'a [f64],
     /// See [`DRIFT`].
     pub drift: f64,
     /// Scratch, K or more.
@@ -108,12 +108,13 @@ impl Newton<'_> {
             variance += gain * along;
         }
         let ((rate, shrinking), kept) = (loss.step(variance), 1.0 - self.drift);
-        for (i, row) in self.covariance.chunks_exact_mut(size).enumerate() {
+        let rows = self.covariance.chunks_exact_mut(size);
+        for ((i, row), prior) in rows.enumerate().zip(self.prior_variances) {
             self.parameters[i] -= rate * gains[i];
             for (entry, &gain) in row.iter_mut().zip(gains.iter()) {
                 *entry = kept * (*entry - shrinking * (gains[i] * gain));
             }
-            row[i] += self.drift * self.prior_variance;
+            row[i] += self.drift * prior;
         }
     }
 }
@@ -145,7 +146,7 @@ mod tests {
             let newton = Newton {
                 parameters: &mut parameters,
                 covariance: &mut covariance,
-                prior_variance: 100.0,
+                prior_variances: &[100.0; 2],
                 drift: 0.0,
                 gains: &mut gains,
             };

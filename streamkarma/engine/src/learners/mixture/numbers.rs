@@ -163,7 +163,7 @@ impl Aggregator {
         let newton = Newton {
             parameters,
             covariance: &mut calibration.covariances.as_chunks_mut::<{ OF_NUMBERS * OF_NUMBERS }>().0[m],
-            prior_variance: NUMBER_PRIOR_VARIANCE,
+            prior_variances: &[NUMBER_PRIOR_VARIANCE; OF_NUMBERS],
             drift,
             gains: &mut scratch.gains,
         };

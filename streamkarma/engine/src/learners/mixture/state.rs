@@ -4,8 +4,8 @@ use nalgebra::{DMatrix, SymmetricEigen};
 
 use super::Mixture;
 use super::aggregator::Aggregator;
-use super::calibration::{NUMBER_PRIOR_VARIANCE, OFFSET_PRIOR_VARIANCE, PRIOR_VARIANCE, SMALLEST};
-use super::completeness::{ADJUSTING_PRIOR_VARIANCE, Completeness};
+use super::calibration::{OFFSET_PRIOR_VARIANCE, SMALLEST, prior_variances};
+use super::completeness::{ADJUSTING_PRIOR_VARIANCE, Completeness, MEASURES};
 use super::fixed_share::BLEND_PRIOR_VARIANCE;
 use super::late::Late;
 use super::numbers::NARROWEST;
@@ -138,18 +138,18 @@ impl Aggregator {
     /// Whether the numbers are such as a run could have left.
     fn is_sound(&self) -> bool {
         let (known, size) = (&self.calibration, self.size());
-        let Completeness { parameters, covariance, .. } = &self.completeness;
-        let variance = if self.regression { NUMBER_PRIOR_VARIANCE } else { PRIOR_VARIANCE };
+        let covariance = &self.completeness.covariance;
+        let variances = prior_variances(self.classes, self.regression);
         known.squares.iter().all(|&each| each >= SMALLEST)
             && known.offset_variances.iter().all(|each| (0.0..=MOST_VARIANCE * OFFSET_PRIOR_VARIANCE).contains(each))
             && [&self.shares.weights, &self.shares.means].iter().all(|shares| are_shares(shares))
             // Where one of them says nothing, the others share its part.
             && self.shares.weights.iter().all(|&each| each > 0.0)
             && self.variances.iter().all(|&each| each >= NARROWEST)
-            && known.covariances.chunks_exact(size * size).all(|each| is_covariance(each, size, variance))
-            && is_covariance(&self.blend.covariance, self.experts, BLEND_PRIOR_VARIANCE)
+            && known.covariances.chunks_exact(size * size).all(|each| is_covariance(each, variances))
+            && is_covariance(&self.blend.covariance, &vec![BLEND_PRIOR_VARIANCE; self.experts])
             && self.completeness.is_sound()
-            && is_covariance(covariance, parameters.len(), ADJUSTING_PRIOR_VARIANCE)
+            && is_covariance(covariance, &[ADJUSTING_PRIOR_VARIANCE; 2 * MEASURES])
     }
 }
 
@@ -159,9 +159,12 @@ fn are_shares(shares: &[f64]) -> bool {
 
 /// Whether a matrix is symmetric to the last bit, has no eigenvalue below 0, and no variance above that which
 /// it began with.
-fn is_covariance(entries: &[f64], size: usize, prior: f64) -> bool {
+fn is_covariance(entries: &[f64], prior_variances: &[f64]) -> bool {
+    let size = prior_variances.len();
     let matrix = DMatrix::from_row_slice(size, size, entries);
-    matrix.iter().all(|each| each.abs() <= MOST_VARIANCE * prior)
+    let largest = prior_variances.iter().fold(0.0_f64, |largest, &each| largest.max(each));
+    matrix.iter().all(|each| each.abs() <= MOST_VARIANCE * largest)
+        && matrix.diagonal().iter().zip(prior_variances).all(|(each, prior)| *each <= MOST_VARIANCE * prior)
         && matrix == matrix.transpose()
         && SymmetricEigen::try_new(matrix, f64::EPSILON, ROUNDS)
             .is_some_and(|eigen| eigen.eigenvalues.iter().all(|&each| each >= 0.0))
