@@ -89,7 +89,7 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import KARMAMixtureClassifier
     >>> evaluate.progressive_val_score(datasets.Phishing(), KARMAMixtureClassifier(), metrics.Accuracy())
-    Accuracy: 91.27%
+    Accuracy: 91.35%
     """
 
     budget: int = 128

@@ -77,7 +77,7 @@ class NeighborsClassifier(CostParameters, NeighborsParameters, BaseClassifier):
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import NeighborsClassifier
     >>> evaluate.progressive_val_score(datasets.Phishing(), NeighborsClassifier(), metrics.Accuracy())
-    Accuracy: 90.55%
+    Accuracy: 90.15%
     """
 
     max_classes: int = 1000
