@@ -7,10 +7,10 @@
 //! `sqrt(Σ_a missing v_a / Σ_a v_a)`, with v_a the mean square of what attribute a contributes,
 //!
 //! in units of how much it varies in all. The papers have nothing of the kind; it is measured as simply as can be.
-//! With L what the mixture says in log-odds, less its mean, the contribution is `Σ_j E[z_j L] z_j` over the values z_j of the
-//! attribute: values are standardised, and of a category the mean of L where it is there is what it contributes. No
-//! label is needed. Where attributes go together, each counts as if it stood alone, and the number of values, which is
-//! beside this in [`super::completeness`], makes up for it.
+//! With L what the mixture says in log-odds, less its mean, the contribution is `Σ_j E[z_j L] z_j` over the values z_j of
+//! the attribute: values are standardised, and of a category the mean of L where it is there is what it contributes.
+//! Where attributes go together, each counts as if it stood alone, and the number of values, which is beside this in
+//! [`super::completeness`], makes up for it.
 //!
 //! On 23 developers' streams with 30 % of the values withheld it made log loss .8 % lower in the mean, of low rank 9 %,
 //! and where one label in 200 is positive 2.6 %, with .008 more AUC. By the weights of a linear expert in place of
