@@ -115,8 +115,10 @@ impl Completeness {
         }
     }
 
-    /// Keep each b within its bounds, which a mean of several by their precision may leave.
+    /// Keep each b within its bounds, which a mean of several by their precision may leave, and the mean of what is left
+    /// open, which a mean of several may leave by its last bit.
     pub fn bound(&mut self) {
+        self.moments[1] = self.moments[1].clamp(-1.0, 0.0);
         self.parameters[MEASURES..].iter_mut().for_each(|each| *each = each.clamp(-STEEPEST, STEEPEST));
     }
 

@@ -180,11 +180,19 @@ fn estimates_of_a_line_weigh_by_their_precision() {
     for (place, entry, plain) in [(0, 0.0505, 0.05), (10, 0.0505, 0.05), (2, 0.0495, 0.0), (8, 0.0495, 0.0)] {
         (there.covariance[place], back.covariance[place]) = (entry, plain);
     }
+    // So may the mean of what is left open, by its last bit: 1/10 + 2/10 + 7/10 is more than 1.
+    let mut third = other.clone();
+    (one.steps, other.steps, third.steps) = (10, 20, 70);
+    for each in [&mut one, &mut other, &mut third] {
+        each.completeness.moments[1] = -1.0;
+    }
     let mut merged = Aggregator::new(2, false, 0.0);
-    merged.merge(&[&one, &other]).unwrap();
+    merged.merge(&[&one, &other, &third]).unwrap();
     assert_eq!(merged.completeness.parameters[2], 1.0);
+    assert_eq!(merged.completeness.moments[1], -1.0);
     assert!(merged.clone().restore(&merged.state()).is_ok());
     // One that is singular has no precision.
+    (one.steps, other.steps) = (10, 30);
     other.blend.covariance = vec![0.0; 4];
     let mut base = Aggregator::new(2, false, 0.0);
     base.merge(&[&one, &other]).unwrap();
