@@ -36,26 +36,40 @@ struct Told {
 }
 
 impl Told {
+    /// From attribute, coordinate and value of each item.
+    fn of(items: &[(u32, u32, f64)], said: f64) -> Self {
+        Self {
+            attributes: items.iter().map(|item| item.0).collect(),
+            coordinates: items.iter().map(|item| item.1).collect(),
+            values: items.iter().map(|item| item.2).collect(),
+            said,
+        }
+    }
+
     fn event(&self) -> Event<'_> {
         Event { attributes: &self.attributes, coordinates: &self.coordinates, values: &self.values }
+    }
+
+    fn items(&self) -> impl Iterator<Item = (u32, u32, f64)> {
+        let names = self.attributes.iter().zip(&self.coordinates);
+        names.zip(&self.values).map(|((&attribute, &coordinate), &value)| (attribute, coordinate, value))
     }
 }
 
 fn stream(seed: u64, events: usize) -> Vec<Told> {
     let mut random = Random(seed);
     let mut told = |_| {
-        let (mut said, mut attributes, mut coordinates, mut values) = (1.5, vec![], vec![], vec![]);
+        let (mut said, mut items) = (1.5, vec![]);
         for (k, weight) in (1..).zip(WEIGHTS) {
             let value = random.value();
             if random.unit() < 2.0 / 3.0 {
-                (attributes.push(k), coordinates.push(k), values.push(value));
+                items.push((k, k, value));
                 said += weight * value;
             }
         }
         let category = (random.unit() * 3.0) as usize;
-        (attributes.push(5), coordinates.push(5 + category as u32), values.push(1.0));
-        said += CATEGORIES[category];
-        Told { attributes, coordinates, values, said }
+        items.push((5, 5 + category as u32, 1.0));
+        Told::of(&items, said + CATEGORIES[category])
     };
     (0..events).map(&mut told).collect()
 }
@@ -120,24 +134,13 @@ fn under_other_names_and_on_other_scales_it_goes_on_as_before() {
     change.stretch[2] = -1.0;
     known.carry(&change);
     for told in &end {
-        let mut items: Vec<(u32, u32, f64)> = (0..told.values.len())
-            .map(|i| {
-                let coordinate = told.coordinates[i];
-                let value = told.values[i] / change.stretch[coordinate as usize];
-                (
-                    change.attributes[told.attributes[i] as usize],
-                    change.coordinates[coordinate as usize],
-                    value,
-                )
-            })
-            .collect();
+        let moved = told.items().map(|(attribute, coordinate, value)| {
+            let [attribute, place] = [attribute as usize, coordinate as usize];
+            (change.attributes[attribute], change.coordinates[place], value / change.stretch[place])
+        });
+        let mut items: Vec<_> = moved.collect();
         items.sort_by_key(|item| item.0);
-        let moved = Told {
-            attributes: items.iter().map(|item| item.0).collect(),
-            coordinates: items.iter().map(|item| item.1).collect(),
-            values: items.iter().map(|item| item.2).collect(),
-            said: told.said,
-        };
+        let moved = Told::of(&items, told.said);
         known.learn(&moved.event(), moved.said);
     }
     for (mine, theirs) in [(&[4][..], &[1][..]), (&[2], &[2]), (&[1, 3, 5], &[3, 4, 5])] {
