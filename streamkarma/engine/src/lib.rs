@@ -36,6 +36,8 @@ pub mod merging;
 pub mod names;
 pub mod observed_drift;
 pub mod one_pass;
+#[cfg(test)]
+mod random;
 pub mod rate_key;
 pub mod rows;
 pub mod scale;

@@ -1,21 +1,10 @@
 //! Intervals and sets of random streams that change.
 
 use super::{Intervals, Sets};
+use crate::random::Random;
 use crate::state::{Array, State};
 
 const EVENTS: usize = 6000;
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn unit(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 /// Noise whose size is another in each third.
 fn noise() -> Vec<f64> {

@@ -17,6 +17,7 @@ use crate::block::{Event, Gone};
 use crate::encoded::Encoded;
 use crate::learner::{Learner, Lesson};
 use crate::loss::Loss;
+use crate::random::Random;
 
 /// Numbers at attributes 1 to 5 and coordinates of the same index, each there in half of the events, and
 /// attribute 6, a category at coordinate 6 or 7.
@@ -25,18 +26,6 @@ const KIND: u32 = 6;
 /// An attribute and a coordinate that were never learned.
 const NEW: u32 = 9;
 const EVENTS: usize = 300;
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn unit(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 fn step(update: Update) -> Step {
     let loss = if update == Update::Arow { Loss::Hinge } else { Loss::Logistic };

@@ -3,6 +3,7 @@
 use super::relevance::Relevance;
 use crate::block::{Event, Gone};
 use crate::change::{Change, DROPPED};
+use crate::random::Random;
 use crate::state::{Array, State};
 
 /// What is said: so many times the value of attributes 1 to 4, each there in two of three events.
@@ -10,17 +11,7 @@ const WEIGHTS: [f64; 4] = [3.0, -2.0, 0.0, 1.0];
 /// Categories of attribute 5 at coordinates 5 to 7, and what each adds.
 const CATEGORIES: [f64; 3] = [0.5, 0.5, -1.0];
 
-/// xorshift64*.
-struct Random(u64);
-
 impl Random {
-    fn unit(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
     /// Uniform with variance 1.
     fn value(&mut self) -> f64 {
         12.0_f64.sqrt() * (self.unit() - 0.5)

@@ -2,6 +2,7 @@ use super::merging_tests::{ATTRIBUTES, event, model, predict, taught};
 use super::tests::*;
 use super::*;
 use crate::change::DROPPED;
+use crate::random::Random;
 
 /// That of the events here, in which attribute a has the coordinates 2a and 2a + 1.
 pub(super) fn unchanged() -> Change {

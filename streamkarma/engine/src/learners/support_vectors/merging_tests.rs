@@ -7,6 +7,7 @@ use super::tests::*;
 use super::*;
 use crate::change::DROPPED;
 use crate::merging::checks::{self, assert_same};
+use crate::random::Random;
 
 pub(super) const ATTRIBUTES: usize = 7;
 

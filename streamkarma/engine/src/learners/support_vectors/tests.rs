@@ -1,6 +1,7 @@
 use super::doubling::DoublingSupportVectors;
 use super::schedule::Schedule;
 use super::*;
+use crate::random::Random;
 use crate::state::Array;
 
 pub(super) const RULE: Rule = Rule {
@@ -15,17 +16,7 @@ pub(super) const RULE: Rule = Rule {
     longest: f64::INFINITY,
 };
 
-/// xorshift64*.
-pub(super) struct Random(pub u64);
-
 impl Random {
-    pub fn unit(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
     pub fn below(&mut self, limit: usize) -> usize {
         (self.unit() * limit as f64) as usize
     }

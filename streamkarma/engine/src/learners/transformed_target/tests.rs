@@ -9,21 +9,12 @@ use crate::learners::linear::{Step, Update};
 use crate::learners::mixture::Mixture;
 use crate::loss::Loss;
 use crate::math::{exp, log};
+use crate::random::Random;
 use crate::state::{Array, State};
 
 const EVENTS: usize = 1500;
 
-/// xorshift64*: nearly Gaussian numbers, from twelve uniform ones.
-struct Random(u64);
-
 impl Random {
-    fn unit(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
     fn gaussian(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
