@@ -33,8 +33,9 @@ def softmax(logits: Array) -> Array:
 class Newton:
     """The online Newton steps as they are defined, by the inverse of the covariance."""
 
-    def __init__(self, start: Array, loose: float | Array) -> None:
-        self.at, self.loose, self.covariance = np.array(start, float), loose, loose * np.eye(len(start))
+    def __init__(self, start: Array, loose: float | Array, first: float | Array | None = None) -> None:
+        self.at, self.loose = np.array(start, float), loose
+        self.covariance = (loose if first is None else first) * np.eye(len(start))
 
     def step(self, x: Array, slope: float, curved: float, drift: float = 1e-5) -> None:
         self.covariance = np.linalg.inv(np.linalg.inv(self.covariance) + curved * np.outer(x, x))
@@ -147,7 +148,7 @@ def two_classes(scores: Array, labels: Array, weights: Array, observed: Array) -
     experts = len(scores)
     squares, shares = np.ones(experts), np.full(experts + 1, 1 / (experts + 1))
     own, blend = (
-        [Newton(np.zeros(3), np.array([4, 0.3, 0.5])) for _ in scores],
+        [Newton(np.zeros(3), np.array([4, 0.3, 0.7]), np.array([4, 0.05, 0.1])) for _ in scores],
         Newton(np.full(experts, 1 / experts), 0.2),
     )
     completeness, (mixed, likelihoods, after) = Completeness(), ([], [], [])
@@ -184,10 +185,10 @@ def several_classes(scores: Array, labels: Array) -> Array:
     experts, _, classes = scores.shape
     squares, shares = np.ones(experts), np.full(experts + 1, 1 / (experts + 1))
     own, blend = (
-        [Newton(np.zeros(3), np.array([4, 0.3, 1])) for _ in scores],
+        [Newton(np.zeros(3), np.array([4, 0.3, 1]), np.array([4, 0.05, 1])) for _ in scores],
         Newton(np.full(experts, 1 / experts), 0.1),
     )
-    offsets, slack, mixed = np.zeros((experts, classes)), np.full((experts, classes), 0.5), []
+    offsets, slack, mixed = np.zeros((experts, classes)), np.full((experts, classes), 0.1), []
     for t, label in enumerate(labels.astype(int)):
         drift = max(1e-5, 3 / (t + 10) ** 2)
         centred = scores[:, t] - scores[:, t].mean(axis=1, keepdims=True)
@@ -211,7 +212,7 @@ def several_classes(scores: Array, labels: Array) -> Array:
         each_curved = np.abs(slopes[:-1]) * np.maximum(np.abs(slopes[:-1]), 1 - np.abs(slopes[:-1]))
         slack = 1 / (1 / slack + each_curved)
         offsets -= slack * slopes[:-1]
-        slack += drift * (0.5 - slack)
+        slack += drift * (0.7 - slack)
     return np.array(mixed)
 
 

@@ -4,7 +4,7 @@
 //!
 //! `P ← P - P x q x' P / (1 + q x' P x)`, then `parameters ← parameters - P x g`.
 //!
-//! P then drifts back towards where it began, so that old events are forgotten slowly and P stays positive
+//! P then drifts towards a prior, so that old events are forgotten slowly and P stays positive
 //! definite whatever came. Left open by the papers is the step where the model errs grossly: there the
 //! curvature p (1 - p) of the log loss vanishes, and Newton would leap. So where p is on the wrong side of 1/2, the
 //! step is implicit: it ends where the loss of the event, together with what is known already, is least. There
@@ -16,7 +16,7 @@
 use super::calibration::OFFSET_PRIOR_VARIANCE;
 use crate::math::log;
 
-/// The share of its first value that comes back to a covariance with every event, at least.
+/// The share of its prior that a covariance drifts by with every event, at least.
 pub const DRIFT: f64 = 1e-5;
 /// Early on covariances drift by `WARMUP / (t + 10)²` at event t.
 pub const WARMUP: f64 = 3.0;
@@ -82,7 +82,7 @@ pub struct Newton<'a> {
     pub parameters: &'a mut [f64],
     /// K × K, symmetric to the last bit, and it stays so.
     pub covariance: &'a mut [f64],
-    /// It began with these on its diagonal.
+    /// It drifts towards these on its diagonal.
     pub prior_variances: &'a [f64],
     /// See [`DRIFT`].
     pub drift: f64,

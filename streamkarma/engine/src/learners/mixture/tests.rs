@@ -319,7 +319,8 @@ fn uncertainty(regression: bool, parts: u32, shares_label: bool) -> f64 {
 fn a_label_in_parts_fades_what_is_known_no_more_than_one() {
     for regression in [false, true] {
         let once = uncertainty(regression, 1, false);
-        assert!((uncertainty(regression, 20, true) / once - 1.0).abs() < 0.1);
+        // The warm-up of two classes goes by steps, and so is shorter.
+        assert!(uncertainty(regression, 20, true) < 1.1 * once);
         assert!(uncertainty(regression, 20, false) > 2.0 * once);
     }
 }
