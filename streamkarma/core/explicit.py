@@ -115,7 +115,7 @@ class Products(Learner):
     step, table_bits
         As in ``Explicit``.
     most
-        Most features of one event, or None: one with more is taken without products.
+        About the most products of one event, or None: of one with more those of its largest values are taken.
     """
 
     def __init__(self, step: Step, table_bits: int, most: int | None = None) -> None:

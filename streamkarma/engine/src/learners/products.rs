@@ -4,6 +4,9 @@
 //! what the others *say*. The features of an event are its values x_k, their products x_i x_k for i < k,
 //! and (x_k² - 1) / √2, which is 0 for a category that holds; all divided by their norm. What is missing
 //! has value 0, as with gamma = 1: beside the other experts this one knows nothing of missingness.
+//!
+//! The products of an event with many values are too many. Then only those that lie farthest from 0 are multiplied
+//! with each other: most of what the products of an event add up to is theirs.
 
 use std::f64::consts::SQRT_2;
 
@@ -14,7 +17,7 @@ use crate::learners::explicit::{Carried, Explicit, Set};
 use crate::learners::linear::Step;
 use crate::state::Refused;
 
-/// An event that has more products, one of 1,024 items, is taken without.
+/// Most products of an event, or so: those of its 1,024 largest values.
 const MOST: usize = 1 << 19;
 
 /// AROW or AdaGrad on values and their products.
@@ -30,32 +33,57 @@ impl Products {
         Ok(Self::around(Explicit::new(1, true, step, table_bits)?, ProductFeatures { most: MOST }))
     }
 
-    /// The same, but an event with more than so many features is taken without products, too.
+    /// The same, but with so many products of an event, or so.
     #[must_use]
-    pub fn with_most(self, features: usize) -> Self {
-        self.with(|own| ProductFeatures { most: own.most.min(features) })
+    pub fn with_most(self, products: usize) -> Self {
+        self.with(|own| ProductFeatures { most: own.most.min(products) })
     }
 }
 
-/// Values and their products.
+/// Values and their products, of the largest values alone where there are more products than `most`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProductFeatures {
     pub(super) most: usize,
 }
 
+impl ProductFeatures {
+    /// Which items are multiplied with each other, if not all are: the largest values, and the constant.
+    fn largest(&self, values: &[f64]) -> Option<Vec<bool>> {
+        if values.len() * (values.len() + 1) / 2 <= self.most {
+            return None;
+        }
+        let mut items: Vec<usize> = (1..values.len()).collect();
+        let most = (2 * self.most).isqrt();
+        if most < items.len() {
+            let size = |item: &usize| values[*item].abs();
+            items.select_nth_unstable_by(most, |one, other| {
+                size(other).total_cmp(&size(one)).then(one.cmp(other))
+            });
+            items.truncate(most);
+        }
+        let mut chosen = vec![false; values.len()];
+        chosen[0] = true;
+        items.into_iter().for_each(|item| chosen[item] = true);
+        Some(chosen)
+    }
+}
+
 impl Expansion for ProductFeatures {
     /// One item's products with those before it and with itself after another's.
     fn expand(&self, event: &Event, into: &mut Items) {
-        let alone = event.len() * (event.len() + 1) / 2 > self.most;
+        let largest = self.largest(event.values);
+        let is_chosen = |item: usize| largest.as_ref().is_none_or(|chosen| chosen[item]);
         for (j, (&coordinate, &value)) in event.coordinates.iter().zip(event.values).enumerate() {
             // Item 0 is the constant, whose product with a value is the value.
-            let before = if alone { j.min(1) } else { j };
-            for (&other, &x) in event.coordinates[..before].iter().zip(event.values) {
-                into.put_pair(other, coordinate, x * value);
+            let before = if is_chosen(j) { j } else { 1 };
+            for (i, (&other, &x)) in event.coordinates[..before].iter().zip(event.values).enumerate() {
+                if is_chosen(i) {
+                    into.put_pair(other, coordinate, x * value);
+                }
             }
             if j == 0 {
                 into.put_pair(coordinate, coordinate, 1.0);
-            } else if !alone {
+            } else if is_chosen(j) {
                 into.put_pair(coordinate, coordinate, (value * value - 1.0) / SQRT_2);
             }
         }
@@ -141,7 +169,10 @@ mod tests {
         };
         let all = [1.0, 3.0, 8.0 / SQRT_2, -2.0, -6.0, 3.0 / SQRT_2];
         assert_eq!(features(MOST), (vec![0, 3, 5, 15, 17, 20], all.to_vec()));
-        assert_eq!(features(5), (vec![0, 3, 15], values.to_vec()));
+        assert_eq!(features(5).0, [0, 3, 5, 15, 17, 20]);
+        // Of the largest one alone, and of none.
+        assert_eq!(features(1), (vec![0, 3, 5, 15], vec![1.0, 3.0, 8.0 / SQRT_2, -2.0]));
+        assert_eq!(features(0), (vec![0, 3, 15], values.to_vec()));
     }
 
     #[test]
