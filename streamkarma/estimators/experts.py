@@ -21,13 +21,13 @@ from streamkarma.parameters.learning import DEFAULT_RHO
 TABLE_BITS = 18
 
 #: Most features of one event for the explicit experts: an event of more than 45 attributes is taken without
-#: what grows with their square. On four wide synthetic streams the mixture made up to 4 % more errors, and took
+#: what grows with their square. On four wide synthetic streams the mixture made up to 4 % more errors, in
 #: a third to a tenth of the time.
 MOST_FEATURES = 2048
 
-#: Products of one event, those of its 128 largest values. On images of digits (usps, 256 attributes, shuffled)
-#: the mixture errs 5.1 % of the time with these, as with all products, 5.6 % with half as many, and 7.5 % with
-#: none.
+#: Products of one event, those of its 128 largest values. On images of digits (usps, 256 attributes) the
+#: mixture errs 5.1 % of the time with these, as with all products, 5.6 % with half as many, and 7.5 %
+#: without.
 MOST_PRODUCTS = 8192
 
 #: AdaGrad's step: smaller than for the expert alone, since others are there to be fast. This and the
