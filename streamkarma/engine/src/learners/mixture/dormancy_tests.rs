@@ -1,9 +1,9 @@
 //! Experts that have been of no use for long: who falls asleep when, and who wakes up.
 
 use super::Mixture;
-use super::dormancy::{Dormancy, LONG, NAP};
+use super::dormancy::{Dormancy, LONG, NAP, PERIOD};
 use super::parrots::{Stream, asked, fact};
-use super::resting::{PERIOD, Rest, Rester, SEGMENT};
+use super::resting::{Rest, Rester, SEGMENT};
 use super::tests::{KINDS, Kind};
 use crate::block::Gone;
 use crate::learner::{Fact, Learner};

@@ -61,15 +61,13 @@ impl Mixing<'_> {
             let width = learner.models() * classes;
             let own = &mut said[*place][begin * width..(begin + size) * width];
             let lessons = segment.lessons_for(&***learner);
-            let lessons = match self.aggregator.resting.rest_of(*first) {
-                Rest::Awake => Cow::Borrowed(lessons),
-                Rest::Unasked => self.asked_seldom(lessons),
-                Rest::Dormant => {
-                    self.run_dormant(&mut ***learner, &segment.block, lessons, own);
-                    continue;
-                }
-            };
-            learner.run(&segment.block, &lessons, own, &mut losses[..size]);
+            let rest = self.aggregator.resting.rest_of(*first);
+            let lessons = self.asked(rest, lessons);
+            if rest == Rest::Dormant {
+                run_dormant(&mut ***learner, &segment.block, &lessons, own);
+            } else {
+                learner.run(&segment.block, &lessons, own, &mut losses[..size]);
+            }
         }
         self.may_rest = experts;
     }
@@ -83,28 +81,14 @@ impl Mixing<'_> {
         lessons_up_to(SEGMENT, self.aggregator.steps, lessons)
     }
 
-    /// Let an expert that lies dormant predict and learn those events of a segment that it is asked about.
-    fn run_dormant(&self, learner: &mut dyn Learner, block: &Block, lessons: &[Lesson], said: &mut [f64]) {
-        let width = said.len() / lessons.len();
-        let asked = self.asked_seldom(lessons);
-        for ((t, lesson), own) in asked.iter().enumerate().zip(said.chunks_exact_mut(width)) {
-            if let Some(gone) = block.gone_before(t) {
-                learner.forget(gone);
-            }
-            if lesson.wants_scores {
-                learner.step(block.event(t), *lesson, own);
-            } else {
-                own.fill(f64::NAN);
-            }
+    /// The lessons for those that rest so.
+    fn asked<'a, 'b>(&self, rest: Rest, lessons: &'a [Lesson<'b>]) -> Cow<'a, [Lesson<'b>]> {
+        if rest == Rest::Awake {
+            return Cow::Borrowed(lessons);
         }
-    }
-
-    /// The lessons for those that rest.
-    fn asked_seldom<'a, 'b>(&self, lessons: &'a [Lesson<'b>]) -> Cow<'a, [Lesson<'b>]> {
-        let Aggregator { resting, steps, .. } = &*self.aggregator;
-        let mut events = *steps;
+        let mut events = self.aggregator.steps;
         let asked = |lesson: &Lesson<'b>| {
-            let wants_scores = resting.asks_all(events);
+            let wants_scores = rest.is_asked(events);
             events += u64::from(lesson.is_learned());
             Lesson { wants_scores, ..*lesson }
         };
@@ -160,5 +144,20 @@ impl Mixing<'_> {
         let counts = Count { weight: weight * part, events: lesson.events() * part };
         aggregator.learn(late.said(&kept), label, counts);
         loss
+    }
+}
+
+/// Let an expert that lies dormant predict and learn those events of a segment that it is asked about.
+fn run_dormant(learner: &mut dyn Learner, block: &Block, lessons: &[Lesson], said: &mut [f64]) {
+    let width = said.len() / lessons.len();
+    for ((t, lesson), own) in lessons.iter().enumerate().zip(said.chunks_exact_mut(width)) {
+        if let Some(gone) = block.gone_before(t) {
+            learner.forget(gone);
+        }
+        if lesson.wants_scores {
+            learner.step(block.event(t), *lesson, own);
+        } else {
+            own.fill(f64::NAN);
+        }
     }
 }

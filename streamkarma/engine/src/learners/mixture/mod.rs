@@ -191,7 +191,6 @@ impl Learner for Mixture {
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         let classes = self.classes();
         let Self { learners, aggregator, late, relevance, models, row, said, farthest, .. } = self;
-        let asks_all = aggregator.resting.asks_all(aggregator.steps());
         let (mut said, mut expert) = (by_learner(said, models, classes), 0);
         for (learner, own) in learners.iter_mut().zip(&mut said) {
             let label = if learner.takes_far_labels() {
@@ -199,13 +198,13 @@ impl Learner for Mixture {
             } else {
                 within_or_none(lesson.label, *farthest)
             };
-            let rest = if asks_all { Rest::Awake } else { aggregator.resting.rest_of(expert) };
+            let rest = aggregator.resting.rest_of(expert);
+            let wants_scores = rest.is_asked(aggregator.steps());
             expert += learner.models();
-            if rest == Rest::Dormant {
+            if rest == Rest::Dormant && !wants_scores {
                 own.fill(f64::NAN);
                 continue;
             }
-            let wants_scores = rest == Rest::Awake;
             learner.learn_predicted(event, Lesson { label, wants_scores, ..lesson }, own);
         }
         let mut mixing = Mixing { aggregator, late, relevance, models, row, may_rest: Vec::new() };

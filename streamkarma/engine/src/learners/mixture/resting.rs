@@ -1,4 +1,4 @@
-//! Experts that hardly help are asked about one event in [`PERIOD`], and rest in between.
+//! Experts that hardly help are asked about one event in several, and rest in between.
 //!
 //! One that rests is a specialist that sleeps [F]: what the others say together it is taken to have said as well, so
 //! that its weight among them stays as it is; in the blend it counts as 0. What an expert brings is measured where it is
@@ -24,8 +24,8 @@ use super::dormancy::{self, Dormancy};
 use crate::learner::{Learner, Lesson};
 use crate::math::dot;
 
-/// Who rests is asked about one event in so many.
-pub const PERIOD: u64 = 8;
+/// Who rests, but learns all events, is asked about one in so many.
+const PERIOD: u64 = 8;
 /// Events from one decision to the next.
 pub const SEGMENT: u64 = 256;
 /// Means are over about so many events.
@@ -50,6 +50,22 @@ pub enum Rest {
     Unasked,
     /// It learns those that it is asked about.
     Dormant,
+}
+
+impl Rest {
+    /// It is asked about one event in so many.
+    pub fn period(self) -> u64 {
+        match self {
+            Self::Awake => 1,
+            Self::Unasked => PERIOD,
+            Self::Dormant => dormancy::PERIOD,
+        }
+    }
+
+    /// Whether it is asked about the event after so many that were learned.
+    pub fn is_asked(self, events: u64) -> bool {
+        events.is_multiple_of(self.period())
+    }
 }
 
 /// An expert that may rest, or several of one learner, which rest together.
@@ -107,11 +123,6 @@ impl Resting {
         Self { experts: restarted.collect(), ..Self::default() }
     }
 
-    /// Whether all experts are asked about the event after so many that were learned.
-    pub fn asks_all(&self, events: u64) -> bool {
-        events.is_multiple_of(PERIOD) || self.experts.iter().all(|each| each.rest == Rest::Awake)
-    }
-
     /// What the learner of an expert does.
     pub fn rest_of(&self, expert: usize) -> Rest {
         let found = self.experts.iter().find(|each| each.experts.contains(&expert));
@@ -137,7 +148,7 @@ impl Resting {
     pub fn observe_gain(&mut self, place: usize, gain: f64, weight: f64, events: u64) {
         let own = &mut self.experts[place];
         // Who rests is seen less often, and each time counts more.
-        let period = if own.rest == Rest::Awake { 1 } else { PERIOD };
+        let period = own.rest.period();
         if own.learns_unasked {
             own.gain += rate(weight, events, period, WINDOW) * (gain - own.gain);
         }

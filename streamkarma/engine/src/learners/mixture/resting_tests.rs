@@ -3,7 +3,7 @@
 use super::aggregator::{Aggregator, Count, Said};
 use super::fixed_share::SHARE;
 use super::parrots::{Stream, asked};
-use super::resting::{PERIOD, Rest};
+use super::resting::Rest;
 use super::tests::{KINDS, Kind};
 
 const TURN: usize = 3_000;
@@ -18,7 +18,7 @@ fn who_knows_nothing_is_asked_seldom_until_it_knows_more() {
         let before = asked(&model, 1);
         stream.run(&mut model, TURN / 2, TURN);
         let rested = asked(&model, 1) - before;
-        assert!(rested < TURN / 2 / (PERIOD as usize - 1), "asked {rested} times");
+        assert!(rested < TURN / 2 / (Rest::Unasked.period() as usize - 1), "asked {rested} times");
         stream.run(&mut model, TURN, EVENTS - 1_000);
         let before = asked(&model, 1);
         stream.run(&mut model, EVENTS - 1_000, EVENTS);
