@@ -7,7 +7,9 @@
 //! [J] Joulani, György, Szepesvári: Online Learning under Delayed Feedback, ICML 2013. [W] Weinberger, Ordentlich: On
 //! Delayed Prediction of Individual Sequences, 2002.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use foldhash::HashMap;
 
 use super::aggregator::{Aggregator, Said};
 use super::calibration::sanitise;
@@ -56,7 +58,7 @@ impl Late {
             experts,
             classes,
             most: MOST.min(MOST_NUMBERS / width(experts, classes)).max(1),
-            places: HashMap::new(),
+            places: HashMap::default(),
             kept: BTreeMap::new(),
             last: 0,
             dependence: Dependence::new(classes),
