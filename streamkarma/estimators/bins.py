@@ -70,7 +70,7 @@ class BinsClassifier(CostParameters, BinsParameters, BaseClassifier):
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import BinsClassifier
     >>> evaluate.progressive_val_score(datasets.Phishing(), BinsClassifier(), metrics.Accuracy())
-    Accuracy: 91.19%
+    Accuracy: 91.27%
     """
 
     max_classes: int = 1000

@@ -61,7 +61,7 @@ class ForestClassifier(CostParameters, ForestParameters, BaseClassifier):
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import ForestClassifier
     >>> evaluate.progressive_val_score(datasets.Phishing(), ForestClassifier(), metrics.Accuracy())
-    Accuracy: 88.07%
+    Accuracy: 88.23%
     """
 
     max_classes: int = 1000
