@@ -17,7 +17,7 @@ use crate::learners::explicit::{Carried, Explicit, Set};
 use crate::learners::linear::Step;
 use crate::state::Refused;
 
-/// Most products of an event, or so: those of its 1,024 largest values.
+/// About the most products of an event: those of its 1,024 largest values.
 const MOST: usize = 1 << 19;
 
 /// AROW or AdaGrad on values and their products.
@@ -33,7 +33,7 @@ impl Products {
         Ok(Self::around(Explicit::new(1, true, step, table_bits)?, ProductFeatures { most: MOST }))
     }
 
-    /// The same, but with so many products of an event, or so.
+    /// The same, but with about so many products of an event at most.
     #[must_use]
     pub fn with_most(self, products: usize) -> Self {
         self.with(|own| ProductFeatures { most: own.most.min(products) })

@@ -36,7 +36,7 @@ impl Explicit {
             places.extend(attributes.iter().map(|&own| layout.place(0, first_code(own, self.map.gamma()))));
         }
         let with_them: Vec<i64> = attributes.iter().flat_map(|&own| self.codes_with(own, order)).collect();
-        // Code by code: where there are none, as for features that are listed, there may be 10^8 coordinates.
+        // The codes are outside: features that are listed have none, but may have 10^8 coordinates.
         for code in with_them {
             places.extend((0..self.map.coordinates as u32).map(|coordinate| layout.place(coordinate, code)));
         }
