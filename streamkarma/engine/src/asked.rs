@@ -1,8 +1,6 @@
 //! Which events were asked about and wait for their label, known by what is in them.
 
-use std::collections::BTreeMap;
-
-use foldhash::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::block::{Block, Event};
 use crate::state::{Refused, State, ensure};
@@ -30,7 +28,7 @@ pub struct Asked {
 
 impl Default for Asked {
     fn default() -> Self {
-        Self { numbers: HashMap::default(), keys: BTreeMap::new(), last: 0, most: MOST, items: Vec::new() }
+        Self { numbers: HashMap::new(), keys: BTreeMap::new(), last: 0, most: MOST, items: Vec::new() }
     }
 }
 

@@ -27,22 +27,12 @@ pub fn read(encoder: &mut Encoder, foreigners: &mut Foreigners, record: &Bound<'
     encoder.begin();
     foreigners.begin();
     for (name, value) in dict {
-        if let Some(number) = small_float(&value) {
-            encoder.number(foreigners.key(&name)?.name(), number);
-            continue;
-        }
         if is_nested(&value) {
             return nested(encoder, foreigners, dict);
         }
         observe(encoder, foreigners, &name, &value)?;
     }
     Ok(())
-}
-
-/// What most values are, told by one look at the type: a finite float of which nothing else need be known.
-fn small_float(value: &Bound<'_, PyAny>) -> Option<f64> {
-    let number = value.cast_exact::<PyFloat>().ok()?.value();
-    (number.abs() < EXACT as f64).then_some(number)
 }
 
 /// A value under a name.
@@ -138,9 +128,7 @@ pub fn refused(py: Python, message: &str) -> PyErr {
 }
 
 fn is_nested(value: &Bound<'_, PyAny>) -> bool {
-    // Looking for sets among the bases of a type takes longest, and most values are texts or numbers.
-    let is_single = value.is_exact_instance_of::<PyString>() || value.is_exact_instance_of::<PyInt>();
-    !is_single && (value.is_instance_of::<PyDict>() || is_collection(value))
+    value.is_instance_of::<PyDict>() || is_collection(value)
 }
 
 fn is_collection(value: &Bound<'_, PyAny>) -> bool {

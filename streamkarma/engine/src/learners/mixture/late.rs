@@ -7,9 +7,7 @@
 //! [J] Joulani, György, Szepesvári: Online Learning under Delayed Feedback, ICML 2013. [W] Weinberger, Ordentlich: On
 //! Delayed Prediction of Individual Sequences, 2002.
 
-use std::collections::BTreeMap;
-
-use foldhash::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::aggregator::{Aggregator, Said};
 use super::calibration::sanitise;
@@ -58,7 +56,7 @@ impl Late {
             experts,
             classes,
             most: MOST.min(MOST_NUMBERS / width(experts, classes)).max(1),
-            places: HashMap::default(),
+            places: HashMap::new(),
             kept: BTreeMap::new(),
             last: 0,
             dependence: Dependence::new(classes),
