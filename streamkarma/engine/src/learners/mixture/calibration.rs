@@ -44,9 +44,9 @@ pub const OF_TWO_PRIOR_VARIANCES: [f64; OF_CLASSES] = [4.0, 0.3, OFFSET_PRIOR_VA
 /// the warm-up opens h and b from there. Begun where they drift to, log loss on 58 developers' tables was .2 % higher in
 /// the mean, with .6 % more errors, and on intensive care, where a label is that of some seventy events, .2 % higher.
 pub const OF_TWO_FIRST_VARIANCES: [f64; OF_CLASSES] = [4.0, 0.05, OFFSET_FIRST_VARIANCE];
-/// The same of a, h and k of several.
+/// What the variances of a, h and k of several drift towards.
 pub const OF_SEVERAL_PRIOR_VARIANCES: [f64; OF_CLASSES] = [4.0, 0.3, 1.0];
-/// Where these begin.
+/// Where they begin.
 pub const OF_SEVERAL_FIRST_VARIANCES: [f64; OF_CLASSES] = [4.0, 0.05, 1.0];
 /// What the variance of b drifts towards, and that of each offset of several classes.
 pub const OFFSET_PRIOR_VARIANCE: f64 = 0.7;
