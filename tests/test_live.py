@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
+import os
 import re
+import subprocess
+import sys
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -262,3 +267,18 @@ class TestTrouble:
             assert live._columns_of(stream) == 80  # one that does not know
             fcntl.ioctl(follower, termios.TIOCSWINSZ, b"\x18\0\x2c\0\0\0\0\0")
             assert live._columns_of(stream) == 44
+
+
+def test_a_run_with_a_table_comes_to_its_end_where_reports_are_due(tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty")
+    events, rows = tmp_path / "events.jsonl", tmp_path / "rows.jsonl"
+    events.write_text("".join(json.dumps({"x": k % 7, "y": k % 2}) + "\n" for k in range(100)))
+    command = [sys.executable, "-m", "streamkarma", "learn", events, "--learner", "explicit"]
+    command += ["--report-every", "10", "--predictions", rows]
+    screen, terminal = pty.openpty()
+    try:
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=terminal, check=True, timeout=60)
+    finally:
+        os.close(terminal)
+        os.close(screen)
+    assert len(rows.read_text().splitlines()) == 100

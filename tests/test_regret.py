@@ -394,6 +394,15 @@ class TestSums:
             assert stats.row(name)["baseline_loss"] == pytest.approx(row["baseline_loss"], rel=1e-6)
             assert stats.row(name)["learner_loss"] == row["learner_loss"]
 
+    def test_weights_count_alike_in_sums_and_in_fits(self) -> None:
+        X, rng = gappy(60, 3, 5), np.random.default_rng(6)
+        facts = facts_of(rng.standard_normal(60), weights=np.where(np.arange(60) % 10 == 0, 100.0, 1.0))
+        stats, reservoir = SufficientStats(), Reservoir(100)
+        for taker in (stats, reservoir):
+            taker.add(block_of(X), np.arange(60), facts)
+        row = evaluate_baseline("zero", EventTable.of(reservoir.snapshot()), "regression", "squared")
+        assert stats.row("zero")["baseline_loss"] == pytest.approx(row["baseline_loss"], rel=1e-6)
+
     def test_too_many_coordinates_are_not_summed(self) -> None:
         stats = SufficientStats()
         block = Block(np.array([0, 1]), np.int32([1]), np.int32([5000]), np.array([1.0]))
@@ -537,10 +546,13 @@ class TestTracker:
         assert started == [256, 2100]
 
     def test_labels_that_turn_out_to_be_numbers(self) -> None:
-        tracker = Tracker([])
+        tracker = Tracker(["zero"])
         fed(tracker, 20, 20)
+        tracker._record([("zero", {"events": 20, "baseline_loss": 1.0})])
         fed(tracker, 30, 30, task="regression")
         assert tracker.reservoir.events == 30
+        # What the labels were compared with as classes is no result.
+        assert not any(tracker.rows.values())
 
     def test_names(self) -> None:
         assert parse_baselines("all") == list(dict.fromkeys(parse_baselines("all,fast,zero")))

@@ -307,6 +307,18 @@ class TestBesideRiver:
         assert tracker.finish()["mean"]["learner_loss"] == pytest.approx(math.log(2.0) - math.log(said))
 
 
+def test_an_event_that_does_not_count_says_nothing_of_the_classes() -> None:
+    tracker, reference = (RegretTracker(baselines="mean", seconds=30) for _ in range(2))
+    for each in (tracker, reference):
+        for label in ("a", "b") * 30:
+            each.update({"x": float(label == "a")}, label, {})
+    with pytest.raises(RecordError):
+        tracker.update({"x": object()}, "c", {})
+    tracker.update({"x": 1.0}, "c", {}, w=0.0)
+    assert tracker.finish()["mean"]["learner_loss"] == reference.finish()["mean"]["learner_loss"]
+    assert tracker._kind == "binary"
+
+
 def test_what_was_not_compared_is_said(streamkarma: Program, tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('{"a": 1, "y": true}\n[3]\nnonsense\n')
     done = streamkarma("regret", "bad.jsonl", "--regret", "zero", "--json", "r.json")

@@ -19,9 +19,14 @@ from tests.spark import check_spark, environment, kafka_jars, settings
 check_spark()
 
 from streamkarma.connectors.records import Records
+from streamkarma.errors import UsageError
 from streamkarma.estimators.persistence import to_bytes
 from streamkarma.runtime.output import Output
+from streamkarma.runtime.plan import Plan
+from streamkarma.runtime.session import Session
 from streamkarma.spark.states import State
+from streamkarma.spark.store import Store
+from streamkarma.spark.streaming import Stream, Subscription
 from streamkarma.synthetic import StreamSpec, records
 
 PARTITIONS = 2
@@ -153,3 +158,24 @@ def test_a_killed_driver_loses_nothing(
     found, expected = left(folder), left(whole.folder)
     assert sorted(found) == sorted(expected)
     assert [name for name in found if found[name] != expected[name]] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"unlabelled": "ignore"}, "unlabelled learn, not ignore"),
+        ({"positive": "False"}, "positive none, not False"),
+        ({"options": {"threshold": 0.3}}, "threshold none, not 0.3"),
+        ({"fields": {"time": "z"}}, "time none, not z"),
+    ],
+)
+def test_a_stream_is_begun_once(tmp_path: Path, said: dict[str, Any], message: str) -> None:
+    session = Session(Plan(task="binary"), None, print)
+    folder = tmp_path / "state" / "base"
+    folder.mkdir(parents=True)
+    Store(str(folder)).write(0, State.of(session.task_model.model, session.described()))
+    place = str(tmp_path / "state")
+    subscription = Subscription(["t"], "broker:9092", place, "earliest", 1.0, None, True, 1000, {})
+    Stream(Plan(quiet=True), subscription)
+    with pytest.raises(UsageError, match=f"state was begun with {message}; leave the option out, or give"):
+        Stream(Plan(quiet=True, **said), subscription)

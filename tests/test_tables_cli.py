@@ -217,5 +217,11 @@ def test_values_that_only_arrow_has(streamkarma: Program, tmp_path: Path) -> Non
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     done = streamkarma("learn", "t.parquet")
     assert [(row.get("target"), row["observed"]) for row in done.rows] == [(True, 7), (False, 2), (None, 1)]
+    # What lies beyond the years of Python's calendar is a string.
+    far = pa.array([2**62, 0, None], pa.timestamp("us")), pa.array([2**30, 1, None], pa.int32())
+    beyond = {"at": far[0].cast(pa.timestamp("us", "Asia/Tokyo")), "day": far[1].cast(pa.date32())}
+    pq.write_table(pa.table({**beyond, "y": [True, False, True]}), tmp_path / "far.parquet")
+    done = streamkarma("learn", "far.parquet")
+    assert [(row["target"], row["observed"]) for row in done.rows] == [(True, 2), (False, 2), (True, 0)]
     pq.write_table(pa.table({"x": [1.0, float("inf")]}), tmp_path / "i.parquet")
     assert "first rejected: row 2: holds an infinite number" in streamkarma("learn", "i.parquet").stderr

@@ -89,7 +89,8 @@ def test_labels_that_change_half_way_are_set_aside() -> None:
 @pytest.mark.parametrize(
     ("labels", "positive", "greater"),
     [([0, 1], None, 1), ([1, 0], None, 1), (["no", "yes"], None, "yes"), (["no", "yes"], "no", "no"),
-     ([True, False], "false", False), ([-1, 1], "-1", -1), ([1, 0], "0", 0)],
+     ([True, False], "false", False), ([-1, 1], "-1", -1), ([1, 0], "0", 0),
+     ([0.0, 1.0], "0", 0.0), ([0, 1], "0.0", 0)],
 )  # fmt: skip
 def test_a_positive_score_means_the_positive_class(
     labels: list[Any], positive: str | None, greater: Any

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.baselines.base import WeightedClassifier, WeightedRegressor
 from streamkarma.baselines.imputed import imputer_named
 from streamkarma.baselines.machines import Decided, Linear, Machine
 from streamkarma.baselines.registry import Entry, named
@@ -133,10 +134,12 @@ def evaluate_baseline(
             raise ValueError("needs complete vectors of the very attributes that events have, all numbers")
         X, Q = with_constant(table.X), subspace(table.X, table.whole)
         fit.settings |= {"subspace": Q, "regularity": REGULARITY, "scale": False}
-    scores = fit.hindsight(X, y)
+    # Rows that all count alike are fitted without weights.
+    given = weights if (weights != 1.0).any() else None
+    scores = fit.hindsight(X, y, given)
     w, b = fit.linear()
     losses = weights * pointwise_loss(loss, scores, y)
-    held = fit.held_out(X, y)
+    held = fit.held_out(X, y, given)
     row = compare_losses(table, losses)
     row["error"] = float(wrong(task, scores, y).mean())
     if entry.name == "projection-full" and learner is not None and loss in LIPSCHITZ and w is not None:
@@ -213,10 +216,10 @@ class Fit:
             # A comparator does best on centred targets.
             self.settings["intercept"] = True
 
-    def hindsight(self, X: Floats, y: Floats) -> Floats:
-        """Scores of the rows it is fitted on."""
-        raw = self._raw(X, y)(X)
-        return self._complete(self._link(raw, y)(raw), raw, NEVER)
+    def hindsight(self, X: Floats, y: Floats, weights: Floats | None = None) -> Floats:
+        """Scores of the rows it is fitted on; ``weights`` of their losses, None for 1 each."""
+        raw = self._raw(X, y, weights)(X)
+        return self._complete(self._link(raw, y, weights)(raw), raw, NEVER)
 
     def linear(self) -> tuple[Floats | None, float]:
         """Weights and intercept of the last fit, for binary tasks and linear machines; else None."""
@@ -231,31 +234,38 @@ class Fit:
                 return classifier.coef_[0], float(classifier.intercept_[0])
         return None, 0.0
 
-    def held_out(self, X: Floats, y: Floats) -> Floats | None:
+    def held_out(self, X: Floats, y: Floats, weights: Floats | None = None) -> Floats | None:
         """Scores of each row from a fit without its fold; None with too few rows."""
         if len(y) < 2 * FOLDS:
             return None
         fold = np.random.RandomState(0).permutation(len(y)) % FOLDS
         raw = np.empty((len(y), self.columns))
+
+        def of(rows: NDArray[np.bool_]) -> Floats | None:
+            return None if weights is None else weights[rows]
+
         for number in range(FOLDS):
             rest, part = fold != number, fold == number
-            raw[part] = self._raw(X[rest], y[rest])(X[part])
+            raw[part] = self._raw(X[rest], y[rest], of(rest))(X[part])
         held = np.empty_like(raw)
         for number in range(FOLDS):
             # Calibrated on held-out scores: those of the training rows are too good.
             rest, part = fold != number, fold == number
-            scores = self._link(raw[rest], y[rest])(raw[part])
+            scores = self._link(raw[rest], y[rest], of(rest))(raw[part])
             # As Laplace has it: as likely as if one more row had been of a class that was not seen.
             held[part] = self._complete(scores, raw[part], float(np.log1p(rest.sum())))
         return held
 
-    def _raw(self, X: Floats, y: Floats) -> Scores:
-        """Fit the baseline; returns a function that computes its scores."""
+    def _raw(self, X: Floats, y: Floats, weights: Floats | None) -> Scores:
+        """Fit the baseline, by weights if it takes any; returns a function that computes its scores."""
         self.model = model = self.entry.make(self.task, **self.settings)
+        targets = y if self.task == "regression" else y.astype(np.int64)
+        if weights is not None and isinstance(model, (WeightedClassifier, WeightedRegressor)):
+            model.fit(X, targets, weights)
+        else:
+            model.fit(X, targets)
         if self.task == "regression":
-            model.fit(X, y)
             return lambda rows: np.asarray(model.predict(rows))[:, np.newaxis]
-        model.fit(X, y.astype(np.int64))
         return lambda rows: self._by_class(np.asarray(model.decision_function(rows)), model.classes_)
 
     def _by_class(self, scores: Floats, classes: NDArray[Any]) -> Floats:
@@ -292,7 +302,7 @@ class Fit:
             highest = highest + np.log(np.exp(others - highest).sum(axis=1, keepdims=True))
         return np.where(unknown, highest - below, others)
 
-    def _link(self, scores: Floats, y: Floats) -> Scores:
+    def _link(self, scores: Floats, y: Floats, weights: Floats | None) -> Scores:
         """The affine map of scores that is best in the loss, one slope and intercept per column."""
         classes = self.loss in ("logistic", "hinge")
         if self.matched or not classes or (self.columns > 1 and self.loss == "hinge"):
@@ -308,5 +318,5 @@ class Fit:
             """Scores, as sure as any where a class was not known."""
             return np.nan_to_num(rows, posinf=highest, neginf=lowest)
 
-        machine = Machine(MACHINES[self.loss], STRENGTH).fit(sure(scores), targets)
+        machine = Machine(MACHINES[self.loss], STRENGTH).fit(sure(scores), targets, weights)
         return lambda rows: machine.scores(sure(rows))

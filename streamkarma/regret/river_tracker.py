@@ -136,15 +136,16 @@ class RegretTracker:
         else:
             label = self._labels.check(y)
             loss, error = self._of_class(label, score)
+        if weight == 0.0:
+            return
+        self._encoder.read_dicts([x], [True], self._events)
+        if self.task != "regression":
             if not isinstance(label, (str, bool)) and label in (0, 1):
                 # 1 is the positive class, even if it comes first.
                 self._labels.enter(0)
                 self._labels.enter(1)
             self._labels.enter(label)
             target = float(self._labels.indices([label])[0])
-        if weight == 0.0:
-            return
-        self._encoder.read_dicts([x], [True], self._events)
         self._facts.append((target, weight, weight * loss, error))
         if len(self._facts) >= BLOCK:
             self._flush()

@@ -153,6 +153,7 @@ class Tracker:
             self.close()
             self.reservoir.clear()
             self.curve, self._next, self._compared_at = LossCurve(), FIRST, 0
+            self.rows = {name: [] for name in self.names}
             if self.recent is not None:
                 self.recent.clear()
         losses = facts[:, [LOSS, ERROR]]
@@ -230,7 +231,7 @@ class Tracker:
         if wanted:
             worker, self._idle = self._idle, None
             self._fit = BackgroundFit(snapshot, wanted, task, loss, self.seconds, self.learner, worker)
-        self.say(f"{self.reservoir.events:,} events: comparing with {', '.join(wanted)}")
+            self.say(f"{self.reservoir.events:,} events: comparing with {', '.join(wanted)}")
         while self.patient and self._fit is not None and not self.stopped():
             time.sleep(0.01)
             self._poll()

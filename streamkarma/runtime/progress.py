@@ -36,12 +36,13 @@ class Progress:
         self._begin = time.perf_counter()
         self._end: float | None = None
         self._whole = False
-        self._next_report = plan.report_every
         self._useless: str | None = None
         # Rows and a live table on one terminal would overwrite each other.
         apart = plan.predictions != "-" or not sys.stdout.isatty()
         shown = apart and not plan.quiet and not log.is_json()
         self._live = Live.of(sys.stderr) if shown else None
+        # The table shows what reports would say.
+        self._next_report = plan.report_every if self._live is None else 0
 
     def room(self, events: int) -> int:
         """Events until the next report, after ``events`` of them."""
@@ -55,7 +56,7 @@ class Progress:
                 self._live.show(report.run_status(loop, now - self._begin), now)
             return
         events = loop.counters.events
-        if self._plan.report_every and events >= self._next_report:
+        if self._next_report and events >= self._next_report:
             self._next_report = events + self._plan.report_every
             self.say(report.progress(report.run_status(loop, now - self._begin)))
 

@@ -56,7 +56,7 @@ class SharedSession(Session):
         self._base, kept, _ = from_bytes(self._base_content, store.name)
         check_shareable(store.name, self._base)
         self._packing = Packing(self._base_content)
-        check_alike(plan, self._base, kept, store.name)
+        check_alike(plan, self._base, kept, store.name, "share in another topic")
         super().__init__(plan, store.name, self._say_once, self._base_content)
         self._base_task = dict(self.kept["task"])
         #: The parts of this process, by name, and which of them have learned since they were kept last.
@@ -189,8 +189,11 @@ def check_shareable(name: str, base: Model) -> None:
         )
 
 
-def check_alike(plan: Plan, base: Model, kept: dict[str, Any], name: str) -> None:
-    """UsageError if a plan says otherwise than what all models begin as, where a run alone could go on."""
+def check_alike(plan: Plan, base: Model, kept: dict[str, Any], name: str, otherwise: str) -> None:
+    """UsageError if a plan differs from what all models began with, where a run of one model could go on.
+
+    ``otherwise`` is what to do instead of leaving the option out.
+    """
     fields = Fields.restored(kept["fields"])._asdict()
     agreed = {**{each: kept.get(each) for each in _ALIKE}, **fields, "positive": kept["task"]["positive"]}
     given = {each: getattr(plan, each) for each in (*_ALIKE, "positive")}
@@ -201,7 +204,7 @@ def check_alike(plan: Plan, base: Model, kept: dict[str, Any], name: str) -> Non
         if value is not None and value != agreed[option]:
             raise UsageError(
                 f"{name} was begun with {option} {_in_words(agreed[option])}, not {_in_words(value)}; leave "
-                "the option out, or share in another topic"
+                f"the option out, or {otherwise}"
             )
     if plan.base is not None and kept.get("warm") != _digest(
         Session(plan, plan.base, _ignore).task_model.model

@@ -9,6 +9,7 @@ from typing import Any
 from streamkarma.core.loss import REGRESSION
 from streamkarma.errors import RecordError, RunError, UsageError
 from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.estimators.costs import names_of
 from streamkarma.estimators.learners import Model, create, learner_of
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.events.labels import Label
@@ -183,7 +184,7 @@ class TaskModel:
         if not known or len(known) > 2:
             return 0
         if self.positive is not None:
-            matches = [text_of(label) == self.positive for label in known]
+            matches = [self.positive in names_of(label) for label in known]
             if any(matches):
                 return -1 if matches[0] else 1
             if len(known) == 2:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from streamkarma.connectors.rows import Column, Json, Named, Rows
-from streamkarma.connectors.tables.arrow import json_of, plain
+from streamkarma.connectors.tables.arrow import json_of, python_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,4 +46,4 @@ def _column(values: pa.Array) -> Column:
         encoded = values.dictionary_encode()
         indices = np.asarray(pc.fill_null(encoded.indices, len(encoded.dictionary)), np.int64)
         return Named(indices, [*encoded.dictionary.to_pylist(), None])
-    return Json([json_of(value).encode() for value in plain(values).to_pylist()])
+    return Json([json_of(value).encode() for value in python_values(values)])

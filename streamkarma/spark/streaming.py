@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from streamkarma.errors import RunError, StreamkarmaError, UsageError
+from streamkarma.errors import RunError, StreamkarmaError
 from streamkarma.estimators.persistence import save
 from streamkarma.lock import ModelLock
 from streamkarma.runtime import report
@@ -18,6 +18,7 @@ from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.progress import Progress
 from streamkarma.runtime.session import Session, check_options, check_task, resumed
+from streamkarma.runtime.shared_session import check_alike
 from streamkarma.runtime.signals import StopSignal
 from streamkarma.spark.files import absolute, folders_in, remove_leftovers
 from streamkarma.spark.partitions import COLUMNS, Batch
@@ -275,10 +276,4 @@ def _check_same(plan: Plan, folder: str, base: State) -> None:
     """UsageError if a stream was begun with other options."""
     check_options(plan, folder, base.model)
     check_task(plan, folder, resumed(folder, base.model, base.kept, lambda _: None))
-    for name, value in plan.fields.items():
-        made = base.kept["fields"].get(name)
-        if (list(value) if name == "ignore" else value) != (list(made or ()) if name == "ignore" else made):
-            raise UsageError(
-                f"{folder} was begun with {name} {made or 'none'}, not {value}; leave the option out or give "
-                "another --checkpoint"
-            )
+    check_alike(plan, base.model, base.kept, folder, "give another --checkpoint")

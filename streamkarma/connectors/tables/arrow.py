@@ -92,13 +92,30 @@ def _objects(batch: pa.RecordBatch) -> list[str]:
     added = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         begin = f",{text(name)}:"
-        values = map(json_of, plain(column).to_pylist())
+        values = map(json_of, python_values(column))
         added.append([begin + value if value else "" for value in values])
     return joined(added, batch.num_rows)
 
 
-def plain(column: pa.Array) -> pa.Array:
-    """A column without what Python has no value for: nanoseconds."""
+def python_values(column: pa.Array) -> list[Any]:
+    """The values of a column; a point in time beyond Python's years 1 to 9999 as a string."""
+    plain = _without_nanoseconds(column)
+    try:
+        values: list[Any] = plain.to_pylist()
+    except OverflowError:
+        return [_python_value(scalar) for scalar in plain]
+    return values
+
+
+def _python_value(scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.as_py()
+    except OverflowError:
+        return scalar.cast("string").as_py()
+
+
+def _without_nanoseconds(column: pa.Array) -> pa.Array:
+    """A column without what Python has no value for."""
     import pyarrow as pa
 
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
