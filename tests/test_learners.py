@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,38 @@ def test_events_of_weight_zero_leave_no_trace(form: str, task: str) -> None:
         beside.learn_one({**x, "x1": 1e9, f"new{t}": "value"}, 7 if task == "regression" else y, w=0.0)
         beside.learn_one(x, y)
     assert bits(plain) == bits(beside)
+
+
+def wrong_beside(task: str) -> float:
+    """The loss of a forest beside events of next to no weight whose labels are wrong, over that without them."""
+    plain, beside = made("forest", task), made("forest", task)
+    losses = [0.0, 0.0]
+    for x, y in events(task, 600):
+        for place, model in enumerate((plain, beside)):
+            away = said(model, x) - y if task == "regression" else 1.0 - said(model, x).get(y, 0.0)
+            losses[place] += away * away
+            model.learn_one(x, y)
+        beside.learn_one(x, -5.0 * y if task == "regression" else 1 - y, w=1e-9)
+    return losses[1] / losses[0]
+
+
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_a_forest_heeds_weights_where_it_compares_nodes_and_trees(task: str) -> None:
+    assert wrong_beside(task) < 1.1
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "hashed"])  # where names may share a place
+@every_task
+def test_new_names_and_categories_count_alike_whether_learned_or_only_predicted(form: str, task: str) -> None:
+    model, stream = made(form, task), events(task, 300)
+    in_one_run(model, stream)
+    y = stream[0][1]
+    for more in ({"colour": "green"}, {"fresh": 2.0}, {"colour": "green", "fresh": 2.0, "other": "word"}):
+        x = {**stream[-1][0], **more}
+        learned = in_one_run(copy.deepcopy(model), [(x, y)])
+        predicted = in_one_run(copy.deepcopy(model), [(x, y)], [0.0])
+        name = "predictions" if task == "regression" else "scores"
+        assert getattr(predicted, name) == pytest.approx(getattr(learned, name), rel=1e-9, abs=1e-9)
 
 
 @every_form
@@ -437,6 +470,19 @@ def test_bad_input_gives_numbers(form: str, name: str, scale: bool, weights: str
         assert math.isclose(sum(chances), 1.0)
         assert min(chances) >= 0.0
         assert math.isfinite(regressor.predict_one(x))
+
+
+@every_form
+@every_task
+@pytest.mark.parametrize("huge", [sys.float_info.max, -1e100, 1e75])
+def test_a_huge_value_that_is_not_standardised_can_be_saved(
+    tmp_path: Path, form: str, task: str, huge: float
+) -> None:
+    model = made(form, task, scale=False)
+    for t, (x, y) in enumerate(events(task, 40)):
+        model.learn_one({**x, "huge": huge} if t == 20 else x, y)
+    save(model, tmp_path / "m.karma")
+    assert bits(load(tmp_path / "m.karma")) == bits(model)
 
 
 @every_form

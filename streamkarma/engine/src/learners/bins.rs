@@ -14,7 +14,7 @@
 use crate::block::{Event, Gone};
 use crate::change::Change;
 use crate::learners::expanded::{
-    Expanded, Expansion, Items, PLACES, pair, pair_at, pair_place, pair_places, pairs_of,
+    Expanded, Expansion, Items, UNSEEN, pair, pair_at, pair_place, pair_places, pairs_of,
 };
 use crate::learners::explicit::{Carried, Explicit, Set};
 use crate::learners::linear::Step;
@@ -26,7 +26,7 @@ const PER_DEVIATION: f64 = 2.0;
 /// And one for what is exactly 1, as each category is.
 const BINS: u32 = KNOTS + 1;
 /// Coordinates from here on are none that was learned.
-const COORDINATES: u32 = PLACES as u32 / BINS;
+const COORDINATES: u32 = UNSEEN / BINS;
 
 /// AROW or AdaGrad on bins and pairs of them.
 pub type Bins = Expanded<BinFeatures>;
@@ -60,7 +60,7 @@ struct Bin {
 
 impl Bin {
     fn of(coordinate: u32, value: f64) -> Self {
-        let first = coordinate * BINS;
+        let first = if coordinate < COORDINATES { coordinate * BINS } else { UNSEEN };
         if value == 1.0 {
             return Self { lower: first + KNOTS, above: 0.0 };
         }
@@ -102,7 +102,9 @@ impl Bin {
         };
         let numbers = [first, first + next, first + up + across];
         let parts = [1.0 - more, more - less, less];
-        if parts[1] > 0.0 && parts[2] > 0.0 {
+        if high.lower >= UNSEEN {
+            parts.into_iter().for_each(|part| into.put(UNSEEN, part));
+        } else if parts[1] > 0.0 && parts[2] > 0.0 {
             into.put_pairs(numbers, parts);
         } else {
             for (number, part) in numbers.into_iter().zip(parts) {
@@ -117,8 +119,7 @@ impl Bin {
 impl Expansion for BinFeatures {
     fn expand(&self, event: &Event, into: &mut Items) {
         let values = || event.coordinates.iter().zip(event.values).skip(1);
-        let bins =
-            || values().filter(|(own, _)| **own < COORDINATES).map(|(&own, &value)| Bin::of(own, value));
+        let bins = || values().map(|(&own, &value)| Bin::of(own, value));
         into.put_pair(0, 0, 1.0);
         let pairs = event.len() * event.len() / 2;
         let bins: Vec<Bin> =
@@ -298,8 +299,13 @@ mod tests {
         let before = learner.state();
         for value in [1.0, 0.3, -5.0] {
             let values = &[1.0, 1.0, value];
-            let listed = features(512, &attributes, values);
+            let (unseen, listed): (Vec<_>, Vec<_>) =
+                features(512, &attributes, values).into_iter().partition(|feature| feature.0 == UNSEEN);
             assert_eq!(listed, features(512, &attributes[..2], &values[..2]));
+            // They count in the norm as those of the next name that is learned will.
+            let squares = |all: &[(u32, f64)]| all.iter().map(|each| each.1 * each.1).sum::<f64>();
+            let learned = squares(&features(512, &[0, 1, 2], values));
+            assert!((squares(&unseen) + squares(&listed) - learned).abs() < 1e-12);
             let event = Event { attributes: &attributes, coordinates: &attributes, values };
             learner.step(event, Lesson::NONE, &mut score);
             assert_eq!(learner.state(), before);

@@ -16,6 +16,9 @@ use crate::state::{Refused, State};
 
 /// Places of pairs are taken modulo this prime: among more than 46,339 coordinates some share a place.
 pub const PLACES: usize = 1_073_741_789;
+/// Where features of names that were never learned sit: nowhere. They count in the norm of an event alone, as they
+/// will once it is learned.
+pub const UNSEEN: u32 = PLACES as u32;
 
 /// Which features an event has.
 pub trait Expansion: Any + Clone + Send + Sync + PartialEq {
@@ -64,9 +67,7 @@ impl Items {
 
     /// Put in the feature of two coordinates, in either order, or of one with itself.
     pub fn put_pair(&mut self, one: u32, other: u32, value: f64) {
-        if let Some(place) = pair_place(one, other) {
-            self.put(place, value);
-        } // else a name that was never learned
+        self.put(pair_place(one, other).unwrap_or(UNSEEN), value);
     }
 
     /// Put in the features of pairs that have these numbers, see [`pair`].
@@ -206,7 +207,7 @@ pub fn pair(one: u32, other: u32) -> usize {
 
 /// Where the feature of two coordinates sits, in either order; none of names that were never learned.
 pub fn pair_place(one: u32, other: u32) -> Option<u32> {
-    (one.max(other) < PLACES as u32).then(|| (pair(one, other) % PLACES) as u32)
+    (one.max(other) < UNSEEN).then(|| (pair(one, other) % PLACES) as u32)
 }
 
 /// The pair of coordinates at a place, the lower one first.

@@ -34,15 +34,17 @@ pub struct Codes {
     codes: Vec<u16>,
     /// By attribute: whether this event has it.
     observed: Vec<bool>,
-    /// What the event has that is known, but for the constant.
-    items: Vec<(u32, u32)>,
+    /// The coordinates of the event that are known, but for the constant.
+    items: Vec<u32>,
+    /// The attributes of the event that are known; one may be there several times.
+    present: Vec<u32>,
 }
 
 impl Codes {
     /// Nothing is known.
     pub fn new() -> Self {
-        let (attributes, codes, observed, items) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { table: table(), attributes, codes, observed, items }
+        let (attributes, codes, observed) = (Vec::new(), Vec::new(), Vec::new());
+        Self { table: table(), attributes, codes, observed, items: Vec::new(), present: Vec::new() }
     }
 
     /// Take in the names of an event that is to be learned; returns whether any is new.
@@ -78,28 +80,31 @@ impl Codes {
         self.codes = vec![MISSING; owners.len()];
         self.attributes = owners;
         self.items.clear();
+        self.present.clear();
     }
 
     /// Read an event in the place of the last.
     pub fn read(&mut self, event: &Event) {
-        for (attribute, coordinate) in self.items.drain(..) {
-            self.codes[coordinate as usize] = MISSING;
-            self.observed[attribute as usize] = false;
-        }
+        self.items.drain(..).for_each(|coordinate| self.codes[coordinate as usize] = MISSING);
+        self.present.drain(..).for_each(|attribute| self.observed[attribute as usize] = false);
         let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
         for ((&attribute, &coordinate), &value) in items {
-            let is_known = (coordinate as usize) < self.codes.len();
-            if coordinate > 0 && is_known && (attribute as usize) < self.observed.len() {
-                self.codes[coordinate as usize] = self.table[cell(value)];
-                self.observed[attribute as usize] = true;
-                self.items.push((attribute, coordinate));
+            if coordinate == 0 || attribute as usize >= self.observed.len() {
+                continue;
+            }
+            // An attribute is there with a category that was never learned, too.
+            self.observed[attribute as usize] = true;
+            self.present.push(attribute);
+            if let Some(code) = self.codes.get_mut(coordinate as usize) {
+                *code = self.table[cell(value)];
+                self.items.push(coordinate);
             }
         }
     }
 
     /// The coordinates of the event, but for the constant.
     pub fn coordinate(&self, item: usize) -> u32 {
-        self.items[item].1
+        self.items[item]
     }
 
     /// How many items the event has that are known, but for the constant.

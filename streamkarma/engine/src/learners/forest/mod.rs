@@ -140,7 +140,8 @@ impl Forest {
                 let mut random = Random::new(number as u64, step);
                 let drawn = random.next();
                 let times = self.poisson.partition_point(|&below| below <= drawn) as f64 / DRAWN;
-                let lesson = TreeLesson { codes, shape, label, weight: times * weight, step };
+                let lesson =
+                    TreeLesson { codes, shape, label, weight: times * weight, counts: weight.min(1.0), step };
                 tree.learn(&lesson, &mut random);
             }
         }

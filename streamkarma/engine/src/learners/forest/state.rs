@@ -10,6 +10,8 @@ use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the arrays of a forest do not fit each other, or not this model";
 const ARRAYS: usize = 14;
+/// No loss of a tree is above 7, nor is a mean of them.
+const MOST_LOSS: f64 = 16.0;
 /// No mean of targets is larger, rounding included.
 const LARGEST_MEAN: f64 = 2.0 * LARGEST_TARGET;
 /// No weight, and no sum, is larger.
@@ -100,7 +102,7 @@ impl Forest {
             let &[size, age] = sizes.next()? else { return Err(WHY.to_owned()) };
             ensure((1..=shape.most_nodes(0) as i64).contains(&size) && (0..1 << 53).contains(&age), WHY)?;
             let &[fast, slow] = losses.next()? else { return Err(WHY.to_owned()) };
-            ensure((0.0..1e3).contains(&fast) && (0.0..1e3).contains(&slow), WHY)?;
+            ensure((0.0..MOST_LOSS).contains(&fast) && (0.0..MOST_LOSS).contains(&slow), WHY)?;
             (tree.age, tree.losses) = (age as u64, [fast, slow]);
             (tree.nodes, tree.sums) = (Vec::new(), Vec::new());
             for _ in 0..size {

@@ -9,7 +9,7 @@ use super::leaf::Leaf;
 use super::node::{NONE, Node};
 use super::shape::{Random, Shape};
 use super::split::{Split, fast_log, sides};
-use crate::math::exp;
+use crate::math::{exp, pow};
 
 /// The chance, at first, that what is below a new split is worth nothing; and by how much that chance goes back to
 /// one half at each event, so that it can change.
@@ -37,8 +37,10 @@ pub struct TreeLesson<'a> {
     pub shape: &'a Shape,
     /// The number of a class, or a target.
     pub label: f64,
-    /// How often the event counts.
+    /// The weight of the event, times how often the tree has drawn it.
     pub weight: f64,
+    /// The weight of the event where trees are compared, at most 1.
+    pub counts: f64,
     /// The number of the event.
     pub step: u64,
 }
@@ -142,8 +144,8 @@ impl Tree {
 
     /// Learn the event that was predicted last.
     pub fn learn(&mut self, lesson: &TreeLesson, random: &mut Random) {
-        let TreeLesson { codes, shape, label, weight, step } = *lesson;
-        self.compare(shape, label);
+        let TreeLesson { codes, shape, label, weight, counts, step } = *lesson;
+        self.compare(shape, label, counts);
         self.age += 1;
         if self.is_worse() {
             self.restart(shape, random.next(), step);
@@ -178,8 +180,9 @@ impl Tree {
         self.nodes[last].leaf = Some(leaf);
     }
 
-    /// Compare each node of the path with what is below it, and the tree with what it was.
-    fn compare(&mut self, shape: &Shape, label: f64) {
+    /// Compare each node of the path with what is below it, and the tree with what it was; an event may count
+    /// for less than one.
+    fn compare(&mut self, shape: &Shape, label: f64, counts: f64) {
         let width = shape.width();
         let likelihood = |said: &[f64]| {
             if shape.regression {
@@ -199,7 +202,9 @@ impl Tree {
             }
             let stay = &mut self.nodes[at].stay;
             let both = *stay * own + (1.0 - *stay) * below;
-            *stay = 0.5 * SHARE + (1.0 - SHARE) * (*stay * own / both);
+            let ratio = if counts < 1.0 { pow(own / below, counts) } else { own / below };
+            let (share, odds) = (counts * SHARE, *stay * ratio);
+            *stay = 0.5 * share + (1.0 - share) * (odds / (odds + 1.0 - *stay));
             below = both;
         }
         let loss = if shape.regression {
@@ -208,8 +213,8 @@ impl Tree {
         } else {
             -fast_log(self.prediction[label as usize].max(1e-3))
         };
-        self.losses[0] += (loss - self.losses[0]) * FAST;
-        self.losses[1] += (loss - self.losses[1]) * SLOW.max(1.0 / (self.age as f64 + 1.0));
+        self.losses[0] += (loss - self.losses[0]) * FAST * counts;
+        self.losses[1] += (loss - self.losses[1]) * SLOW.max(1.0 / (self.age as f64 + 1.0)) * counts;
     }
 
     /// Whether the tree is worse than it was.

@@ -82,8 +82,9 @@ impl Relevance {
         let (mut part, mut items) = (0.0, items.peekable());
         while let Some(((&attribute, &coordinate), &value)) = items.next() {
             let product = &mut self.products[coordinate as usize];
-            product.add(value * away);
-            part += product.value * value;
+            // Values that are not standardised may be so large that their squares are none.
+            product.add(sanitise(value * away));
+            part = sanitise(part + product.value * value);
             if items.peek().is_none_or(|&((&next, _), _)| next != attribute) {
                 let square = &mut self.squares[attribute as usize];
                 let before = square.value;

@@ -54,9 +54,8 @@ impl Metric {
             let mut gradient = 0.0;
             for (slope, &(_, slot)) in self.losses.iter().zip(found) {
                 let value = column.get(slot);
-                if value != ABSENT {
-                    gradient += slope * f64::from(part(item, value));
-                }
+                let own = if value == ABSENT { item.missing } else { part(item, value) };
+                gradient += slope * f64::from(own);
             }
             let step = (-ETA * gradient).clamp(-LARGEST_STEP, LARGEST_STEP);
             column.weight *= (1.0 + step) as f32;
