@@ -22,7 +22,7 @@ from tests.conftest import Program
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/full", "/dev/zero", "/dev/null", tmp_path / "pipe", tmp_path):
-        with pytest.raises(ModelFileError, match="is not a file, and so no streamkarma model"):
+        with pytest.raises(ModelFileError, match="is not a regular file, so it is not a streamkarma model"):
             load(path)
 
 

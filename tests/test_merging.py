@@ -353,7 +353,9 @@ def test_the_command_line_refuses_in_one_line(
 
 def test_a_model_that_did_not_go_on_from_the_base_is_refused(streamkarma: Program, tmp_path: Path) -> None:
     base, other = (learned(new("explicit", "binary"), stream("binary", n)) for n in (60, 40))
-    with pytest.raises(UsageError, match="model 2 did not go on from the base: it has learned 40 events"):
+    with pytest.raises(
+        UsageError, match="model 2 was not trained from the base model: it has learned 40 events"
+    ):
         merge([base, other], base)
     for name, events in (("base", 60), ("other", 40)):
         # Without labels nothing is learned, and yet there were events.
@@ -361,7 +363,7 @@ def test_a_model_that_did_not_go_on_from_the_base_is_refused(streamkarma: Progra
         streamkarma("learn", "--no-predictions", "--model", f"{name}.karma", records=records)
     result = streamkarma("merge", "other.karma", "--base", "base.karma", "--model", "both.karma")
     assert result.code == 2
-    assert "other.karma did not go on from the base: it has 40 events, the base 60" in result.stderr
+    assert "other.karma was not trained from the base model: it has 40 events, the base 60" in result.stderr
     assert not (tmp_path / "both.karma").exists()
 
 

@@ -59,7 +59,7 @@ def test_paths_and_options_are_looked_at_before_spark_is_started(
     (tmp_path / "scored" / "part-00000.jsonl").touch()
     for args, code, expected in (
         (["nothing/*.jsonl", "--model", "m"], 1, "no file matches nothing/*.jsonl; give a file"),
-        ([events], 2, "give --model, where the model is to be written, or --predict"),
+        ([events], 2, "give --model, the file to write the model to, or --predict"),
         ([events, "--model", "m", "--output", "o"], 2, "--output has no meaning without --predict"),
         ([events, "--predict", "karma.karma"], 2, "--predict needs --output, a new folder"),
         (

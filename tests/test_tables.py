@@ -195,7 +195,7 @@ def test_it_says_what_it_was_taken_for() -> None:
     names = [f"n{i}" for i in range(7)]
     rows = [["", "t", *names, "u"], ["0", "x", *"1234567", ""], ["1", "y", *"1234567", ""]]
     assert opened(written(rows, delimiter=";")).describe() == (
-        "table: columns parted by semicolons: 7 numbers (n0, n1, n2, n3, n4 and 2 more), 1 text (t), "
+        "table: columns separated by semicolons: 7 numbers (n0, n1, n2, n3, n4 and 2 more), 1 text (t), "
         "1 unknown (u); left out, without a name: 1"
     )
 

@@ -92,7 +92,6 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         return dict(zip(known, probabilities(np.array([scores]), len(known))[0].tolist(), strict=True))
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
-        """See ``KARMABase.learn_one``."""
         weight, index, known = check_weight(w), self._labels.index(y), self._labels.known
         if weight == 0.0 or self._pipeline.learner.external or (index == NEW and not is_missing(y)):
             super().learn_one(x, y, w)

@@ -19,11 +19,7 @@ from streamkarma.estimators.settings import (
     check_forget,
     check_positive,
 )
-from streamkarma.parameters.learning import DEFAULT_RHO
-
-#: AdaGrad's step where none is given. Of 0.1, 0.2 and 0.5 the best on eleven tabular sets with half
-#: withheld, by little; none of them is reported on.
-DEFAULT_ETA = 0.2
+from streamkarma.parameters.learning import ADAGRAD_ETA, DEFAULT_RHO
 
 
 @dataclass(eq=False, repr=False)
@@ -73,7 +69,7 @@ class ExplicitKARMAClassifier(CostParameters, ExplicitParameters, BaseClassifier
     table_bits
         log2 of the most weights, 8 to 30; 22 are 64 MB. Features beyond that many are hashed, and those
         that meet share a weight: memory stays as it is.
-    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold
         As in ``KARMAClassifier``; nothing but the table grows with the number of attributes.
@@ -126,7 +122,7 @@ class ExplicitKARMARegressor(ExplicitParameters, BaseRegressor):
         As in ``ExplicitKARMAClassifier``. AROW is recursive least squares with a diagonal covariance
         here; it and AdaGrad have the squared loss.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
-    time, carry, carry_for, max_entities
+    time, carry, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Raises
@@ -168,7 +164,7 @@ def _explicit(model: ExplicitParameters, loss: Loss, step_margin: float) -> Expl
     r = check_positive("r", model.r)
     rho = DEFAULT_RHO if model.rho is None else check_positive("rho", model.rho)
     eta = (
-        (DEFAULT_ETA if update == ADAGRAD else 0.0) if model.eta is None else check_positive("eta", model.eta)
+        (ADAGRAD_ETA if update == ADAGRAD else 0.0) if model.eta is None else check_positive("eta", model.eta)
     )
     if update == SGD and eta * rho >= 1.0:
         raise UsageError(f"eta * rho must be below 1, or each step forgets all: {eta} * {rho}")

@@ -56,7 +56,7 @@ def merge(models: Sequence[Model], base: Model | None = None, names: Sequence[st
         if base is not None and model.steps < base.steps:
             # What it has learned would be lost.
             raise UsageError(
-                f"{name} did not go on from the base: it has learned {model.steps:,} events, "
+                f"{name} was not trained from the base model: it has learned {model.steps:,} events, "
                 f"and the base {base.steps:,}"
             )
     merged = type(models[0])(**models[0]._get_params()) if base is None else deepcopy(base)

@@ -65,7 +65,7 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
     refit_memory
         Most events kept to fit on, 1 to 1,048,576; past it a uniform sample of all.
     scale, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds,
-    entity, time, carry, carry_for, max_entities, class_weight, threshold
+    entity, time, carry, carry_for, max_entities, coverage, class_weight, threshold
         As in ``KARMAClassifier``.
 
     Attributes
@@ -145,9 +145,10 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     """Online regression for incomplete events that mixes all learners of this package.
 
     As ``KARMAMixtureClassifier``; each expert's prediction is corrected by an online straight line
-    and counts as a Gaussian with the running variance of its residuals, and these densities are
-    mixed. One more expert, a mixture of two of them, learns the target bent to a Gaussian, as prices
-    and durations need it: see ``core.transformed_target``.
+    and counts as a Student's t density of four degrees of freedom, with the running scale of the
+    mixture's residuals; these densities are mixed. One more expert, a mixture of two of them, learns
+    the target transformed to a Gaussian, as prices and durations need it: see
+    ``core.transformed_target``.
 
     Parameters
     ----------
@@ -156,13 +157,12 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     extra_experts
         As in ``KARMAMixtureClassifier``, but river regressors.
     loss
-        ``"squared"``: what is predicted is the mean of what the target may be. ``"absolute"``: the median,
-        which a few huge targets do not move; experts then count as Laplace densities, and lines follow the
-        absolute loss.
+        ``"squared"``: predictions are means of the target. ``"absolute"``: medians, which a few huge targets
+        do not move; experts then count as Laplace densities, and the lines are fitted in the absolute loss.
     refit, refit_memory
         As in ``KARMAMixtureClassifier``.
     scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity, time,
-    carry, carry_for, max_entities
+    carry, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Attributes

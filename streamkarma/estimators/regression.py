@@ -124,7 +124,6 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         return np.column_stack(self._conformal.run(predictions, targets, weights, tickets))
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
-        """See ``KARMABase.learn_one``."""
         if self._pipeline.learner.external:
             super().learn_one(x, y, w)
             return

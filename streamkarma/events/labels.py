@@ -102,7 +102,7 @@ class LabelColumn(Sequence[Label | None]):
 
 
 def labelled(labels: Sequence[Label | None]) -> NDArray[np.bool_]:
-    """Which of them there are."""
+    """Mask of the events that have a label."""
     if isinstance(labels, LabelColumn):
         return np.not_equal(labels.kinds, NO_LABEL)
     return np.array([y is not None for y in labels], np.bool_)

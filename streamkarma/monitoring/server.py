@@ -107,7 +107,7 @@ def _metrics(watcher: Watcher, exposition: Callable[[Watcher], tuple[str, bytes]
 def _figures(watcher: Watcher) -> Answer:
     figures = watcher.figures
     if figures is None:
-        return text(HTTPStatus.SERVICE_UNAVAILABLE, "nothing yet")
+        return text(HTTPStatus.SERVICE_UNAVAILABLE, "no figures yet")
     content = {
         **figures._asdict(),
         "rows": list(map(_for_browsers, figures.rows)),
@@ -134,7 +134,7 @@ def _as_dict(value: Any) -> dict[str, Any]:
 
 def _health(watcher: Watcher) -> Answer:
     if (seconds := watcher.stuck_for) is not None:
-        return text(HTTPStatus.SERVICE_UNAVAILABLE, f"the loop has not turned for {seconds:.0f} s")
+        return text(HTTPStatus.SERVICE_UNAVAILABLE, f"no progress for {seconds:.0f} s")
     return text(HTTPStatus.OK, "alive")
 
 

@@ -90,7 +90,10 @@ def _label(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
     if label["task"] == "regression":
         yield [], "the label is a number: regression"
     elif numbers and label["distinct"] == 2 and set(values) not in ({"0", "1"}, {"-1", "1"}):
-        yield ["--task", "binary"], f"two numbers, {' and '.join(sorted(values))}, would else be a regression"
+        yield (
+            ["--task", "binary"],
+            f"two numbers, {' and '.join(sorted(values))}, would otherwise be treated as regression",
+        )
     elif numbers and label["distinct"] > 2:
         yield (
             ["--task", "multiclass"],

@@ -5,12 +5,13 @@ and it favours methods that memorise. *Held out* is five-fold cross-validation: 
 collecting first and training afterwards.
 
 If the baseline's machine minimises the loss being compared, its scores are used as they are, nearly
-unregularised: the best of its class. The scores of any other are calibrated by the affine map (one per
-column) that is best in that loss on the rows it was fitted on, so that a support vector machine is not
-penalised for having no probabilities.
+unregularised: the best of its class. For classes, the scores of any other are calibrated by the affine
+map (one per column) that is best in that loss on the same rows (held out: on the other folds), so that a
+support vector machine is not penalised for having no probabilities. In a regression, and in the hinge loss
+with more than two classes, they are used as they are.
 
-A class without a row among those of a fit has no scores of its own. In hindsight no row asks for it; held
-out its scores are those of a class that is as rare as one that was not seen can be.
+A class without a row among those of a fit has no scores of its own. In hindsight no row needs them; held
+out its scores are those of a class as rare as an unseen one can be.
 """
 
 from __future__ import annotations

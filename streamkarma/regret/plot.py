@@ -143,11 +143,11 @@ def _write(sheet: Figure, report: dict[str, Any], labels: dict[str, str]) -> tup
 
 @contextmanager
 def _settings() -> Iterator[None]:
-    """Our settings of matplotlib, and after it again those that were."""
+    """Apply our matplotlib settings and restore the previous ones."""
     import matplotlib
 
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
-        # A name in a script that the font does not have is drawn as boxes, and no reason to speak.
+        # Names in a script that the font lacks are drawn as boxes, without a warning.
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from")
         yield
 

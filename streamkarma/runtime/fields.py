@@ -72,7 +72,7 @@ class Fields(NamedTuple):
         optional = (fields.id, fields.weight, fields.full, fields.time)
         texts = all(isinstance(name, str) for name in (fields.target, *fields.ignore))
         if not texts or not all(name is None or isinstance(name, str) for name in optional):
-            raise ValueError("a name is none")
+            raise ValueError("a field name is not a string")
         return fields
 
     @property

@@ -120,7 +120,7 @@ def merged_runs(names: Sequence[str], runs: Sequence[dict[str, Any]], base: dict
     for name, run in known:
         if (count := run.get("events", 0)) < before:
             raise UsageError(
-                f"{name} did not go on from the base: it has {count:,} events, the base {before:,}"
+                f"{name} was not trained from the base model: it has {count:,} events, the base {before:,}"
             )
     events = before + sum(run.get("events", 0) - before for _, run in known)
     return {

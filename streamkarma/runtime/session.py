@@ -229,7 +229,7 @@ class Session:
 
 
 def _check_late(plan: Plan, pending: Pending | None, model: Model) -> None:
-    """UsageError if a plan says how labels come later, and none do."""
+    """UsageError if a plan has options for late labels, and there are none."""
     if plan.pending_seconds is not None and pending is None:
         raise UsageError("--pending-seconds has no meaning without --pending")
     if plan.share_label is not None and (pending is None or model.entity is None):
@@ -242,11 +242,11 @@ def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[s
         Fields.restored(kept.get("fields", {}))
         natural(kept.get("events", 0))
         if kept.get("unlabelled", "learn") not in UNLABELLED:
-            raise ValueError("events without a label are neither learned nor ignored")
+            raise ValueError("unlabelled is neither learn nor ignore")
         if kept.get("share_label", "on") not in SHARE_LABEL:
-            raise ValueError("labels are neither shared nor not")
+            raise ValueError("share_label is neither on nor off")
         if not isinstance(kept.get("kafka", {}), dict):
-            raise ValueError("the offsets of Kafka are none")
+            raise ValueError("the Kafka offsets are invalid")
         return TaskModel.resumed(model, kept.get("task"), announce)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path} was not written by streamkarma learn: {error!r:.200}") from error
@@ -266,11 +266,11 @@ def check_options(plan: Plan, path: str, model: Model) -> None:
         if needs and getattr(model, needs) is None:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning without --{needs}")
         if name == "threshold" and BALANCED not in (value, made):
-            continue  # it decides only
+            continue  # it affects decisions only
         if value != made:
             raise UsageError(
                 f"{path} was made with {name} {_format(made)}, not {_format(value)}; "
-                "leave the option out or begin another model"
+                "leave the option out or start another model"
             )
 
 
@@ -281,7 +281,7 @@ def check_task(plan: Plan, path: str, task_model: TaskModel) -> None:
 
 
 def pending_of(path: str, model: Model, state: Any, arrays: Arrays) -> Pending:
-    """The events and labels that wait, restored from a model file."""
+    """The pending events and labels, restored from a model file."""
     try:
         return Pending.resumed(state, arrays, model)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

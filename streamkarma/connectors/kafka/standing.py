@@ -145,10 +145,10 @@ class _StandingReader(Reader):
         return filled
 
     def maybe_commit(self) -> None:
-        """Nothing is."""
+        """Nothing is committed."""
 
     def commit(self) -> None:
-        """Nothing is."""
+        """Nothing is committed."""
 
     def snapshot(self) -> Position:
         """Nothing is kept."""

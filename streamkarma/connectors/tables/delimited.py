@@ -98,10 +98,10 @@ class DelimitedTable:
 
     def describe(self) -> str:
         """What it was taken for, in a line."""
-        parted = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}[self._dialect.delimiter]
+        delimiter = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}[self._dialect.delimiter]
         unnamed = sum(column is None for column in self._columns)
         left_out = f"; left out, without a name: {unnamed:,}" if unnamed else ""
-        return f"table: columns parted by {parted}: {described(self._columns)}{left_out}"
+        return f"table: columns separated by {delimiter}: {described(self._columns)}{left_out}"
 
     def pieces(self) -> Iterator[Piece]:
         """All rows in order, without the header and blank ones."""
