@@ -250,7 +250,7 @@ def _header(what: str, text: bytes) -> dict[str, Any]:
         )
     if version < FORMAT:
         raise ModelFileError(
-            f"{what} has format {version}, of an older streamkarma, and cannot be used; begin a new model"
+            f"{what} has format {version}, of an older streamkarma, and cannot be used; start a new model"
         )
     return header
 
@@ -277,13 +277,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is beyond what a number holds")
+        raise ValueError(f"{text} is out of range for a number")
     return number
 
 
@@ -307,7 +307,7 @@ def _layouts(what: str, shapes: Any) -> list[Layout]:
         for name, _, shape in layouts
     )
     if not sound or len({layout.name for layout in layouts}) < len(layouts):
-        raise ModelFileError(f"{what} is not a model: its arrays are not as it says")
+        raise ModelFileError(f"{what} is not a model: its arrays do not match its header")
     return layouts
 
 
@@ -318,6 +318,6 @@ def _arrays(what: str, layouts: list[Layout], content: bytes) -> Arrays:
         count = math.prod(layout.shape)
         arrays[layout.name] = np.frombuffer(content, layout.dtype, count, begin).reshape(layout.shape)
         if layout.dtype == np.bool_ and np.frombuffer(content, np.uint8, count, begin).max(initial=0) > 1:
-            raise ModelFileError(f"{what} is not a model: its arrays are not as it says")
+            raise ModelFileError(f"{what} is not a model: its arrays do not match its header")
         begin += layout.size
     return arrays

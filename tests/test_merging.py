@@ -306,7 +306,7 @@ def test_the_command_line(streamkarma: Program, tmp_path: Path) -> None:
     for again in (files[0], str(tmp_path / "link")):
         result = streamkarma("merge", files[0], files[1], again, "--model", str(tmp_path / "twice"))
         assert (result.code, (tmp_path / "twice").exists()) == (2, False)
-        assert f"{files[0]} and {again} are one file, and what it has learned would" in result.stderr
+        assert f"{files[0]} and {again} are the same file, which would" in result.stderr
     shown = json.loads(streamkarma("inspect", str(tmp_path / "all.karma"), "--json").stdout)
     assert shown["merged_from"] == [{"name": path, "learned": 60} for path in files]
     assert shown["events"] == 180
@@ -389,6 +389,6 @@ def test_what_waits_for_its_label_is_left_behind_and_said(streamkarma: Program) 
     assert result.code == 0
     left = [line for line in result.stderr.splitlines() if "left behind" in line]
     assert left == [
-        "two.karma: 5 events that wait for their label are left behind",
-        "three.karma: 3 labels that wait for their event are left behind",
+        "two.karma: 5 events that wait for their label are dropped",
+        "three.karma: 3 labels that wait for their event are dropped",
     ]

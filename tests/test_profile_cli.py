@@ -151,7 +151,7 @@ def test_equal_streams_have_equal_profiles(streamkarma: Program) -> None:
     [
         (["--html", "no/where.html"], "the folder of --html no/where.html does not exist"),
         (["t.csv", "--json", "t.csv"], "INPUT and --json are one file"),
-        (["--brokers", "localhost:1"], "with --brokers INPUT is a topic"),
+        (["--brokers", "localhost:1"], "with --brokers, INPUT is a topic"),
         (["none.csv"], "cannot read none.csv"),
     ],
 )

@@ -148,7 +148,7 @@ def test_models_that_go_on_from_another(cluster: Cluster) -> None:
         content = found[f"{source}/{number}"].content
         assert state_of(content) == cluster.state(f"alone-{number}")
     said = cluster.attach(*arguments, "--base", "other.karma", code=2)
-    assert "was begun with another --base than other.karma" in last(said)
+    assert "was started with another --base than other.karma" in last(said)
     cluster.attach(*arguments, "--base", "warm.karma")
 
 
@@ -219,7 +219,7 @@ def test_there_is_nothing_to_pull(cluster: Cluster) -> None:
     arguments = ["--share", share, "--model", "m"]
     assert f"there is no topic {share}" in cluster.pull(*arguments, code=1)
     cluster.topic("share", **COMPACT)
-    assert f"topic {share} has no models: nobody has begun" in cluster.pull(*arguments, code=1)
+    assert f"topic {share} has no models: no process has started" in cluster.pull(*arguments, code=1)
     cluster.attach(cluster.topic("in"), "--share", share, *LEARNING, "--until-end")
     assert "no partition has learned anything" in cluster.pull(*arguments, code=1)
 
@@ -238,7 +238,7 @@ def _altered(records: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         (
             Packing(b"").pack(b"no model"),
             lambda records: records,
-            "{} is not a streamkarma model; the last good one serves",
+            "{} is not a streamkarma model; the last good one is used",
         ),
     ],
 )

@@ -71,7 +71,7 @@ def test_paths_and_options_are_looked_at_before_spark_is_started(
         (
             [events, "--predict", "karma.karma", "--output", "scored"],
             2,
-            "scored is there already; name a new",
+            "scored exists already; name a new",
         ),
         (
             [events, "--predict", "events.jsonl", "--output", "o"],

@@ -179,11 +179,11 @@ def test_any_bytes_are_rows_or_not_however_they_come(noise: bytes, seed: int, si
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (b"", "t.csv has no row with the names"),
-        (b"\n\n", "t.csv has no row with the names"),
-        (b",,\n1,2,3\n", "t.csv has no row with the names"),
-        (b"a,b,a\n1,2,3\n", "t.csv has several columns of the name 'a'"),
-        (b"\xff\xfea\x00\n", "the first row of t.csv has no names of columns: not valid UTF-8"),
+        (b"", "t.csv has no header row"),
+        (b"\n\n", "t.csv has no header row"),
+        (b",,\n1,2,3\n", "t.csv has no header row"),
+        (b"a,b,a\n1,2,3\n", "t.csv has several columns named 'a'"),
+        (b"\xff\xfea\x00\n", "the first row of t.csv has no column names: not valid UTF-8"),
     ],
 )
 def test_a_table_without_names_is_said_to_be_none(header: bytes, message: str) -> None:

@@ -107,8 +107,8 @@ class Destinations:
                 continue
             there, changed = sink.resume(None, False), True
             if mark is not None:
-                lost = f"the rows that {model} stands for are not there"
-                say(f"{path} is begun anew: {lost}" if not there else f"{path} is written on, but {lost}")
+                lost = f"the rows that {model} covers are missing"
+                say(f"{path} starts anew: {lost}" if not there else f"{path} is appended to, but {lost}")
         return changed
 
     def output(self) -> Output:

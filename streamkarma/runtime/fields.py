@@ -209,7 +209,7 @@ def _check_apart(fields: Fields, entity: str | None, learn: bool) -> None:
         if single == "target" and learn and name in fields.ignore:
             twice.append("ignore")
         if twice:
-            raise UsageError(f"--{single} and --{twice[0]} are one attribute, {name}; name another one")
+            raise UsageError(f"--{single} and --{twice[0]} are both {name}; name another attribute")
 
 
 def _listed(names: set[Any]) -> str:

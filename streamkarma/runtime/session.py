@@ -55,7 +55,7 @@ class Session:
         #: Saved with the model, by name; unknown sections are kept unchanged.
         self.kept: dict[str, Any] = {}
         self._arrays: Arrays = {}
-        #: Whether another learner begins than the one that was saved.
+        #: Whether a new learner starts in place of the one that was saved.
         self._is_anew = False
         #: Where rows go; they are synced before the model that covers them is written.
         self.destinations: Destinations | None = None
@@ -147,7 +147,7 @@ class Session:
         return {**self.kept, **self.settings(), "events": self.loop.last}
 
     def take_over(self, model: Model, kept: dict[str, Any], totals: Totals, output: Output) -> None:
-        """Go on with a model that was learned elsewhere, as if it had been here.
+        """Continue with a model that was trained elsewhere, as if it had been trained here.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class Session:
         plan = self._plan
         model, self.kept, self._arrays = load_with_run(path) if content is None else from_bytes(content, path)
         if getattr(model, "extra_experts", None):
-            raise UsageError(f"{path} has extra experts, which only Python can run")
+            raise UsageError(f"{path} has extra experts, which run only in Python")
         check_options(plan, path, model)
         self.task_model = resumed(path, model, self.kept, say)
         if plan.positive is not None:
@@ -212,11 +212,11 @@ class Session:
             self.kept.pop("pending", None)
             return None
         if self.fields.full is not None:
-            raise UsageError("--full has no meaning for labels that come later (--pending)")
+            raise UsageError("--full has no meaning for late labels (--pending)")
         if self.fields.id is None and self.task_model.model.entity is None:
             raise UsageError(
-                "labels that come later need --id NAME, by which they find their event, or --entity NAME, "
-                "whose events they are for"
+                "late labels need --id NAME, which identifies their event, or --entity NAME, which "
+                "identifies their events"
             )
         pending = Pending(wanted)
         if state:

@@ -212,7 +212,7 @@ class Stream:
         if frame.isEmpty():
             return None
         if not task_model.settled:
-            raise RunError("the first labels do not tell the task; give --task")
+            raise RunError("the first labels do not settle the task; give --task")
         base = State.of(task_model.model, self.session.described())
         self._bases.write(0, base)
         remove_leftovers(self._bases.path)
@@ -279,6 +279,6 @@ def _check_same(plan: Plan, folder: str, base: State) -> None:
         made = base.kept["fields"].get(name)
         if (list(value) if name == "ignore" else value) != (list(made or ()) if name == "ignore" else made):
             raise UsageError(
-                f"{folder} was begun with {name} {made or 'none'}, not {value}; leave the option out or give "
-                "another --checkpoint"
+                f"{folder} was started with {name} {made or 'none'}, not {value}; leave the option out or "
+                "give another --checkpoint"
             )

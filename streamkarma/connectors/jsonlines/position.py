@@ -51,7 +51,7 @@ def position_from(kept: Any, model: str) -> Position | None:
     except (KeyError, TypeError):
         position = Position(-1)
     if any(type(number) is not int or number < 0 for number in position):
-        raise ModelFileError(f"{model} does not say how much of its input it has taken")
+        raise ModelFileError(f"{model} does not record how much of its input it has read")
     return position
 
 
@@ -84,7 +84,7 @@ def skip(file: LineInput, read: Callable[[int], bytes], taken: Position, model: 
     if at != taken:
         raise RunError(
             f"{file.name} does not begin with the {taken.lines:,} {file.unit}s ({taken.bytes:,} bytes) that "
-            f"{model} has taken of its input; give it that, or leave out --resume-input to learn all of this"
+            f"{model} has read of its input; give it that, or leave out --resume-input to learn all of this"
         )
     if ended:
         return at

@@ -96,7 +96,7 @@ class LineReader(Reader):
         if self._source.rewinds:
             if taken is None:
                 raise UsageError(
-                    f"{model} does not say how much of an input it has taken; leave out "
+                    f"{model} does not record how much of an input it has read; leave out "
                     "--resume-input to learn all of this one"
                 )
             self._position = skip(file, self._context.interruptible(file.read), taken, model)

@@ -54,9 +54,9 @@ class LogCapture(logging.Handler):
         elif "SaslMechanism" in text or "IllegalSaslState" in text:
             self.refused = True
             why = (
-                "no login is asked for there"
+                "the brokers require no login there"
                 if "Illegal" in text
-                else "this sasl_mechanism is not known there"
+                else "the brokers do not support this sasl_mechanism"
             )
             self.connection, self.at = why, time.monotonic()
         elif record.name.startswith("kafka.net") and "onnection" in text and not self.refused:

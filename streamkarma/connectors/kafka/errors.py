@@ -40,15 +40,15 @@ def translate_error(error: errors.KafkaError) -> RunError | RetriableKafkaError:
     reason = reason_of(error)
     if isinstance(error, _FENCED):
         return FencedError(
-            "another process has taken over this model, or this place in the group; nothing was written "
-            f"since ({reason}). Processes of one group need models, or group_instance_ids, of their own"
+            "another process has taken over this model, or this member of the group; nothing was written "
+            f"since ({reason}). Each process of a group needs its own model, or its own group_instance_id"
         )
     if isinstance(error, errors.AuthorizationError):
-        return RunError(f"the brokers do not allow it: {reason}")
+        return RunError(f"the brokers denied access: {reason}")
     if isinstance(error, errors.OffsetMetadataTooLargeError):
-        return RunError("the brokers' offset.metadata.max.bytes is too small; 4096, Kafka's default, will do")
+        return RunError("the brokers' offset.metadata.max.bytes is too small; use 4096, Kafka's default")
     if isinstance(error, _FATAL):
-        return RunError(f"the brokers or the topic cannot be worked with: {reason}")
+        return RunError(f"the brokers or the topic cannot be used: {reason}")
     return RetriableKafkaError(reason)
 
 

@@ -90,7 +90,9 @@ class Offsets:
             self.positions.update(positions_from(kept.get("kafka", {})))
             self.topic_ids.update((str(name), str(each)) for name, each in kept.get("topic_ids", {}).items())
         except (AttributeError, TypeError, ValueError) as error:
-            raise ModelFileError(f"{self._context.model_path} holds no list of offsets: {error!r}") from error
+            raise ModelFileError(
+                f"{self._context.model_path} has no valid list of offsets: {error!r}"
+            ) from error
 
     def snapshot(self) -> Position:
         """Offsets, and the ids of their topics, for the model file."""

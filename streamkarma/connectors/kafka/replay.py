@@ -60,7 +60,7 @@ def replay(source: TopicSource, context: Context, offsets: Offsets) -> Replayed:
         try:
             todo, ordered = owed(offsets.positions, written.metadata if written else "", mine)
         except ValueError as error:
-            raise RunError(f"the group {group} was written to by somebody else: {error}") from error
+            raise RunError(f"the group {group} was written to by another program: {error}") from error
         todo = _still_there(todo, reader, source, offsets)
         if not todo:
             return
@@ -68,7 +68,7 @@ def replay(source: TopicSource, context: Context, offsets: Offsets) -> Replayed:
             records = sum(end - begin for _, begin, end in todo)
             source.say(
                 f"{context.model_path} is older than the predictions that were sent: {records} records are "
-                "learned again, not in the order in which they were learned first"
+                "learned again, not in their original order"
             )
         yield from read_stretches(reader, todo, partial(say_lost, source), source.stopped)
     offsets.positions |= {stretch.partition: stretch.end for stretch in todo}
@@ -102,7 +102,7 @@ def _still_there(
         what = id_changed(topic) if topic in there else f"topic {topic} is gone"
         records = sum(end - begin for _, begin, end in lost)
         source.say(
-            f"{what}: {records} records that were answered, and are not in the model, cannot be learned again"
+            f"{what}: {records} records that were answered but are not in the model cannot be learned again"
         )
     return todo
 

@@ -27,7 +27,7 @@ _OURS = {
     "transactional_id": "it follows from the group and the model",
     "acks": "predictions are sent in transactions",
     "enable_idempotence": "predictions are sent in transactions",
-    "allow_auto_create_topics": "topics are to be there",
+    "allow_auto_create_topics": "topics must exist",
     "isolation_level": "only committed records are read",
 }
 _ASSIGNORS = {
@@ -92,7 +92,7 @@ class KafkaSettings:
             given[name.strip().replace(".", "_")] = value
         self._values = {name: _typed(name, value) for name, value in given.items()}
         if not self.brokers:
-            raise UsageError("--brokers names no broker; expected HOST:PORT, several with commas")
+            raise UsageError("--brokers names no broker; expected HOST:PORT, comma-separated")
         check_security(self._values)
         for address in self.brokers:
             port = address.rpartition(":")[2]
@@ -135,7 +135,7 @@ def _typed(name: str, text: str) -> Any:
         near = difflib.get_close_matches(name, defaults, 1)
         raise UsageError(f"-X {name}: kafka-python has no such setting{f'; {near[0]}?' if near else ''}")
     if name in _OBJECTS:
-        raise UsageError(f"-X {name}: its values are no text, and cannot be set here")
+        raise UsageError(f"-X {name}: its values are not texts, so it cannot be set here")
     default = defaults[name]
     try:
         if name == "partition_assignment_strategy":

@@ -43,9 +43,7 @@ _NOT_THE_KEY = (
     "the entity, {}, is not the records' key (--with-key): if several processes share the group, all events "
     "of an entity must be in one partition"
 )
-_NO_MODEL = (
-    "no --model: what is learned is lost at the end, and the next start resumes at the group's offsets"
-)
+_NO_MODEL = "no --model: what is learned is lost at the end, and the next run resumes at the group's offsets"
 
 
 class Attachment(NamedTuple):
@@ -272,7 +270,7 @@ class TopicSource(Source):
                 heard_at, missed = now, False
             elif not missed and now - heard_at > _SILENCE_SECONDS and now - self._log.at < 1.0:
                 brokers = ", ".join(self.settings.brokers)
-                self.say(f"no word from {brokers} ({self._log.connection}); waiting")
+                self.say(f"no response from {brokers} ({self._log.connection}); waiting")
                 missed = True
 
         return note

@@ -86,5 +86,5 @@ def say_lost(source: TopicSource, tp: TopicPartition, begin: int, end: int) -> N
     source.lost[name] = source.lost.get(name, 0) + end - begin
     source.say(
         f"topic {tp.topic}, partition {tp.partition}: offsets {begin} to {end - 1} are lost; "
-        f"they had expired before they were read; reading resumes at {end}"
+        f"they expired before they were read; reading resumes at {end}"
     )

@@ -158,10 +158,10 @@ class DelimitedTable:
         """The header and the first rows that have as many cells."""
         rows, _ = Splitter(self._dialect, None, self._limit).split(sample, at_end=False)
         if not rows:
-            raise RunError(f"{self._name} has no row with the names of its columns")
+            raise RunError(f"{self._name} has no header row with column names")
         header = rows[0]
         if isinstance(header, Refused):
-            raise RunError(f"the first row of {self._name} has no names of columns: {header.reason}")
+            raise RunError(f"the first row of {self._name} has no column names: {header.reason}")
         fitting = (row for row in rows if not isinstance(row, Refused) and len(row) == len(header))
         return list(fitting)
 
@@ -175,7 +175,7 @@ class DelimitedTable:
         names = [name.strip() for name in header]
         twice = [name for name, count in Counter(names).items() if name and count > 1]
         if twice:
-            raise RunError(f"{self._name} has several columns of the name {twice[0]!r:.80}")
+            raise RunError(f"{self._name} has several columns named {twice[0]!r:.80}")
         cells = list(zip(*rows, strict=True)) or [()] * len(names)
         columns: list[Column | None] = []
         for name, own in zip(names, cells, strict=True):
@@ -183,7 +183,7 @@ class DelimitedTable:
             kind = kind if kind in TYPES else type_of(own, missing)
             columns.append(Column(name, kind, missing) if name else None)
         if all(column is None for column in columns):
-            raise RunError(f"{self._name} has no row with the names of its columns")
+            raise RunError(f"{self._name} has no header row with column names")
         return columns
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 csv.field_size_limit(1 << 30)
 
 TOO_LONG = "longer than the limit (see --max-record-bytes), or a quote in it is never closed"
-UNCLOSED = "a quote is opened and never closed"
+UNCLOSED = "a quote is never closed"
 NOT_UTF8 = "not valid UTF-8"
 
 

@@ -102,5 +102,5 @@ def _known_types(context: Context) -> Mapping[str, str]:
     """What the model file says that columns hold."""
     types = context.kept.get("columns", {})
     if not isinstance(types, dict) or not all(kind in TYPES for kind in types.values()):
-        raise ModelFileError(f"{context.model_path} does not say what the columns of its tables hold")
+        raise ModelFileError(f"{context.model_path} does not record the column types of its tables")
     return types
