@@ -46,29 +46,29 @@ class ExplicitParameters(ValueParameters):
 class ExplicitKARMAClassifier(CostParameters, ExplicitParameters, BaseClassifier):
     """Online classifier on the explicit features of KARMA's kernel, for incomplete events.
 
-    The hypotheses are those of ``KARMAClassifier``, and nothing is pruned: with ``gamma=2`` each
-    attribute's weight is a sum over the attributes that are there beside it. What an event costs is
-    the number of its features, the observed attributes to the power of ``gamma``.
+    The hypotheses are those of ``KARMAClassifier``, and nothing is pruned: with ``gamma=2`` each attribute's
+    weight is a sum over the attributes observed with it. The cost of an event is the number of its features:
+    the number of observed attributes to the power of ``gamma``.
 
     Parameters
     ----------
     gamma
         Order of the kernel: 1, 2 or 3.
     update
-        ``"arow"``: a variance for every weight, large steps for what was seldom seen [C].
+        ``"arow"``: a variance for every weight, large steps for what was rarely seen [C].
         ``"adagrad"``: steps divided by the root of the sum of squared gradients, logistic loss.
         ``"sgd"``: Algorithm 1 of [H], which equals ``KARMAClassifier`` without a budget.
     r
-        AROW: the variance of the noise, 1e-12 to 1e12. The larger, the more cautious.
+        AROW: the variance of the noise, 1e-12 to 1e12. Larger values take smaller steps.
     eta
         AdaGrad: the step, 1e-12 to 1e12; None for 0.2. SGD: as in ``KARMAClassifier``.
     rho, loss
-        SGD: as in ``KARMAClassifier``. The other updates come with a loss and without ``rho``: None.
+        SGD: as in ``KARMAClassifier``. The other updates have a fixed loss and no ``rho``: None.
     normalize
         Give every event norm 1 in feature space.
     table_bits
-        log2 of the most weights, 8 to 30; 22 are 64 MB. Features beyond that many are hashed, and those
-        that meet share a weight: memory stays as it is.
+        log2 of the maximum number of weights, 8 to 30; 22 are 64 MB. Features beyond that are hashed, and
+        those that collide share a weight: memory does not grow.
     na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold

@@ -44,12 +44,12 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
     never much worse than the best expert, over any stretch of the stream, and often better than all.
     The experts' weights say which assumption about missingness the stream supports: subspace without
     indicators, that attributes are missing at random and correlated; subspace with indicators or
-    explicit of order 2, that absence tells something; explicit of order 1, that it may be ignored.
+    explicit of order 2, that absence is informative; explicit of order 1, that it may be ignored.
 
     Parameters
     ----------
     budget
-        Most support vectors of the expert that has them, 1 to 1,048,576.
+        Maximum number of support vectors of the expert that has them, 1 to 1,048,576.
     extra_experts
         A list of river classifiers to mix in: copies of them learn alongside the experts, event by event.
         They get each event without its missing attributes and must accept that. They are saved with the
@@ -58,12 +58,12 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
         Half-life in events, 1 to 1e15, of what was learned, for streams that drift. None to keep
         everything; the mixture follows a change of the best expert in any case.
     refit
-        Batch learners that vote as experts, names with commas: ``"lightgbm"`` (needs
+        Batch learners to add as experts, comma-separated: ``"lightgbm"`` (needs
         ``pip install 'streamkarma[lightgbm]'``), ``"boosting"`` (scikit-learn's histogram gradient boosting)
         and ``"trees"`` (its random forest). They are fitted in another process after 128, 192, 256, 384, …
         events with a label. None for none.
     refit_memory
-        Most events kept to fit on, 1 to 1,048,576; past it a uniform sample of all.
+        Maximum number of events kept for fitting, 1 to 1,048,576; beyond that, a uniform sample of all.
     scale, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds,
     entity, time, carry, carry_for, max_entities, coverage, class_weight, threshold
         As in ``KARMAClassifier``.

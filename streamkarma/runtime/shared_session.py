@@ -200,8 +200,8 @@ def check_alike(plan: Plan, base: Model, kept: dict[str, Any], name: str) -> Non
     for option, value in given.items():
         if value is not None and value != agreed[option]:
             raise UsageError(
-                f"{name} was started with {option} {_in_words(agreed[option])}, not {_in_words(value)}; leave "
-                "the option out, or share in another topic"
+                f"{name} was started with {option} {_in_words(agreed[option])}, not {_in_words(value)}; "
+                "leave the option out, or share in another topic"
             )
     if plan.base is not None and kept.get("warm") != _digest(
         Session(plan, plan.base, _ignore).task_model.model

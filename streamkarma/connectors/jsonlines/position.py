@@ -1,4 +1,4 @@
-"""How far an input was taken, and finding that place again."""
+"""How far an input was read, and finding that place again."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Position(NamedTuple):
     Attributes
     ----------
     lines, bytes
-        How many come before it, blank and rejected ones included, unpacked.
+        Number of lines and bytes before it, decompressed, including blank and rejected ones.
     crc32
-        The checksum of these bytes, by which the same input is known again.
+        The checksum of these bytes, to recognise the same input.
     """
 
     lines: int = 0
@@ -42,7 +42,7 @@ def position_from(kept: Any, model: str) -> Position | None:
     Raises
     ------
     ModelFileError
-        If it is none.
+        If it is invalid.
     """
     if kept is None:
         return None
@@ -56,7 +56,7 @@ def position_from(kept: Any, model: str) -> Position | None:
 
 
 def skip(file: LineInput, read: Callable[[int], bytes], taken: Position, model: str) -> Position:
-    """Read what was taken of an input, to go on behind it.
+    """Skip the part of an input that was read before.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ def skip(file: LineInput, read: Callable[[int], bytes], taken: Position, model: 
     read
         Reads it.
     taken
-        How much of it was taken.
+        How much of it was read.
     model
-        Path of the model that has taken it.
+        Path of the model that has read it.
 
     Returns
     -------
-    Where to go on: a newline that was missing at the end has been taken as well.
+    Where to continue: a newline that was missing at the end has been read as well.
 
     Raises
     ------

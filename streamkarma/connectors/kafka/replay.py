@@ -1,4 +1,4 @@
-"""Learn again what was answered before a crash and is not in the model file yet."""
+"""Learn again what was answered before a crash but is not in the model file yet."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def replay(source: TopicSource, context: Context, offsets: Offsets) -> Replayed:
     Raises
     ------
     RunError
-        If somebody else has written to the group of the journal.
+        If another program has written to the group of the journal.
     RetriableKafkaError
-        If a topic is not there just now.
+        If a topic does not exist at the moment.
     InterruptedError
         If the user wants to stop.
     """
@@ -156,14 +156,14 @@ def read_stretches(
     todo
         What to read.
     lost
-        Told of offsets, from one up to another, that the topic no longer has.
+        Called with ranges of offsets that the topic no longer has.
     stopped
-        Whether the user wants to leave.
+        Whether the user wants to stop.
 
     Raises
     ------
     InterruptedError
-        If the user wanted to leave before.
+        If the user wanted to stop before.
     """
     partitions = sorted({stretch.partition for stretch in todo})
     reader.assign(partitions)

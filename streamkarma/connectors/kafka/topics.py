@@ -1,4 +1,4 @@
-"""Which topics are read."""
+"""The topics to read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Topics(NamedTuple):
     pattern
         A regular expression for whole names, or None.
     labels
-        The topic of labels that come later, or None.
+        The topic of late labels, or None.
     avoid
         Topics that are written to, which a pattern never means.
     """
@@ -58,7 +58,7 @@ class Topics(NamedTuple):
         return topics
 
     def matching(self, there: set[str]) -> set[str]:
-        """Those of the topics there are that are meant."""
+        """The existing topics that match."""
         if self.pattern is None:
             return there.intersection(self.names)
         return {name for name in there if re.match(self.expression(), name)} - {self.labels}

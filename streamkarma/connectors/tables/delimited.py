@@ -42,18 +42,18 @@ class DelimitedTable:
     read
         Returns up to so many bytes, none at the end.
     delimiter
-        What stands between cells; None to find out.
+        The delimiter of cells; None to detect it.
     missing
         Which cells say that there is no value.
     types
         What columns hold, by name, where that is known; for others the first rows decide.
     limit
-        Most bytes of a row.
+        Maximum length of a row in bytes.
 
     Raises
     ------
     RunError
-        If its header is none, or it cannot be read.
+        If its header is invalid, or it cannot be read.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class DelimitedTable:
         }
 
     def describe(self) -> str:
-        """What it was taken for, in a line."""
+        """The detected format, in a line."""
         delimiter = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}[self._dialect.delimiter]
         unnamed = sum(column is None for column in self._columns)
         left_out = f"; left out, without a name: {unnamed:,}" if unnamed else ""

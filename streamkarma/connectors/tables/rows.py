@@ -22,7 +22,7 @@ NOT_UTF8 = "not valid UTF-8"
 
 
 class Dialect(NamedTuple):
-    """How cells are parted: by which character, and whether blanks behind it count."""
+    """How cells are separated: by which character, and whether blanks after it count."""
 
     delimiter: str
     skip_blanks: bool = False
@@ -49,7 +49,7 @@ class Splitter:
     Parameters
     ----------
     dialect
-        How cells are parted.
+        How cells are separated.
     width
         Number of cells that a row has; None for any.
     limit
