@@ -94,7 +94,7 @@ def test_a_file_is_looked_at_now_and_then_and_loaded_only_if_it_has_changed(
         now += 1.0
         session.refresh()
     assert said[1:] == [
-        f"cannot read the model {path}: No such file or directory; to go back to the one before it: "
+        f"cannot read the model {path}: No such file or directory; to restore the previous one: "
         f"cp {path}.bak {path}; still using the previous model, 100 events learned",
         f"{path} was reloaded, 100 events learned",
     ]

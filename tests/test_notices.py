@@ -121,7 +121,7 @@ def test_to_score_needs_no_target(run: Runs) -> None:
     run(EVENTS, model=True)
     unlabelled = [{"a": 1.0}] * 5
     assert run(unlabelled, model=True, learn=False, learner=None, strict=True)[0] == 0
-    for records, complaint in (([b"no"], "none of 1 records could be used"), ([], "there was no record")):
+    for records, complaint in (([b"no"], "none of 1 records could be used"), ([], "no records")):
         with pytest.raises(RunError, match=complaint):
             run(records, model=True, learn=False, learner=None, strict=True)
 

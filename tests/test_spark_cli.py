@@ -94,7 +94,5 @@ def test_a_format_that_is_not_read_is_said(streamkarma: Program, tmp_path: Path)
     from streamkarma.spark.files import File
     from streamkarma.spark.pieces import parts_of
 
-    with pytest.raises(
-        UsageError, match=r"^a\.csv is neither JSON lines nor Parquet; what spark\.read makes"
-    ):
+    with pytest.raises(UsageError, match=r"^a\.csv is neither JSON lines nor Parquet; for other formats"):
         parts_of([File("a.csv", 9)], None, 1)

@@ -205,7 +205,7 @@ def test_a_refused_row_leaves_nothing_that_others_wait_for(
         (["-X", "partition_assignment_strategy=x"], "expected one of range, roundrobin, sticky"),
         (["--output-topic", "t"], "the topic t cannot be both read and written"),
         (["[a"], "only one pattern is allowed"),
-        (["--label-topic", "l"], "labels that come later need --id NAME"),
+        (["--label-topic", "l"], "late labels need --id NAME"),
         (["--label-topic", "l", "--pending", "0"], "--label-topic has no meaning with --pending 0"),
         (["--output-topic", ""], "the name of a topic cannot be empty"),
         (["--dead-letter-topic", ""], "the name of a topic cannot be empty"),

@@ -67,7 +67,7 @@ class DeadLetter(NamedTuple):
 
 
 class Sink(Protocol):
-    """Receives predictions and dead letters in addition to files; they take effect with the reader's next commit."""
+    """Takes predictions and dead letters in addition to files; they count with the reader's next commit."""
 
     @property
     def takes_predictions(self) -> bool:

@@ -1,4 +1,4 @@
-"""What missing attributes may say, and how the scores of an event would change by it."""
+"""The possible values of missing attributes, and how they would change the scores of an event."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def deviation_of(chances: Floats, scores: Floats) -> Floats:
 
 @_UNBOUNDED
 def outcome_scores(model: KARMABase, record: Record, events: Encoded) -> list[tuple[Outcomes, Floats]]:
-    """The scores, shape (n, C), of a whole record by what each missing attribute may say."""
+    """The scores, shape (n, C), of a whole record for the possible values of each missing attribute."""
     outcomes = list(islice(_outcomes(model, record, events), MOST_MISSING))
     records = [each for outcome in outcomes for each in outcome.records]
     if not records:
@@ -82,7 +82,7 @@ def outcome_scores(model: KARMABase, record: Record, events: Encoded) -> list[tu
 
 
 def _outcomes(model: KARMABase, record: Record, events: Encoded) -> Iterator[Outcomes]:
-    """Of attributes that an event lacks, those observed most often first."""
+    """The attributes that an event lacks, those observed most often first."""
     observed = set(events.arrays()[1][: events.arrays()[0][1]].tolist())
     moments = moments_of(model, events)
     left_out = _derived(model)
@@ -99,7 +99,7 @@ def _outcomes(model: KARMABase, record: Record, events: Encoded) -> Iterator[Out
 
 
 class Drawable(NamedTuple):
-    """An attribute of which it is known what it may say.
+    """An attribute with known possible values.
 
     Attributes
     ----------
