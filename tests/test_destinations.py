@@ -152,7 +152,7 @@ def test_another_input_or_another_model(capsys: pytest.CaptureFixture[str]) -> N
     before = content()
     Path("other").write_bytes(b"\n".join([*reversed(LINES), b""]))
     with pytest.raises(
-        RunError, match=r"other does not begin with the 203 lines \([\d,]+ bytes\) that m has taken"
+        RunError, match=r"other does not begin with the 203 lines \([\d,]+ bytes\) that m has read"
     ):
         learn("other", resume=True)
     Path("other").write_bytes(b"\n".join([*LINES[:9], b""]))
