@@ -27,13 +27,13 @@ from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.replacing import replace
 
 MAGIC = b"streamkarma model\n"
-#: Raised whenever what is written is read in another way; 2 since the running scale is robust.
+#: Increased whenever what is written must be read differently.
 FORMAT = 12
 #: What an array may hold: plain numbers, little-endian.
 TYPES = ("<f8", "<i8", "<i4", "<u8", "|u1", "|b1")
-#: A header longer than this is none: its JSON takes ten times as much memory.
+#: A longer header is invalid: its JSON takes ten times as much memory.
 LONGEST_HEADER = 1 << 28
-#: An integer that is written with more characters than this is beyond all floats, and none.
+#: An integer written with more characters than this is beyond all floats, and invalid.
 _MOST_DIGITS = 310
 _DIGEST_SIZE = hashlib.sha256().digest_size
 
@@ -54,21 +54,21 @@ class Layout(NamedTuple):
 
 
 def natural(value: Any, most: int = 2**53) -> int:
-    """``value`` if it is an integer from 0 to ``most``, as what is counted is; else ValueError."""
+    """``value`` if it is an integer from 0 to ``most``, as a count is; else ValueError."""
     if type(value) is not int or not 0 <= value <= most:
-        raise ValueError(f"{reprlib.repr(value)} is no number of things")
+        raise ValueError(f"{reprlib.repr(value)} is not a non-negative integer")
     return value
 
 
 def finite(value: Any) -> float:
     """``value`` as a float if it is a finite number, else ValueError."""
     if type(value) not in (int, float) or not abs(value) < math.inf:
-        raise ValueError(f"{reprlib.repr(value)} is no number")
+        raise ValueError(f"{reprlib.repr(value)} is not a finite number")
     return float(value)
 
 
 def unwritable(reason: str) -> UsageError:
-    """What to raise for a model with a name or a label that no file takes."""
+    """The error for a model with a name or a label that cannot be saved."""
     return UsageError(
         f"cannot save this model: {reason}; attribute names and labels must be strings, numbers or booleans"
     )
@@ -77,23 +77,23 @@ def unwritable(reason: str) -> UsageError:
 def write(
     path: Path, header: dict[str, Any], arrays: Arrays, check: Callable[[Path], object] | None = None
 ) -> None:
-    """Replace the file at ``path``; whoever reads it sees all of the old or all of the new.
+    """Replace the file at ``path`` atomically.
 
     Parameters
     ----------
     path
-        Where to; the file before is kept as ``NAME.bak``.
+        The file; the previous one is kept as ``NAME.bak``.
     header, arrays
         What to write.
     check
-        Reads the new file back before it is in its place; ``read`` by default.
+        Reads the new file back before it replaces the old one; ``read`` by default.
 
     Raises
     ------
     UsageError
         If the header holds what JSON cannot.
     ModelFileError
-        If the file cannot be written, or not be read back. The file before stays in its place.
+        If the file cannot be written or read back. The previous file stays in place.
     """
     parts = _parts(header, arrays)
 
@@ -101,7 +101,7 @@ def write(
         try:
             (check or read)(temporary)
         except ModelFileError as error:
-            # The name of a file that nobody will see says nothing.
+            # The name of a temporary file would be of no use.
             reason = str(error).replace(str(temporary), "what was written")
             raise ModelFileError(
                 f"the model was not saved to {path}, since it could not be read back: {reason}"
@@ -119,7 +119,7 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
     Raises
     ------
     ModelFileError
-        If it is missing, truncated, altered, of a newer format, or something else.
+        If it is missing, truncated, altered, of a newer format, or not a model file.
     """
     try:
         with _opened(path) as file:
@@ -142,12 +142,12 @@ def to_bytes(header: dict[str, Any], arrays: Arrays) -> bytes:
 
 
 def json_lines(values: Iterable[Any]) -> NDArray[np.uint8]:
-    """Values as an array: JSON, one after another. There may be more of them than a header takes.
+    """Values as an array: JSON, one after another. They may take more room than a header may.
 
     Raises
     ------
     UsageError
-        If one of them is nothing of JSON.
+        If one of them cannot be written as JSON.
     """
     encode = json.JSONEncoder(allow_nan=False, default=_plain).encode
     try:
@@ -158,7 +158,7 @@ def json_lines(values: Iterable[Any]) -> NDArray[np.uint8]:
 
 
 def from_json_lines(lines: NDArray[np.uint8]) -> Iterator[Any]:
-    """The values of ``json_lines``; ValueError if one is no JSON as a header has it."""
+    """The values of ``json_lines``; ValueError if one is not valid JSON for a header."""
     return map(_loads, BytesIO(lines.tobytes()))
 
 
@@ -195,18 +195,18 @@ def _parts(header: dict[str, Any], arrays: Arrays) -> list[bytes]:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers and arrays of NumPy as JSON has them; TypeError for anything else that JSON has no form for."""
+    """NumPy numbers and arrays as JSON values; TypeError for anything else that JSON cannot hold."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
-    raise TypeError(f"a {type(value).__name__} is nothing of JSON")
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
 
 
 def _opened(path: Path) -> BinaryIO:
-    """The file, if it is a regular one; not waited for, as a pipe would have it."""
+    """Open the file if it is a regular one, without blocking on a pipe."""
     handle = os.open(path, os.O_RDONLY | system.NO_WAIT | system.BINARY)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise ModelFileError(f"{path} is not a file, and so no streamkarma model")
+        raise ModelFileError(f"{path} is not a regular file, so it is not a streamkarma model")
     return os.fdopen(handle, "rb")
 
 
@@ -250,7 +250,7 @@ def _header(what: str, text: bytes) -> dict[str, Any]:
         )
     if version < FORMAT:
         raise ModelFileError(
-            f"{what} has format {version}, of an older streamkarma, and cannot be used; begin a new model"
+            f"{what} has format {version}, of an older streamkarma, and cannot be used; start a new model"
         )
     return header
 
@@ -277,13 +277,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is beyond what a number holds")
+        raise ValueError(f"{text} is out of range for a number")
     return number
 
 
@@ -307,7 +307,7 @@ def _layouts(what: str, shapes: Any) -> list[Layout]:
         for name, _, shape in layouts
     )
     if not sound or len({layout.name for layout in layouts}) < len(layouts):
-        raise ModelFileError(f"{what} is not a model: its arrays are not as it says")
+        raise ModelFileError(f"{what} is not a model: its arrays do not match its header")
     return layouts
 
 
@@ -318,6 +318,6 @@ def _arrays(what: str, layouts: list[Layout], content: bytes) -> Arrays:
         count = math.prod(layout.shape)
         arrays[layout.name] = np.frombuffer(content, layout.dtype, count, begin).reshape(layout.shape)
         if layout.dtype == np.bool_ and np.frombuffer(content, np.uint8, count, begin).max(initial=0) > 1:
-            raise ModelFileError(f"{what} is not a model: its arrays are not as it says")
+            raise ModelFileError(f"{what} is not a model: its arrays do not match its header")
         begin += layout.size
     return arrays

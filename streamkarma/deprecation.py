@@ -11,7 +11,8 @@ Class = TypeVar("Class", bound=type[Any])
 
 
 def renamed(**names: str) -> Callable[[Class], Class]:
-    """Let a constructor also accept old names of its parameters, as ``old="new"``, with a DeprecationWarning.
+    """Make a constructor also accept old names of its parameters, as ``old="new"``, with a
+    DeprecationWarning.
 
     Its signature, from which river clones, shows the new names only.
 

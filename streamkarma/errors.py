@@ -1,10 +1,10 @@
-"""What can go wrong, and whose fault it is.
+"""The exceptions of this package.
 
 StreamkarmaError
 ├── UsageError           options or arguments that contradict each other: exit 2
 ├── ModelFileError       a model file that is damaged, foreign or too new: exit 1
-├── RecordError          one record cannot be used; it is set aside, the stream goes on
-└── RunError             the run cannot go on: exit 1
+├── RecordError          one record cannot be used; it is set aside, and the stream continues
+└── RunError             the run cannot continue: exit 1
     ├── FencedError      another process has taken over; nothing more may be written
     └── OutputError      a row or a report cannot be written; the model stays as it was saved last
 
@@ -32,12 +32,12 @@ class RecordError(StreamkarmaError, ValueError):
 
 
 class RunError(StreamkarmaError):
-    """Something outside the records that a run cannot go on without."""
+    """A failure outside the records, after which a run cannot continue."""
 
 
 class FencedError(RunError):
-    """Another process works for the same model; what this one still has in hand is void."""
+    """Another process works for the same model; this one must discard its pending work."""
 
 
 class OutputError(RunError):
-    """What a run puts out cannot be written, so no model may stand for it."""
+    """Output of a run cannot be written, so no model may cover it."""

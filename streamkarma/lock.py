@@ -1,4 +1,4 @@
-"""Who learns with a model: one process alone, or several that know how to give way to each other."""
+"""Locks on models: for one process alone, or for several that coordinate."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class ModelLock:
             handle = self._acquire(shared)
         except BlockingIOError as error:
             raise RunError(
-                f"{path} is in use: another process learns with it; wait for its end, or give another --model"
+                f"{path} is in use: another process learns with it; wait until it ends, or give "
+                "another --model"
             ) from error
         except OSError as error:
             raise ModelFileError(f"cannot write the model to {path}: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""What is said on standard error: lines for people, or one JSON object each for programs."""
+"""Logging to standard error: plain lines, or one JSON object per line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one who sees everything would err on a synthetic stream."""
+"""The error of an oracle that sees the complete data."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 
 class Oracle:
-    """Counts what one who knows the weights and the complete events would err.
+    """Counts the errors of an oracle that knows the weights and the complete events.
 
     Parameters
     ----------
     task
         Kind of label: ``"binary"`` or ``"regression"``.
     key
-        Where a record has what the oracle says: an object whose only value is the probability of the
+        Key of the oracle's prediction in a record: an object whose only value is the probability of the
         label 1 or, in regression, the label's mean.
 
     Examples
@@ -47,7 +47,7 @@ class Oracle:
         events = max(self._events, 1)
         error, loss = self._errors / events, self._loss / events
         if self._regression:
-            said = f"mean absolute error {error:.4f}, RMSE {loss**0.5:.4f}"
+            figures = f"mean absolute error {error:.4f}, RMSE {loss**0.5:.4f}"
         else:
-            said = f"error rate {error:.4f}, log loss {loss:.4f}"
-        return f"oracle: {said} on {self._events:,} events"
+            figures = f"error rate {error:.4f}, log loss {loss:.4f}"
+        return f"oracle: {figures} on {self._events:,} events"

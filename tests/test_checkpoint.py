@@ -144,7 +144,7 @@ def resealed(path: Path, old: bytes, new: bytes) -> None:
         (WRITTEN, OLDEST, "has format 1, of an older streamkarma, and cannot be used"),
         (b'"kind": "KARMAC', b'"kind": "XARMAC', "not a model this program can use"),
         (b'"gamma": 2', b'"gamma": 0', "gamma must be an integer"),
-        (b'"<i4"', b'"|O1"', "its arrays are not as it says"),
+        (b'"<i4"', b'"|O1"', "its arrays do not match its header"),
         (b'"ignored": 0', b'"ignored":{}', "not a model this program can use"),
         (b'["x1", null]', b'["x0", null]', "cannot hold 'x0'"),
         (b'"classes": [', b'"klasses": [', "not a model this program can use"),

@@ -225,11 +225,11 @@ def test_an_empty_input_is_no_error(streamkarma: Program, tmp_path: Path, text: 
         (["learn", "--pruning", "all"], "--pruning"),
         (["learn", "--learner", "magic"], "--learner"),
         (["learn", "--regret", "nought"], "no such baseline"),
-        (["learn", "--regret", ","], "--regret ',' names nothing; there are all, fast, none,"),
-        (["learn", "--regret", ""], "--regret '' names nothing"),
+        (["learn", "--regret", ","], "--regret ',' names no baseline; there are all, fast, none,"),
+        (["learn", "--regret", ""], "--regret '' names no baseline"),
         (["regret", "--baselines", "none"], "nothing to compare with"),
         (["regret", "--baselines", " ,none,"], "nothing to compare with"),
-        (["regret", "--learner", ", "], "--learner ', ' names none; there are auto,"),
+        (["regret", "--learner", ", "], "--learner ', ' names no learner; there are auto,"),
         (["regret", "--plot", "a.gif"], ".png"),
         (["learn", "--full", "f", "--id", "i", "--pending", "3"], "--full has no meaning"),
         (["learn", "--loss", "none"], "loss must be one of"),
@@ -603,12 +603,12 @@ def test_an_option_and_its_environment_variable_have_one_name() -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("learn=3", "its options stand in [learn]"),
+        ("learn=3", "its options belong in [learn]"),
         ("[learn]\nbudget=10.7", "'10.7' is not a valid integer"),
         ("[learn]\nrho=[1]", "rho takes one value"),
         ("[learn.gamma]\nx=1", "gamma takes one value"),
-        ("[learn]\nquiet=3", "quiet is true or false, not 3"),
-        ("[learn]\nignore=[['a']]", "ignore is a list of values, not of lists"),
+        ("[learn]\nquiet=3", "quiet must be true or false, not 3"),
+        ("[learn]\nignore=[['a']]", "ignore must be a list of values, not of lists"),
         ("[learn]\nconfig='other.toml'", "learn has no option 'config'"),
         ('[learn]\nmodel="a\\u0000b"', "--model 'a\\x00b' has a character that no path has"),
         ('[learn]\nsummary="\\u0000"', "has a character that no path has"),
@@ -656,5 +656,5 @@ def test_too_little_memory_is_one_line(
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 1
-    said = "there is not enough memory for what was asked: Unable to allocate 29.8 GiB for an array"
+    said = "not enough memory for this: Unable to allocate 29.8 GiB for an array"
     assert capsys.readouterr().err == f"streamkarma: {said}\n"

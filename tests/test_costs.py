@@ -404,9 +404,9 @@ def test_a_threshold_that_is_a_number_may_change(streamkarma: Program) -> None:
     [
         (["--class-weight", "yes=abc"], "neither balanced nor NAME=W"),
         (["--class-weight", "even"], "neither balanced nor NAME=W"),
-        (["--class-weight", "yes=-1"], "a weight is a number from 1e-12 to 1e+12"),
-        (["--class-weight", "yes=nan"], "a weight is a number from 1e-12 to 1e+12"),
-        (["--class-weight", "yes=1,yes=2"], "has a class twice"),
+        (["--class-weight", "yes=-1"], "a weight must be a number from 1e-12 to 1e+12"),
+        (["--class-weight", "yes=nan"], "a weight must be a number from 1e-12 to 1e+12"),
+        (["--class-weight", "yes=1,yes=2"], "names a class twice"),
         (["--class-weight", ""], "neither balanced nor NAME=W"),
         (["--threshold", "2"], "neither balanced nor a number from 0 to 1"),
         (["--threshold", "half"], "neither balanced nor a number from 0 to 1"),

@@ -64,7 +64,7 @@ def test_a_crash_costs_no_row_and_doubles_none(taken: int, capsys: pytest.Captur
     assert learn(resume=True) == 0
     assert content() == undisturbed()
     said = capsys.readouterr().err
-    assert "p ends with 2 rows beyond what m has learned: cut off, since the input comes again" in said
+    assert "p ends with 2 rows beyond what m has learned: cut off, since the input is read again" in said
     assert "d ends with 1 row beyond" in said
 
 
@@ -99,8 +99,8 @@ def test_files_that_were_moved_away_or_are_others(capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert learn(resume=True) == 0
     said = capsys.readouterr().err
-    assert "p is begun anew: the rows that m stands for are not there" in said
-    assert "d is written on, but the rows that m stands for are not there" in said
+    assert "p starts anew: the rows that m covers are missing" in said
+    assert "d is appended to, but the rows that m covers are missing" in said
     p, d = content("p", "d")
     assert whole[1].endswith(p)
     assert json.loads(p.splitlines()[0])["n"] == 98
@@ -152,7 +152,7 @@ def test_another_input_or_another_model(capsys: pytest.CaptureFixture[str]) -> N
     before = content()
     Path("other").write_bytes(b"\n".join([*reversed(LINES), b""]))
     with pytest.raises(
-        RunError, match=r"other does not begin with the 203 lines \([\d,]+ bytes\) that m has taken"
+        RunError, match=r"other does not begin with the 203 lines \([\d,]+ bytes\) that m has read"
     ):
         learn("other", resume=True)
     Path("other").write_bytes(b"\n".join([*LINES[:9], b""]))
@@ -160,7 +160,7 @@ def test_another_input_or_another_model(capsys: pytest.CaptureFixture[str]) -> N
         learn("other", resume=True)
     assert content() == before
     save(KARMAClassifier(), "python")
-    with pytest.raises(UsageError, match="python does not say how much of an input it has taken"):
+    with pytest.raises(UsageError, match="python does not record how much of an input it has read"):
         learn(model="python", learner=None, resume=True)
     # There is nothing to skip for a model that is not there yet.
     assert learn(model="new", resume=True) == 0

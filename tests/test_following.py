@@ -66,7 +66,7 @@ def test_no_torn_read_in_many_reloads(tmp_path: Path, reloads: int) -> None:
     assert len(steps) > reloads / 100
     assert len(rows) == 2 * reloads
     assert len(said) == reloads
-    assert all("was loaded again" in line for line in said)
+    assert all("was reloaded" in line for line in said)
 
 
 def test_a_file_is_looked_at_now_and_then_and_loaded_only_if_it_has_changed(
@@ -81,7 +81,7 @@ def test_a_file_is_looked_at_now_and_then_and_loaded_only_if_it_has_changed(
     assert said == []
     now += 1.0
     session.refresh()
-    assert said == [f"{path} was loaded again, 100 events learned"]
+    assert said == [f"{path} was reloaded, 100 events learned"]
     for _ in range(3):
         now += 1.0
         session.refresh()
@@ -94,9 +94,9 @@ def test_a_file_is_looked_at_now_and_then_and_loaded_only_if_it_has_changed(
         now += 1.0
         session.refresh()
     assert said[1:] == [
-        f"cannot read the model {path}: No such file or directory; to go back to the one before it: "
-        f"cp {path}.bak {path}; until it can be used, the model before it serves, 100 events learned",
-        f"{path} was loaded again, 100 events learned",
+        f"cannot read the model {path}: No such file or directory; to restore the previous one: "
+        f"cp {path}.bak {path}; still using the previous model, 100 events learned",
+        f"{path} was reloaded, 100 events learned",
     ]
 
 
@@ -104,8 +104,8 @@ def test_a_file_is_looked_at_now_and_then_and_loaded_only_if_it_has_changed(
     ("records", "options", "why"),
     [
         ([{"a": 1.0, "y": 2.5}, {"a": 2.0, "y": 7.0}], [], "is now for the task regression, not binary"),
-        ([{"a": 1.0}], [], "was begun anew, and its task is not known yet"),
-        ([{"a": 1.0, "z": 0}, {"a": 2.0, "z": 1}], ["--target", "z"], "is now for other names of the target"),
+        ([{"a": 1.0}], [], "was started anew, and its task is not known yet"),
+        ([{"a": 1.0, "z": 0}, {"a": 2.0, "z": 1}], ["--target", "z"], "now has other names of the target"),
     ],
 )
 def test_a_model_of_another_kind_takes_no_place(
@@ -206,7 +206,7 @@ def test_a_pipe_is_scored_with_the_newest_model(streamkarma: Program, tmp_path: 
             if len(rows) == 20:
                 expected = streamkarma("predict", "m", "--id", "id", text=b"\n".join(given)).rows[:20]
                 streamkarma("learn", "--model", "m", records=events(50, seed=1))
-                while b"m was loaded again, 100 events learned" not in (line := process.stderr.readline()):
+                while b"m was reloaded, 100 events learned" not in (line := process.stderr.readline()):
                     assert line
         process.stdin.close()
         assert process.wait(30) == 0

@@ -166,7 +166,7 @@ def test_attributes_are_what_they_are_told_to_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kinds", "match"), [({"a": "colour"}, "a kind is one of"), (["a"], "kinds must be")]
+    ("kinds", "match"), [({"a": "colour"}, "a kind must be one of"), (["a"], "kinds must be")]
 )
 def test_other_kinds_are_refused(kinds: Any, match: str) -> None:
     with pytest.raises(ValueError, match=match):

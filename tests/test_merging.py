@@ -306,7 +306,7 @@ def test_the_command_line(streamkarma: Program, tmp_path: Path) -> None:
     for again in (files[0], str(tmp_path / "link")):
         result = streamkarma("merge", files[0], files[1], again, "--model", str(tmp_path / "twice"))
         assert (result.code, (tmp_path / "twice").exists()) == (2, False)
-        assert f"{files[0]} and {again} are one file, and what it has learned would" in result.stderr
+        assert f"{files[0]} and {again} are the same file, which would" in result.stderr
     shown = json.loads(streamkarma("inspect", str(tmp_path / "all.karma"), "--json").stdout)
     assert shown["merged_from"] == [{"name": path, "learned": 60} for path in files]
     assert shown["events"] == 180
@@ -353,7 +353,9 @@ def test_the_command_line_refuses_in_one_line(
 
 def test_a_model_that_did_not_go_on_from_the_base_is_refused(streamkarma: Program, tmp_path: Path) -> None:
     base, other = (learned(new("explicit", "binary"), stream("binary", n)) for n in (60, 40))
-    with pytest.raises(UsageError, match="model 2 did not go on from the base: it has learned 40 events"):
+    with pytest.raises(
+        UsageError, match="model 2 was not trained from the base model: it has learned 40 events"
+    ):
         merge([base, other], base)
     for name, events in (("base", 60), ("other", 40)):
         # Without labels nothing is learned, and yet there were events.
@@ -361,7 +363,7 @@ def test_a_model_that_did_not_go_on_from_the_base_is_refused(streamkarma: Progra
         streamkarma("learn", "--no-predictions", "--model", f"{name}.karma", records=records)
     result = streamkarma("merge", "other.karma", "--base", "base.karma", "--model", "both.karma")
     assert result.code == 2
-    assert "other.karma did not go on from the base: it has 40 events, the base 60" in result.stderr
+    assert "other.karma was not trained from the base model: it has 40 events, the base 60" in result.stderr
     assert not (tmp_path / "both.karma").exists()
 
 
@@ -385,8 +387,8 @@ def test_what_waits_for_its_label_is_left_behind_and_said(streamkarma: Program) 
         streamkarma("learn", "--model", f"{name}.karma", *options, records=records)
     result = streamkarma("merge", "one.karma", "two.karma", "three.karma", "--model", "all.karma")
     assert result.code == 0
-    left = [line for line in result.stderr.splitlines() if "left behind" in line]
+    left = [line for line in result.stderr.splitlines() if "are dropped" in line]
     assert left == [
-        "two.karma: 5 events that wait for their label are left behind",
-        "three.karma: 3 labels that wait for their event are left behind",
+        "two.karma: 5 events that wait for their label are dropped",
+        "three.karma: 3 labels that wait for their event are dropped",
     ]

@@ -16,7 +16,7 @@ from tests.loops import run_of
 EVENTS = [{"a": t % 7 - 3.0, "b": float(t % 3), "y": t % 7 > 3} for t in range(60)]
 
 #: What to do with JSON that is not in lines.
-IN_LINES = "each line has to be one JSON object: jq -c . writes objects so, and jq -c '.[]' those of an array"
+IN_LINES = "each line must be one JSON object: jq -c . writes objects so, and jq -c '.[]' those of an array"
 
 
 class Runs:
@@ -80,8 +80,8 @@ def test_going_on_with_a_model_is_said_and_fresh_begins_anew(run: Runs) -> None:
         ([b'{"a": 1,', b'"y": 0}'], {}, f"none of 2 records could be used; {IN_LINES}"),
         ([b'[{"a": 1, "y": 0},', b'{"a": 2, "y": 1}]'], {}, f"none of 2 records could be used; {IN_LINES}"),
         ([b'[{"a": 1, "y": 0}]'], {}, f"none of 1 records could be used; {IN_LINES}"),
-        ([], {}, "there was no record: the input is empty"),
-        ([b"", b" "], {}, "there was no record: the input is empty"),
+        ([], {}, "no records: the input is empty"),
+        ([b"", b" "], {}, "no records: the input is empty"),
     ],
 )  # fmt: skip
 def test_a_run_of_no_use_says_why(run: Runs, strict: bool, records: Any, plan: Any, warning: str) -> None:
@@ -121,7 +121,7 @@ def test_to_score_needs_no_target(run: Runs) -> None:
     run(EVENTS, model=True)
     unlabelled = [{"a": 1.0}] * 5
     assert run(unlabelled, model=True, learn=False, learner=None, strict=True)[0] == 0
-    for records, complaint in (([b"no"], "none of 1 records could be used"), ([], "there was no record")):
+    for records, complaint in (([b"no"], "none of 1 records could be used"), ([], "no records")):
         with pytest.raises(RunError, match=complaint):
             run(records, model=True, learn=False, learner=None, strict=True)
 
@@ -147,7 +147,7 @@ def test_a_model_goes_on_with_the_attributes_it_has(run: Runs, fields: Any, comp
     if complaint is None:
         assert run(EVENTS, model=True, fields=fields)[0] == 0
         return
-    with pytest.raises(UsageError, match=complaint + "; leave the option out or begin another model"):
+    with pytest.raises(UsageError, match=complaint + "; leave the option out or start another model"):
         run(EVENTS, model=True, fields=fields)
     # To score, other names may be given, and so they may where nothing was learned yet.
     assert run(EVENTS, model=True, learn=False, learner=None, fields=fields)[0] == 0
@@ -256,8 +256,8 @@ def test_an_option_fits_the_stream_or_ends_the_run(run: Runs, options: Any, lear
             {"options": {"loss": "absolute"}},
             "--loss absolute is for numbers, and the labels are b",
         ),
-        (LATE_NUMBERS, {"options": {"loss": "hinge"}}, "the labels mean regression, --loss hinge"),
-        (LATE_NUMBERS, {"positive": "1"}, "the labels mean regression, where --positive has no meaning"),
+        (LATE_NUMBERS, {"options": {"loss": "hinge"}}, "the labels imply regression, --loss hinge"),
+        (LATE_NUMBERS, {"positive": "1"}, "the labels imply regression, for which --positive has no meaning"),
     ],
 )
 def test_what_an_option_does_not_fit_is_named(run: Runs, records: Any, plan: Any, complaint: str) -> None:

@@ -62,7 +62,7 @@ def test_a_name_has_one_purpose(program: Program, command: str) -> None:
     done = program(*command.split(), records=RECORDS)
     assert (done.code, done.stdout) == (2, b"")
     name = command.split()[-1]
-    assert done.stderr.endswith(f" are one attribute, {name}; name another one\n")
+    assert done.stderr.endswith(f" are both {name}; name another attribute\n")
 
 
 @pytest.mark.parametrize(

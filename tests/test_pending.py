@@ -383,7 +383,7 @@ def test_a_bound_in_time_needs_a_time(tmp_path: Path, capsys: pytest.CaptureFixt
     with pytest.raises(UsageError, match="--pending-seconds needs --time NAME"):
         run_of(str(path), **plan, fields={"id": "id"})
     run_of(str(path), **plan, fields={"id": "id", "time": "now"}).execute()
-    assert "the clock of this machine, by which equal runs may differ" in capsys.readouterr().err
+    assert "this machine's clock, so equal runs may give different results" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("time", ["soon", True, -1, [1], "0001-01-01", {"a": 1}])

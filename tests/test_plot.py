@@ -124,7 +124,7 @@ def test_the_verdict_is_on_top_and_the_held_out_loss_is_the_figure(tmp_path: Pat
     assert f"{last['baseline_loss'] / last['events']:.4f}" not in found
     assert "12.0 %" in found
     assert any("in hindsight, memorises" in text for text in found)
-    assert "Those that memorise have no curve of regret." in " ".join(found)
+    assert "Methods that memorise have no curve of regret." in " ".join(found)
 
 
 def test_what_has_no_held_out_figure_has_none(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_another_input_is_refused(tmp_path: Path, content: bytes) -> None:
     ],
 )
 def test_what_is_no_position(kept: Any) -> None:
-    with pytest.raises(ModelFileError, match="m does not say how much"):
+    with pytest.raises(ModelFileError, match="m does not record how much"):
         position_from(kept, "m")
 
 

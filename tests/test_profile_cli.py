@@ -151,7 +151,7 @@ def test_equal_streams_have_equal_profiles(streamkarma: Program) -> None:
     [
         (["--html", "no/where.html"], "the folder of --html no/where.html does not exist"),
         (["t.csv", "--json", "t.csv"], "INPUT and --json are one file"),
-        (["--brokers", "localhost:1"], "with --brokers INPUT is a topic"),
+        (["--brokers", "localhost:1"], "with --brokers, INPUT is a topic"),
         (["none.csv"], "cannot read none.csv"),
     ],
 )
@@ -215,4 +215,4 @@ def test_a_label_that_is_always_the_same_is_pointed_out(streamkarma: Program) ->
         "5 events, 1 attribute, 0 % of the values missing; the label y (1 class) in 100 %"
         in done.stdout.decode()
     )
-    assert "every label is true: there is nothing to tell apart" in done.stdout.decode()
+    assert "every label is true: there is nothing to learn" in done.stdout.decode()

@@ -97,7 +97,7 @@ def test_what_was_answered_from_the_old_topic_cannot_be_learned_again(cluster: C
     cluster.recreate(source)
     cluster.put(source, given[250:])
     said = cluster.attach(*arguments)
-    assert f"topic {source} {CHANGED}: {lost} records that were answered, and are not in the model" in said
+    assert f"topic {source} {CHANGED}: {lost} records that were answered but are not in the model" in said
     summary = json.loads((cluster.folder / "s.json").read_text())
     assert summary["kafka"]["lost"] == {f"{source}/0": lost}
     assert cluster.kept("m")["events"] == 300 - 150 + sum(i < 150 for i in answered[:learned])

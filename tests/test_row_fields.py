@@ -120,4 +120,4 @@ def test_only_records_of_topics_have_headers_and_positions(streamkarma: Program)
     for option in (["--row-position"], ["--row-header", "h"], ["--with-key", "k"]):
         done = streamkarma("predict", "m", *option, records=events(5))
         assert done.code == 2
-        assert "is for records of a topic, and needs --brokers" in done.stderr
+        assert "applies to records of a topic and needs --brokers" in done.stderr

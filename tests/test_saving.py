@@ -69,7 +69,7 @@ def test_the_model_before_is_kept_and_offered(tmp_path: Path) -> None:
     assert load(tmp_path / "model.bak").steps == 2
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(
-        ModelFileError, match=f"truncated.*to go back to the one before it: cp {path}.bak {path}$"
+        ModelFileError, match=f"truncated.*to restore the previous one: cp {path}.bak {path}$"
     ):
         load(path)
     backup_of(path).write_bytes(b"")

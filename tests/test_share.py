@@ -98,11 +98,11 @@ def test_a_process_with_other_options_is_refused(cluster: Cluster) -> None:
         (["--learner", "karma"], "was made with learner explicit, not karma"),
         (["--forget", "100"], "was made with forget unlimited, not 100.0"),
         (["--task", "multiclass"], "was made for the task binary, not multiclass"),
-        (["--target", "z"], "was begun with target y, not z"),
-        (["--ignore", "a"], "was begun with ignore none, not a"),
-        (["--unlabelled", "ignore"], "was begun with unlabelled learn, not ignore"),
-        (["--threshold", "0.3"], "was begun with threshold none, not 0.3"),
-        (["--positive", "0"], "was begun with positive none, not 0"),
+        (["--target", "z"], "was started with target y, not z"),
+        (["--ignore", "a"], "was started with ignore none, not a"),
+        (["--unlabelled", "ignore"], "was started with unlabelled learn, not ignore"),
+        (["--threshold", "0.3"], "was started with threshold none, not 0.3"),
+        (["--positive", "0"], "was started with positive none, not 0"),
     ):
         said = cluster.attach(*arguments, *more, code=2)
         assert f"topic {share} {why}" in last(said)
@@ -148,7 +148,7 @@ def test_models_that_go_on_from_another(cluster: Cluster) -> None:
         content = found[f"{source}/{number}"].content
         assert state_of(content) == cluster.state(f"alone-{number}")
     said = cluster.attach(*arguments, "--base", "other.karma", code=2)
-    assert "was begun with another --base than other.karma" in last(said)
+    assert "was started with another --base than other.karma" in last(said)
     cluster.attach(*arguments, "--base", "warm.karma")
 
 
@@ -219,7 +219,7 @@ def test_there_is_nothing_to_pull(cluster: Cluster) -> None:
     arguments = ["--share", share, "--model", "m"]
     assert f"there is no topic {share}" in cluster.pull(*arguments, code=1)
     cluster.topic("share", **COMPACT)
-    assert f"topic {share} has no models: nobody has begun" in cluster.pull(*arguments, code=1)
+    assert f"topic {share} has no models: no process has started" in cluster.pull(*arguments, code=1)
     cluster.attach(cluster.topic("in"), "--share", share, *LEARNING, "--until-end")
     assert "no partition has learned anything" in cluster.pull(*arguments, code=1)
 
@@ -238,7 +238,7 @@ def _altered(records: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         (
             Packing(b"").pack(b"no model"),
             lambda records: records,
-            "{} is not a streamkarma model; the last good one serves",
+            "{} is not a streamkarma model; the last good one is used",
         ),
     ],
 )
@@ -272,7 +272,7 @@ def test_where_no_model_is_left_the_events_that_are_there_are_learned_again(clus
     broken = encode(f"{source}/0", good._replace(content=b"no model"), 100)
     cluster.put(share, [Record(None, 0, f"{source}/0".encode()), *(Record(v, 0, k) for k, v in broken)])
     said = cluster.attach(*arguments)
-    assert "no model of it can be used; all events that are there are learned again, from 0" in said
+    assert "no usable model; all available events are learned again, from 0" in said
     check_partitions(cluster, share, source, by_partition(cluster, source, 1), *LEARNING)
     assert len(cluster.rows(output)) == 100
     cluster.put(share, [Record(b"{}", 0, BASE.encode())])

@@ -59,7 +59,7 @@ def test_paths_and_options_are_looked_at_before_spark_is_started(
     (tmp_path / "scored" / "part-00000.jsonl").touch()
     for args, code, expected in (
         (["nothing/*.jsonl", "--model", "m"], 1, "no file matches nothing/*.jsonl; give a file"),
-        ([events], 2, "give --model, where the model is to be written, or --predict"),
+        ([events], 2, "give --model, the file to write the model to, or --predict"),
         ([events, "--model", "m", "--output", "o"], 2, "--output has no meaning without --predict"),
         ([events, "--predict", "karma.karma"], 2, "--predict needs --output, a new folder"),
         (
@@ -71,7 +71,7 @@ def test_paths_and_options_are_looked_at_before_spark_is_started(
         (
             [events, "--predict", "karma.karma", "--output", "scored"],
             2,
-            "scored is there already; name a new",
+            "scored exists already; name a new",
         ),
         (
             [events, "--predict", "events.jsonl", "--output", "o"],
@@ -94,7 +94,5 @@ def test_a_format_that_is_not_read_is_said(streamkarma: Program, tmp_path: Path)
     from streamkarma.spark.files import File
     from streamkarma.spark.pieces import parts_of
 
-    with pytest.raises(
-        UsageError, match=r"^a\.csv is neither JSON lines nor Parquet; what spark\.read makes"
-    ):
+    with pytest.raises(UsageError, match=r"^a\.csv is neither JSON lines nor Parquet; for other formats"):
         parts_of([File("a.csv", 9)], None, 1)

@@ -177,5 +177,5 @@ def test_a_stream_is_begun_once(tmp_path: Path, said: dict[str, Any], message: s
     place = str(tmp_path / "state")
     subscription = Subscription(["t"], "broker:9092", place, "earliest", 1.0, None, True, 1000, {})
     Stream(Plan(quiet=True), subscription)
-    with pytest.raises(UsageError, match=f"state was begun with {message}; leave the option out, or give"):
+    with pytest.raises(UsageError, match=f"state was started with {message}; leave the option out, or give"):
         Stream(Plan(quiet=True, **said), subscription)

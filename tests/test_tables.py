@@ -179,11 +179,11 @@ def test_any_bytes_are_rows_or_not_however_they_come(noise: bytes, seed: int, si
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (b"", "t.csv has no row with the names"),
-        (b"\n\n", "t.csv has no row with the names"),
-        (b",,\n1,2,3\n", "t.csv has no row with the names"),
-        (b"a,b,a\n1,2,3\n", "t.csv has several columns of the name 'a'"),
-        (b"\xff\xfea\x00\n", "the first row of t.csv has no names of columns: not valid UTF-8"),
+        (b"", "t.csv has no header row"),
+        (b"\n\n", "t.csv has no header row"),
+        (b",,\n1,2,3\n", "t.csv has no header row"),
+        (b"a,b,a\n1,2,3\n", "t.csv has several columns named 'a'"),
+        (b"\xff\xfea\x00\n", "the first row of t.csv has no column names: not valid UTF-8"),
     ],
 )
 def test_a_table_without_names_is_said_to_be_none(header: bytes, message: str) -> None:
@@ -195,7 +195,7 @@ def test_it_says_what_it_was_taken_for() -> None:
     names = [f"n{i}" for i in range(7)]
     rows = [["", "t", *names, "u"], ["0", "x", *"1234567", ""], ["1", "y", *"1234567", ""]]
     assert opened(written(rows, delimiter=";")).describe() == (
-        "table: columns parted by semicolons: 7 numbers (n0, n1, n2, n3, n4 and 2 more), 1 text (t), "
+        "table: columns separated by semicolons: 7 numbers (n0, n1, n2, n3, n4 and 2 more), 1 text (t), "
         "1 unknown (u); left out, without a name: 1"
     )
 

@@ -194,7 +194,7 @@ def test_what_cannot_be_read_is_said_in_a_line(streamkarma: Program, tmp_path: P
         ("none.parquet",): "cannot read none.parquet: No such file",
         ("none.csv",): "cannot read none.csv: No such file",
         ("--format", "parquet"): "standard input cannot be read: the index of a Parquet file is at its end",
-        ("t.parquet.gz",): "t.parquet.gz: unpack it first",
+        ("t.parquet.gz",): "t.parquet.gz: decompress it first",
     }
     for args, message in said.items():
         done = streamkarma("learn", *args)

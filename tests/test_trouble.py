@@ -113,7 +113,7 @@ def test_the_password_comes_from_the_environment_and_is_never_said(
     env = {**SASL, "STREAMKARMA_KAFKA_SASL_MECHANISM": mechanism}
     wrong = "not the password"
     said = cluster.attach(*arguments, code=1, env={**env, "STREAMKARMA_KAFKA_SASL_PLAIN_PASSWORD": wrong})
-    assert f"{own_broker.locked_address} refused to let us in: " in last(said)
+    assert f"{own_broker.locked_address}: authentication failed: " in last(said)
     assert last(said).endswith("; check user, password, sasl_mechanism and certificates")
     assert wrong not in said
     said = cluster.attach(*arguments, env={**env, "STREAMKARMA_KAFKA_SASL_PLAIN_PASSWORD": PASSWORD})
@@ -131,12 +131,12 @@ def test_a_mechanism_the_broker_does_not_know(cluster: Cluster, own_broker: Brok
     env = {**SASL, "STREAMKARMA_KAFKA_SASL_MECHANISM": "SCRAM-SHA-512"}
     env["STREAMKARMA_KAFKA_SASL_PLAIN_PASSWORD"] = PASSWORD
     said = cluster.attach("t", "--brokers", own_broker.locked_address, code=1, env=env)
-    assert f"{own_broker.locked_address} refused to let us in: " in last(said)
+    assert f"{own_broker.locked_address}: authentication failed: " in last(said)
 
 
 def test_no_login_where_one_is_asked_for(cluster: Cluster, own_broker: Broker) -> None:
     said = cluster.attach("t", "--brokers", own_broker.locked_address, "--connect-timeout", "2", code=1)
-    assert last(said).endswith("; if they ask for a password or TLS, set -X security_protocol")
+    assert last(said).endswith("; if they require a password or TLS, set -X security_protocol")
 
 
 @pytest.mark.parametrize("start", ["earliest", "latest"])
@@ -201,11 +201,11 @@ def test_a_refused_row_leaves_nothing_that_others_wait_for(
         (["-X", "group_id=g"], "-X group_id cannot be set: use --group"),
         (["-X", "isolation_level=x"], "-X isolation_level cannot be set: only committed records are read"),
         (["-X", "check_crcs"], "-X check_crcs: expected NAME=VALUE"),
-        (["-X", "ssl_context=1"], "-X ssl_context: its values are no text, and cannot be set here"),
+        (["-X", "ssl_context=1"], "-X ssl_context: its values are not texts, so it cannot be set here"),
         (["-X", "partition_assignment_strategy=x"], "expected one of range, roundrobin, sticky"),
-        (["--output-topic", "t"], "the topic t cannot be read and written in one"),
-        (["[a"], "a pattern stands alone"),
-        (["--label-topic", "l"], "labels that come later need --id NAME"),
+        (["--output-topic", "t"], "the topic t cannot be both read and written"),
+        (["[a"], "only one pattern is allowed"),
+        (["--label-topic", "l"], "late labels need --id NAME"),
         (["--label-topic", "l", "--pending", "0"], "--label-topic has no meaning with --pending 0"),
         (["--output-topic", ""], "the name of a topic cannot be empty"),
         (["--dead-letter-topic", ""], "the name of a topic cannot be empty"),

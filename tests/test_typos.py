@@ -55,7 +55,7 @@ def test_what_is_known_is_no_matter(said) -> None:  # type: ignore[no-untyped-de
 )
 def test_a_name_in_the_environment(said, name: str, hint: str) -> None:  # type: ignore[no-untyped-def]  # the fixture is a function of any arguments
     value = "a secret"
-    line = f"warning: {name} in the environment is no option of generate{hint}"
+    line = f"warning: {name} in the environment is not an option of generate{hint}"
     assert said(**{name: value}) == [line]
 
 

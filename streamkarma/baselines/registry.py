@@ -1,6 +1,6 @@
 """The baselines by their short names: what each can do, and what it costs.
 
-Importing this module imports none of them; ``Baseline.make`` does.
+Importing this module imports none of them; ``Entry.make`` does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command line. No logic of its own: options in, a plan out."""
+"""The command line. It has no logic of its own: options in, a plan out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from streamkarma.files import discard_stdout, reason
 
 
 class _Quiet(click.Group):
-    """Commands that end, with nothing said, when the reader of their output has read enough."""
+    """Commands that end silently when the reader of their output closes the pipe."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -70,20 +70,20 @@ for command in _COMMANDS:
     cli.add_command(command)
 
 
-#: New objects before Python looks for garbage: a start makes half a million, nearly all of which stay,
-#: and with 700, the default, a tenth of it goes by in looking.
+#: New objects between garbage collections: start-up makes half a million, nearly all of which stay, and
+#: with 700, the default, a tenth of its time goes into collections.
 _OBJECTS = 50_000
 
 
 def main() -> None:
-    """Run the program; every error of the user's is one line."""
+    """Run the program; every user error is one line."""
     gc.set_threshold(_OBJECTS)
     streams.prepare()
     try:
         code = _run()
         sys.stdout.flush()
     except BrokenPipeError:
-        # Who reads has read enough.
+        # The reader has closed the pipe.
         code = 0
         discard_stdout()
     except OSError as error:
@@ -113,7 +113,7 @@ def _run() -> int:
         _complain(str(error))
         return 1
     except MemoryError as error:
-        _complain(f"there is not enough memory for what was asked: {str(error) or 'out of memory'}")
+        _complain(f"not enough memory for this: {str(error) or 'out of memory'}")
         return 1
 
 

@@ -17,7 +17,7 @@ from streamkarma.errors import UsageError
 from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.running import RUNNING
 
-#: Events that wait for their labels, where a topic of labels is given and nothing else is said.
+#: Default of --pending where a topic of labels is given.
 PENDING = 10_000
 
 
@@ -29,7 +29,7 @@ PENDING = 10_000
     "--group",
     metavar="NAME",
     required=True,
-    help="Consumer group; its partitions are shared by its processes.",
+    help="Consumer group; its processes share the partitions.",
 )
 @click.option(
     "--from",
@@ -37,33 +37,34 @@ PENDING = 10_000
     type=click.Choice(["earliest", "latest"]),
     default="earliest",
     show_default=True,
-    help="Where a partition begins that neither the model nor the group knows, or whose topic was recreated.",
+    help="Where to start a partition for which neither the model nor the group has an offset, or whose topic "
+    "was recreated.",
 )
-@click.option("--output-topic", metavar="TOPIC", help="Where predictions go, each exactly once.")
+@click.option("--output-topic", metavar="TOPIC", help="Topic for predictions, each written exactly once.")
 @click.option(
-    "--dead-letter-topic", metavar="TOPIC", help="Where records that cannot be used go, as they were."
+    "--dead-letter-topic", metavar="TOPIC", help="Topic for records that cannot be used, unchanged."
 )
-@click.option("--label-topic", metavar="TOPIC", help="Where labels come from that come later, by --id.")
+@click.option("--label-topic", metavar="TOPIC", help="Topic of labels that arrive later, matched by --id.")
 @click.option(
     "--share",
     metavar="TOPIC",
-    help="Compacted topic by which the processes of the group share what they learn, with a model of each "
-    "partition; it is made if need be. There is no --model then.",
+    help="Compacted topic through which the processes of the group share what they learn, with one model per "
+    "partition; created if it does not exist. It replaces --model.",
 )
 @click.option(
     "--base",
     metavar="PATH",
     type=click.Path(exists=True, dir_okay=False),
-    help="With --share: the model that all partitions go on from.  [default: an empty one]",
+    help="With --share: the model from which all partitions start.  [default: an empty one]",
 )
 @option(RUNNING["share_every"])
 @click.option(
     "--no-learn",
     is_flag=True,
-    help="Only predict, with the --model that another process writes; a new one is loaded when it is there.",
+    help="Only predict, with the --model that another process writes; new versions are loaded.",
 )
-@click.option("--until-end", is_flag=True, help="Stop at the offsets that stand at the start.")
-@click.option("--max-events", metavar="N", type=click.IntRange(min=1), help="Stop after so many events.")
+@click.option("--until-end", is_flag=True, help="Stop at the end offsets seen at start-up.")
+@click.option("--max-events", metavar="N", type=click.IntRange(min=1), help="Stop after this many events.")
 @connection.metadata
 @connection.settings
 @shared.fields
@@ -71,12 +72,12 @@ PENDING = 10_000
 @shared.predictions("-, or none with --output-topic")
 @shared.output
 @shared.explain
-def attach(**said: Any) -> None:
+def attach(**options: Any) -> None:
     """Predict and learn the events of Kafka topics, each once.
 
-    TOPIC is a name, or several, or one regular expression for whole names. The model file
-    holds the offsets it has learned up to; with --output-topic the predictions, and these
-    offsets, are committed in transactions, so that a reader of committed records sees each
+    TOPIC is one name or several, or one regular expression that matches whole names. The model
+    file holds the offsets it has learned up to; with --output-topic the predictions and these
+    offsets are committed in transactions, so that a reader of committed records sees each
     prediction once, whatever happens to this process. Records without a value (tombstones)
     are skipped.
 
@@ -85,71 +86,71 @@ def attach(**said: Any) -> None:
     from streamkarma.connectors.kafka.source import Attachment, TopicSource
     from streamkarma.runtime.plan import Plan
 
-    learns = not said["no_learn"]
+    learns = not options["no_learn"]
     if learns:
-        _check_share(said)
-        if said["label_topic"] is not None and said["pending"] == 0:
+        _check_share(options)
+        if options["label_topic"] is not None and options["pending"] == 0:
             raise UsageError("--label-topic has no meaning with --pending 0")
     else:
-        _check_scoring(said)
+        _check_scoring(options)
     at = Attachment(
-        topics=said["topics"],
-        brokers=said["brokers"],
-        group=said["group"],
-        start=said["from"],
-        output_topic=said["output_topic"],
-        dead_letter_topic=said["dead_letter_topic"],
-        label_topic=said["label_topic"],
-        until_end=said["until_end"],
-        settings=said["kafka"],
-        connect_timeout=said["connect_timeout"],
-        metadata=connection.metadata_of(said),
-        max_record_bytes=said["max_record_bytes"],
-        entity=said["entity"],
-        share=said["share"],
+        topics=options["topics"],
+        brokers=options["brokers"],
+        group=options["group"],
+        start=options["from"],
+        output_topic=options["output_topic"],
+        dead_letter_topic=options["dead_letter_topic"],
+        label_topic=options["label_topic"],
+        until_end=options["until_end"],
+        settings=options["kafka"],
+        connect_timeout=options["connect_timeout"],
+        metadata=connection.metadata_of(options),
+        max_record_bytes=options["max_record_bytes"],
+        entity=options["entity"],
+        share=options["share"],
         learn=learns,
-        row_fields=connection.row_fields_of(said, learns),
+        row_fields=connection.row_fields_of(options, learns),
     )
-    printed = "-" if said["output_topic"] is None else None
-    plan = Plan(**plans.outputs(said, printed), **(_learning if learns else _scoring)(said))
-    plan = plan._replace(max_events=said["max_events"], explaining=plans.strongest(said))
-    plans.execute(plan, TopicSource(at, plan.model if learns else None), said["metrics"])
+    printed = "-" if options["output_topic"] is None else None
+    plan = Plan(**plans.outputs(options, printed), **(_learning if learns else _scoring)(options))
+    plan = plan._replace(max_events=options["max_events"], explaining=plans.strongest(options))
+    plans.execute(plan, TopicSource(at, plan.model if learns else None), options["metrics"])
 
 
-def _learning(said: dict[str, Any]) -> dict[str, Any]:
-    """What a plan says only of learning."""
-    pending = 0 if said["label_topic"] is None else PENDING
-    shares = {name: said[name] for name in ("base", "share_every")}
-    return {**plans.learning(said), **shares, "pending_default": pending}
+def _learning(options: dict[str, Any]) -> dict[str, Any]:
+    """The parts of a plan for learning."""
+    pending = 0 if options["label_topic"] is None else PENDING
+    shares = {name: options[name] for name in ("base", "share_every")}
+    return {**plans.learning(options), **shares, "pending_default": pending}
 
 
-def _scoring(said: dict[str, Any]) -> dict[str, Any]:
-    """What it says of scoring alone."""
-    return {"model": said["model"], "learn": False, "follow": True, "options": plans.threshold(said)}
+def _scoring(options: dict[str, Any]) -> dict[str, Any]:
+    """The parts of a plan for scoring only."""
+    return {"model": options["model"], "learn": False, "follow": True, "options": plans.threshold(options)}
 
 
-#: What has no meaning with models that are shared, and why.
+#: Options that have no meaning with shared models, and why.
 _NOT_SHARED = {
     "model": "the models are in the topic, and streamkarma pull writes them to a file",
     "label_topic": "a partition's model learns from that partition alone",
-    "pending": "labels that come later are learned by one process with a --model",
-    "refit": "refits depend on when they are finished, and models that are shared must not",
+    "pending": "labels that arrive later are learned by one process with a --model",
+    "refit": "refits depend on timing, which shared models must not",
 }
 
 
-def _check_share(said: dict[str, Any]) -> None:
+def _check_share(options: dict[str, Any]) -> None:
     """UsageError if options contradict --share, or have no meaning without it."""
-    if said["share"] is None:
+    if options["share"] is None:
         plans.check_alone(("base", "share_every"), "share")
         return
     for name, why in _NOT_SHARED.items():
-        if said[name]:
+        if options[name]:
             raise UsageError(f"--{name.replace('_', '-')} cannot be combined with --share: {why}")
-    if said["regret"] != RUNNING["regret"].default:
-        raise UsageError("--regret cannot be combined with --share: baselines would see a part of the stream")
+    if options["regret"] != RUNNING["regret"].default:
+        raise UsageError("--regret cannot be combined with --share: baselines see only a part of the stream")
 
 
-#: What decides how a model learns, or is compared, and nothing of how it is scored with.
+#: Options that affect how a model learns or is compared, but not how it scores.
 _ONLY_LEARNING = {
     *("share", "base", "share_every", "label_topic", "checkpoint_every", "pending", "pending_seconds"),
     *("regret", "regret_memory", "regret_seconds"),
@@ -158,15 +159,15 @@ _ONLY_LEARNING = {
 } - {"threshold"}
 
 
-def _check_scoring(said: dict[str, Any]) -> None:
+def _check_scoring(options: dict[str, Any]) -> None:
     """UsageError if options contradict --no-learn."""
-    if said["model"] is None:
-        raise UsageError("--no-learn needs --model, the file of a model that has learned")
+    if options["model"] is None:
+        raise UsageError("--no-learn needs --model, the file of a trained model")
     context = click.get_current_context()
     for parameter in context.command.params:
         name = str(parameter.name)
         given = context.get_parameter_source(name) is not ParameterSource.DEFAULT
-        if name in _ONLY_LEARNING and given and said[name] not in (None, ()):
+        if name in _ONLY_LEARNING and given and options[name] not in (None, ()):
             raise UsageError(
                 f"{parameter.opts[0]} has no meaning with --no-learn: the model is as it was learned"
             )

@@ -22,10 +22,10 @@ brokers = click.option(
 standing = click.option(
     "--brokers",
     metavar="HOST:PORT,...",
-    help="INPUT is a topic there, or a regular expression for whole names, read to the end it has now.",
+    help="INPUT is a topic there, or a regular expression that matches whole names, read to its current end.",
 )
 
-#: How brokers are reached, where there are any.
+#: Options for reaching brokers, if there are any.
 REACHING = ("kafka", "connect_timeout")
 
 settings = together(
@@ -43,61 +43,60 @@ settings = together(
         type=above_zero,
         default=30.0,
         show_default=True,
-        help="Seconds to try to reach the brokers at the start.",
+        help="Seconds to try to reach the brokers at start-up.",
     ),
 )
 
-#: What of a record beside its value is read, and what is repeated in its row.
+#: What is read of a record in addition to its value, and what is repeated in its row.
 metadata = together(
-    click.option("--with-key", metavar="NAME", help="Take a record's key as this attribute."),
+    click.option("--with-key", metavar="NAME", help="Read the record's key as this attribute."),
     click.option(
         "--with-timestamp",
         metavar="NAME",
-        help="Take a record's time, in seconds since 1970, as this attribute.",
+        help="Read the record's timestamp, in seconds since 1970, as this attribute.",
     ),
     click.option(
         "--with-header",
         metavar="HEADER[=NAME]",
         multiple=True,
-        help="Take a header as an attribute; repeatable.",
+        help="Read a header as an attribute; repeatable.",
     ),
     click.option(
         "--row-position/--no-row-position",
         default=None,
-        help="Say in each row which record it answers: topic, partition and offset.  [default: unless "
-        "events are learned]",
+        help="Add the record's topic, partition and offset to its row.  [default: unless events are learned]",
     ),
     click.option(
         "--row-header",
         metavar="HEADER",
         multiple=True,
-        help="Repeat a header of the record in the object headers of its row; repeatable.",
+        help="Copy a header of the record to the object headers of its row; repeatable.",
     ),
 )
 
 
-def metadata_of(said: dict[str, Any]) -> Metadata:
-    """What beside a record's value is an attribute."""
+def metadata_of(options: dict[str, Any]) -> Metadata:
+    """What is an attribute in addition to the fields of a record's value."""
     from streamkarma.connectors.kafka.records import Metadata
 
-    headers = [header.partition("=") for header in said["with_header"]]
+    headers = [header.partition("=") for header in options["with_header"]]
     names = {header: name or header for header, _, name in headers}
-    return Metadata(said["with_key"], said["with_timestamp"], names)
+    return Metadata(options["with_key"], options["with_timestamp"], names)
 
 
-def row_fields_of(said: dict[str, Any], learns: bool) -> RowFields:
-    """What rows say of the records that they answer."""
+def row_fields_of(options: dict[str, Any], learns: bool) -> RowFields:
+    """What rows repeat of their records."""
     from streamkarma.connectors.kafka.row_fields import RowFields
 
-    position = not learns if said["row_position"] is None else said["row_position"]
-    return RowFields(position, tuple(dict.fromkeys(said["row_header"])))
+    position = not learns if options["row_position"] is None else options["row_position"]
+    return RowFields(position, tuple(dict.fromkeys(options["row_header"])))
 
 
-def standing_topics(said: dict[str, Any], **more: Any) -> StandingTopics:
+def standing_topics(options: dict[str, Any], **more: Any) -> StandingTopics:
     """The topics that INPUT names, as they stand; ``more`` is as `StandingTopics` takes it."""
     from streamkarma.connectors.kafka.standing import StandingTopics
 
-    if said["input"] == "-" or said["format"] not in (None, "json"):
-        raise UsageError("with --brokers INPUT is a topic of JSON")
-    reached = (said["brokers"], said["kafka"], said["connect_timeout"])
-    return StandingTopics(said["input"], *reached, said["max_record_bytes"], **more)
+    if options["input"] == "-" or options["format"] not in (None, "json"):
+        raise UsageError("with --brokers, INPUT is a topic of JSON records")
+    reached = (options["brokers"], options["kafka"], options["connect_timeout"])
+    return StandingTopics(options["input"], *reached, options["max_record_bytes"], **more)

@@ -25,11 +25,11 @@ def _load(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
         raise click.UsageError(f"cannot read --config {value}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise click.UsageError(f"--config {value} is not TOML: {error}") from error
-    # A table named like the command wins over what stands outside of any table.
+    # A table named like the command wins over what is outside any table.
     own = content.get(str(ctx.info_name), {})
     if not isinstance(own, dict):
         raise click.UsageError(
-            f"--config {value}: {ctx.info_name} is a command; its options stand in [{ctx.info_name}]"
+            f"--config {value}: {ctx.info_name} is a command; its options belong in [{ctx.info_name}]"
         )
     general = {k: v for k, v in content.items() if not isinstance(v, dict)}
     known = options_of(ctx.command)
@@ -50,14 +50,14 @@ def _load(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
 
 
 def _as_written(where: str, parameter: click.Parameter, value: Any) -> Any:
-    """A value as it would stand on the command line, so that it is checked in the same way."""
+    """A value as it would be given on the command line, so that it is checked in the same way."""
     is_table = isinstance(value, dict)
     if is_table:
         # A table within the command's table is NAME=VALUE, repeated.
         value = [f"{name}={_text(each)}" for name, each in value.items()]
     if getattr(parameter, "multiple", False):
         if isinstance(value, list) and any(isinstance(each, list | dict) for each in value):
-            raise click.UsageError(f"{where} is a list of values, not of lists or tables")
+            raise click.UsageError(f"{where} must be a list of values, not of lists or tables")
         return [_text(each) for each in value] if isinstance(value, list) else [_text(value)]
     if is_table and parameter.name in _TAKE_TABLES:
         return value  # by class, in parts: a name may have a comma in it
@@ -65,7 +65,7 @@ def _as_written(where: str, parameter: click.Parameter, value: Any) -> Any:
         raise click.UsageError(f"{where} takes one value")
     if getattr(parameter, "is_flag", False):
         if not isinstance(value, bool):
-            raise click.UsageError(f"{where} is true or false, not {_text(value)}")
+            raise click.UsageError(f"{where} must be true or false, not {_text(value)}")
         return value
     return _text(value)
 

@@ -15,7 +15,7 @@ Decorator = Callable[[Any], Any]
 
 
 def together(*decorators: Decorator) -> Decorator:
-    """One decorator for several, in the order of the help text."""
+    """Combine several decorators into one, in the order of the help text."""
 
     def decorate(function: Any) -> Any:
         for decorator in reversed(decorators):
@@ -25,10 +25,13 @@ def together(*decorators: Decorator) -> Decorator:
     return decorate
 
 
-def option(declared: Parameter) -> Decorator:
-    """The option of a parameter; without a default in click, if the model file may hold another value."""
+def option(declared: Parameter, default_text: str = "") -> Decorator:
+    """The option of a parameter, with its own or another default in the help.
+
+    It has no default in click if the model file may hold another value.
+    """
     name = declared.flag or declared.name.replace("_", "-")
-    default = _default_text(declared)
+    default = default_text or _default_text(declared)
     flag = f"--{name}/--no-{name}" if declared.kind is bool else f"--{name}"
     return click.option(
         flag,
@@ -42,7 +45,7 @@ def option(declared: Parameter) -> Decorator:
 
 
 def _default_text(declared: Parameter) -> str:
-    """The default in words; for a learner's parameter, that of each learner but the mixture."""
+    """The default in words; for a learner's parameter, that of each learner except the mixture."""
     if declared.default_text:
         return declared.default_text
     single = (default for learner, default in declared.defaults.items() if learner != "auto")

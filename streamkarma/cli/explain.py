@@ -15,7 +15,7 @@ from streamkarma.cli.stream import run_of
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
 
-#: Missing attributes in a row.
+#: Missing attributes shown in a row.
 _ASKED = 5
 #: Events over which attributes are ranked.
 _WINDOW = 1000
@@ -26,68 +26,69 @@ _WINDOW = 1000
 @click.argument("input", required=False)
 @config_option
 @shared.format
-@shared.fields
+@shared.scored_fields
 @click.option(
-    "--rank", is_flag=True, help="No rows, but a ranking of attributes over the latest events of INPUT."
+    "--rank", is_flag=True, help="Rank attributes over the latest events of INPUT instead of writing rows."
 )
 @click.option(
     "--window",
     metavar="N",
     type=click.IntRange(min=1),
-    help=f"Events over which attributes are ranked.  [default: {_WINDOW:,}]",
+    help=f"Number of events over which attributes are ranked.  [default: {_WINDOW:,}]",
 )
-@click.option("--json", is_flag=True, help="The ranking as one JSON object.")
+@click.option("--json", is_flag=True, help="Print the ranking as one JSON object.")
 @shared.predictions("-")
 @shared.output
 @shared.workers
-def explain(**said: Any) -> None:
-    """Say what each attribute contributes to the scores of a model.
+def explain(**options: Any) -> None:
+    """Show what each attribute contributes to the scores of a model.
 
-    For each event of INPUT (- for standard input) a row as of predict, with the contributions of its
-    attributes, which add up to the score with the constant, and with the missing attributes that would
-    change the score most: by how much, as a standard deviation.
+    For each event of INPUT (- for standard input) this writes a row as predict does, with the contributions
+    of its attributes, which add up to the score together with the constant, and with the missing attributes
+    that would change the score most: by how much, as a standard deviation.
 
-    With --rank, or without INPUT, a table of the attributes by their mean absolute contribution over a
-    window of events, with what their absence tells: the latest events of INPUT, or those that the model
-    keeps. A model that keeps none has events drawn from what it knows of its attributes.
+    With --rank, or without INPUT, it prints a table of the attributes by their mean absolute contribution
+    over a window of events, with the effect of their absence. The window is the latest events of INPUT, or
+    those that the model keeps; for a model that keeps none, events are drawn from what it has learned about
+    its attributes.
     """
-    if said["input"] is not None and not said["rank"]:
-        _explain_rows(said)
-    window = said["window"] or _WINDOW
-    if said["input"] is None:
+    if options["input"] is not None and not options["rank"]:
+        _explain_rows(options)
+    window = options["window"] or _WINDOW
+    if options["input"] is None:
         _check_no_input()
         from streamkarma.runtime.ranking import rank_model
 
-        _show(rank_model(said["model"], window), said["json"])
+        _show(rank_model(options["model"], window), options["json"])
         return
-    if said["predictions"] is not None:
+    if options["predictions"] is not None:
         raise UsageError("--predictions cannot be combined with --rank, which writes no rows")
     from streamkarma.runtime.ranking import rank_run
     from streamkarma.runtime.run import Run
 
-    run = Run(*run_of(said, model=said["model"], learn=False, predictions=None, window=window))
+    run = Run(*run_of(options, model=options["model"], learn=False, predictions=None, window=window))
     code = run.execute()
-    _show(rank_run(run, said["input"]), said["json"])
+    _show(rank_run(run, options["input"]), options["json"])
     sys.exit(code)
 
 
-def _explain_rows(said: dict[str, Any]) -> None:
+def _explain_rows(options: dict[str, Any]) -> None:
     """Write a row for each event of the input."""
     from streamkarma.runtime.explaining import Explaining
 
     for name in ("window", "json"):
-        if said[name]:
+        if options[name]:
             raise UsageError(f"--{name} has no meaning with INPUT without --rank")
-    plan, source = run_of(said, model=said["model"], learn=False, explaining=Explaining(missing=_ASKED))
+    plan, source = run_of(options, model=options["model"], learn=False, explaining=Explaining(missing=_ASKED))
     plans.execute(plan, source, None)
 
 
-#: What has a meaning without INPUT.
+#: Options that have a meaning without INPUT.
 _WITHOUT_INPUT = ("model", "rank", "window", "json", "log_format", "quiet")
 
 
 def _check_no_input() -> None:
-    """UsageError if the command line says something of an input; a file may be for all commands."""
+    """UsageError for options on the command line that need INPUT; a file may be for all commands."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name = str(parameter.name)

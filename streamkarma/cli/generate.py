@@ -16,15 +16,19 @@ from streamkarma.errors import UsageError
 CHUNK = 256
 
 
-#: How many there may be at once, and in one event: more would take minutes before the first event.
+#: Maximum numbers in all, and in one event: more would take minutes before the first event.
 _MANY, _WIDE = click.IntRange(1, 10_000_000), click.IntRange(1, 1_000_000)
 
 
 @click.command(cls=Command)
 @click.argument("kind", type=click.Choice(["lowrank", "blocks", "events", "devices"]))
 @config_option
-@click.option("--events", type=click.IntRange(min=0), default=10_000, show_default=True, help="How many.")
-@click.option("--attributes", type=_WIDE, default=20, show_default=True, help="Attributes, x0 to xD.")
+@click.option(
+    "--events", type=click.IntRange(min=0), default=10_000, show_default=True, help="Number of events."
+)
+@click.option(
+    "--attributes", type=_WIDE, default=20, show_default=True, help="Number of attributes, x0, x1, …"
+)
 @click.option(
     "--rank", type=click.IntRange(min=1), default=5, show_default=True, help="Dimension of their subspace."
 )
@@ -40,7 +44,7 @@ _MANY, _WIDE = click.IntRange(1, 10_000_000), click.IntRange(1, 1_000_000)
     type=click.Choice(["mcar", "mar", "mnar"]),
     default="mcar",
     show_default=True,
-    help="Missing at random; given what is seen; depending on the value itself and the label.",
+    help="Missing completely at random; depending on an observed value; on the value itself and the label.",
 )
 @click.option(
     "--noise",
@@ -68,25 +72,27 @@ _MANY, _WIDE = click.IntRange(1, 10_000_000), click.IntRange(1, 1_000_000)
     type=float,
     default=0.0,
     show_default=True,
-    help="Draw vectors again that have a smaller margin, in standard deviations, up to 3.",
+    help="Redraw vectors with a smaller margin, in standard deviations, up to 3.",
 )
-@click.option("--blocks", type=click.IntRange(min=1), help="blocks only: how many.  [default: 3]")
-@click.option("--users", type=_MANY, default=3_000, show_default=True, help="events only: how many.")
+@click.option("--blocks", type=click.IntRange(min=1), help="blocks only: number of blocks.  [default: 3]")
+@click.option("--users", type=_MANY, default=3_000, show_default=True, help="events only: number of users.")
 @click.option(
     "--words",
     type=_MANY,
     default=2_000,
     show_default=True,
-    help="events only: how many to write texts with.",
+    help="events only: number of words used in texts.",
 )
-@click.option("--tags", type=_MANY, default=50, show_default=True, help="events only: how many.")
-@click.option("--devices", type=_MANY, default=300, show_default=True, help="devices only: how many.")
+@click.option("--tags", type=_MANY, default=50, show_default=True, help="events only: number of tags.")
+@click.option(
+    "--devices", type=_MANY, default=300, show_default=True, help="devices only: number of devices."
+)
 @click.option(
     "--sensors",
     type=_WIDE,
     default=10,
     show_default=True,
-    help="devices only: how many each has, s0 to sN.",
+    help="devices only: number of sensors of each, s0, s1, …",
 )
 @click.option(
     "--gaps",
@@ -113,17 +119,21 @@ _MANY, _WIDE = click.IntRange(1, 10_000_000), click.IntRange(1, 1_000_000)
     type=click.IntRange(0, _WIDE.max),
     default=0,
     show_default=True,
-    help="events only: columns of noise; with them come event_id and device, which tell nothing either.",
+    help="events only: number of noise columns; also adds event_id and device, which are irrelevant too.",
 )
-@click.option("--allow-empty", is_flag=True, help="lowrank only: keep events with nothing observed.")
+@click.option("--allow-empty", is_flag=True, help="lowrank only: keep events of which nothing is observed.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same bytes."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Same seed, same bytes.",
 )
 @click.option(
     "--full",
     is_flag=True,
-    help='Write the complete vector, or for events what an oracle knows, as "full". '
-    'devices: both; what an oracle knows is in "oracle".',
+    help='Add the complete vector as "full"; events: what an oracle knows; '
+    'devices: both, what an oracle knows as "oracle".',
 )
 @click.pass_context
 def generate(ctx: click.Context, /, kind: str, events: int, full: bool, **options: Any) -> None:
@@ -131,16 +141,16 @@ def generate(ctx: click.Context, /, kind: str, events: int, full: bool, **option
 
     lowrank: vectors from a random subspace, each attribute observed with probability
     --observed. blocks: the same vectors, but whole blocks of neighbouring attributes are
-    observed or missing. An event of which nothing would be observed is drawn again. The label
-    y follows a linear function of the complete vector.
+    observed or missing. If nothing of an event would be observed, what is observed is drawn
+    again, unless --allow-empty is given. The label y follows a linear function of the complete vector.
 
     events: user, text, tags, timestamp and four numbers with gaps, and a label y that follows
     known weights.
 
     devices: messages of devices, each with a timestamp and one to three of the device's slowly
-    moving sensors. The label y follows known weights of all of them, as they are by then.
+    moving sensors. The label y follows known weights of all of them, as they are at that time.
 
-    With --full, what an oracle would err on events or devices is said at the end on standard error.
+    With --full, the error of an oracle on events or devices is printed to standard error at the end.
     """
     from itertools import islice
 
@@ -176,7 +186,7 @@ def generate(ctx: click.Context, /, kind: str, events: int, full: bool, **option
 def _of_kind(
     ctx: click.Context, kind: str, fields: Sequence[str], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The options of a kind that have a value; to give those of another is wrong usage."""
+    """The options of a kind that have a value; UsageError if one of another kind was given."""
     for name in options:
         if name not in fields and ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
             raise UsageError(f"--{name.replace('_', '-')} does not go with the kind {kind}")

@@ -12,15 +12,15 @@ from streamkarma.cli.typos import Command
 @click.argument("models", nargs=-1, required=True)
 @config_option
 @click.option(
-    "--base", metavar="PATH", help="The model that all of them went on from.  [default: an empty one]"
+    "--base", metavar="PATH", help="The model that all of them were trained from.  [default: an empty one]"
 )
-@click.option("--model", required=True, metavar="PATH", help="Where the merged model is written.")
-@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
+@click.option("--model", required=True, metavar="PATH", help="Where to write the merged model.")
+@click.option("--quiet", is_flag=True, help="Print only errors to stderr.")
 def merge(models: tuple[str, ...], base: str | None, model: str, quiet: bool) -> None:
-    """Make one model of several that learned apart.
+    """Merge separately trained models into one.
 
-    MODELS are files of models with the same options, for instance from several machines. They may have met
-    names and classes in any order. The merged model learns on like any other.
+    MODELS are files of models with the same options, for instance from several machines. They may have seen
+    names and classes in any order. The merged model can be trained further like any other.
     """
     from streamkarma.runtime.merging import merge_files
 

@@ -13,54 +13,71 @@ format = option(RUNNING["format"])
 
 explain = option(RUNNING["explain"])
 
-names = together(
-    option(RUNNING["target"]),
+_others = together(
     click.option("--id", metavar="NAME", help="Attribute copied to the output."),
-    click.option("--ignore", metavar="NAME", multiple=True, help="Attribute left out; repeatable."),
-    click.option("--weight", metavar="NAME", help="Attribute that weighs the event."),
+    click.option("--ignore", metavar="NAME", multiple=True, help="Attribute to leave out; repeatable."),
+    click.option("--weight", metavar="NAME", help="Attribute that holds the event's weight."),
 )
+
+names = together(option(RUNNING["target"]), _others)
 
 fields = together(
     names,
     click.option("--full", metavar="NAME", help="The complete vector, for --regret full; not learned from."),
 )
 
+#: The default of what a model file holds, for commands that need one.
+_AS_LEARNED = "as the model was learned"
+
+#: The fields where a model only scores.
+scored_fields = together(
+    option(RUNNING["target"], _AS_LEARNED),
+    _others,
+    click.option(
+        "--full", metavar="NAME", help="Attribute to leave out, as the complete vector was in learning."
+    ),
+)
+
+scored_threshold = option(LEARNING["threshold"], _AS_LEARNED)
+
 parameters = together(*(option(each) for each in LEARNING.values()))
 
 
 def predictions(default: str) -> Decorator:
-    """Where predictions go besides a topic; the default, in words, is settled by ``plans.outputs``."""
+    """Where to write predictions other than to a topic; ``plans.outputs`` applies the default named here."""
     return together(
         click.option(
             "--predictions",
             metavar="PATH",
-            help=f"Where predictions go; - is standard output.  [default: {default}]",
+            help=f"Where to write predictions; - is standard output.  [default: {default}]",
         ),
-        click.option("--no-predictions", is_flag=True, help="Write none to standard output or a file."),
+        click.option(
+            "--no-predictions", is_flag=True, help="Write no predictions to standard output or a file."
+        ),
     )
 
 
 bad_records = together(
-    click.option("--dead-letters", metavar="PATH", help="Where records that cannot be used go."),
+    click.option("--dead-letters", metavar="PATH", help="Where to write records that cannot be used."),
     click.option(
         "--on-error",
         type=click.Choice(["skip", "fail"]),
         default="skip",
         show_default=True,
-        help="What to do at such a record.",
+        help="What to do with such a record.",
     ),
     option(RUNNING["max_record_bytes"]),
 )
 
-summary = click.option("--summary", metavar="PATH", help="Where the summary goes, as JSON.")
+summary = click.option("--summary", metavar="PATH", help="Where to write the summary, as JSON.")
 
 strictness = together(
     click.option(
         "--strict",
         is_flag=True,
-        help="Exit with 1 if there was no record, none could be used, or none had the target to learn from.",
+        help="Exit with 1 if there were no records, or none could be used, or none had the target.",
     ),
-    click.option("--quiet", is_flag=True, help="Nothing on stderr but errors."),
+    click.option("--quiet", is_flag=True, help="Print only errors to stderr."),
 )
 
 watching = together(option(RUNNING["recent"]), option(RUNNING["drift"]))
@@ -92,22 +109,22 @@ keeping = together(
     click.option(
         "--model",
         metavar="PATH",
-        help="Model file: resumed if it exists, written at checkpoints and at the end. The one before it "
-        "stays as PATH.bak; one process learns with it at a time.",
+        help="Model file: resumed if it exists, written at checkpoints and at the end. The previous "
+        "version is kept as PATH.bak; only one process can learn with it at a time.",
     ),
     option(RUNNING["checkpoint_every"]),
     click.option(
         "--pending",
         metavar="N",
         type=click.IntRange(min=0),
-        help="Most events kept for a label that comes later, under the same --id, or for their --entity.  "
-        "[default: none]",
+        help="Maximum number of events kept for a label that arrives later, with the same --id, or for their "
+        "--entity.  [default: none]",
     ),
     click.option(
         "--pending-seconds",
         metavar="S",
         type=above_zero,
-        help="Longest wait for a label; for learn by --time.  [default: any]",
+        help="Maximum wait for a label, in seconds; learn measures it by --time.  [default: no limit]",
     ),
     option(RUNNING["share_label"]),
     option(RUNNING["regret"]),
@@ -116,12 +133,12 @@ keeping = together(
 )
 
 
-#: Of commands that run on Spark.
+#: For the commands that run on Spark.
 spark = together(
     click.option(
         "--master",
         metavar="URL",
-        help="Where Spark runs.  [default: what spark-submit or Spark's settings say, else this machine]",
+        help="Where Spark runs.  [default: as spark-submit or Spark's settings say, else this machine]",
     ),
     click.option(
         "--spark",
@@ -135,6 +152,6 @@ spark = together(
 workers = click.option(
     "--workers",
     type=click.IntRange(1, 2),
-    help="2: read and parse on one core, learn on another, with several experts at once.  [default: 2 where "
-    "there are as many]",
+    help="2: read and parse on one core, learn on another, with several experts at once.  [default: 2 if "
+    "there are two cores]",
 )

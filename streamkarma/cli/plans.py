@@ -1,4 +1,4 @@
-"""The parts of a plan, from what was said on the command line, and its execution."""
+"""The parts of a plan, from the options of the command line, and its execution."""
 
 from __future__ import annotations
 
@@ -33,83 +33,83 @@ def execute(plan: Plan, source: Source, metrics: str | None) -> NoReturn:
         sys.exit(Run(plan, source, watcher).execute())
 
 
-def field_names(said: dict[str, Any]) -> dict[str, Any]:
-    """The names in a record that are no attributes, those that were said."""
-    given = {name: said.get(name) for name in ("target", "id", "weight", "full", "time")}
+def field_names(options: dict[str, Any]) -> dict[str, Any]:
+    """The names given for what is not an attribute in a record."""
+    given = {name: options.get(name) for name in ("target", "id", "weight", "full", "time")}
     names = {name: value for name, value in given.items() if value is not None}
-    if said["ignore"]:
-        names["ignore"] = said["ignore"]
+    if options["ignore"]:
+        names["ignore"] = options["ignore"]
     return names
 
 
-def outputs(said: dict[str, Any], predictions: str | None = "-") -> dict[str, Any]:
-    """Where results go and how, by the names of a plan; ``predictions`` is where those go by default."""
-    if said["no_predictions"] and said["predictions"] not in (None, "-"):
+def outputs(options: dict[str, Any], predictions: str | None = "-") -> dict[str, Any]:
+    """Where results go and how, by the names of a plan; ``predictions`` is the default for predictions."""
+    if options["no_predictions"] and options["predictions"] not in (None, "-"):
         raise UsageError("--predictions and --no-predictions contradict each other")
-    if said["predictions"] is not None:
-        predictions = said["predictions"]
+    if options["predictions"] is not None:
+        predictions = options["predictions"]
     return {
-        "fields": field_names(said),
-        "predictions": None if said["no_predictions"] else predictions,
-        "dead_letters": said["dead_letters"],
-        "summary": said["summary"],
-        "fail": said["on_error"] == "fail",
-        "strict": said["strict"],
-        **{name: said[name] for name in ("report_every", "recent", "drift")},
-        "quiet": said["quiet"],
+        "fields": field_names(options),
+        "predictions": None if options["no_predictions"] else predictions,
+        "dead_letters": options["dead_letters"],
+        "summary": options["summary"],
+        "fail": options["on_error"] == "fail",
+        "strict": options["strict"],
+        **{name: options[name] for name in ("report_every", "recent", "drift")},
+        "quiet": options["quiet"],
     }
 
 
 def check_alone(names: Iterable[str], needed: str) -> None:
-    """UsageError if one of these options was given, where the one that they need was not."""
+    """UsageError if one of these options was given without the one that they need."""
     context = click.get_current_context()
     for name in names:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning without --{needed}")
 
 
-def strongest(said: dict[str, Any]) -> Explaining | None:
-    """What rows say of attributes, if anything."""
+def strongest(options: dict[str, Any]) -> Explaining | None:
+    """What rows explain, or None."""
     from streamkarma.runtime.explaining import Explaining
 
-    if said["explain"] and said["no_predictions"] and said.get("output_topic") is None:
+    if options["explain"] and options["no_predictions"] and options.get("output_topic") is None:
         raise UsageError("--explain has no meaning with --no-predictions")
-    return Explaining(said["explain"]) if said["explain"] else None
+    return Explaining(options["explain"]) if options["explain"] else None
 
 
-def threshold(said: dict[str, Any]) -> dict[str, Any]:
+def threshold(options: dict[str, Any]) -> dict[str, Any]:
     """The one parameter of a learner that scoring takes, if it was given."""
-    return {} if said["threshold"] is None else {"threshold": said["threshold"]}
+    return {} if options["threshold"] is None else {"threshold": options["threshold"]}
 
 
-def learning(said: dict[str, Any]) -> dict[str, Any]:
-    """What is learned and kept, by the names of a plan."""
-    if said["regret"].strip() in ("", RUNNING["regret"].default):
+def learning(options: dict[str, Any]) -> dict[str, Any]:
+    """What is learned and saved, by the names of a plan."""
+    if options["regret"].strip() in ("", RUNNING["regret"].default):
         check_alone(("regret_memory", "regret_seconds"), "regret")
     kept = ("model", "checkpoint_every", "pending", "pending_seconds", "share_label", "regret")
-    return {**compared(said), **{name: said[name] for name in kept}}
+    return {**compared(options), **{name: options[name] for name in kept}}
 
 
-def learner_options(said: dict[str, Any]) -> dict[str, Any]:
+def learner_options(options: dict[str, Any]) -> dict[str, Any]:
     """The parameters of the learner that were given."""
-    options: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name, declared in LEARNING.items():
-        value = said[declared.flag or name]
+        value = options[declared.flag or name]
         if isinstance(declared.kind, NumbersByName) and value:
-            options[name] = {each: [number for n, number in value if n == each] for each, _ in value}
+            parameters[name] = {each: [number for n, number in value if n == each] for each, _ in value}
         elif isinstance(declared.kind, WordsByName) and value:
-            options[name] = dict(value)
+            parameters[name] = dict(value)
         elif isinstance(declared.kind, Texts) and value:
-            options[name] = list(value)
+            parameters[name] = list(value)
         elif value is not None and value != ():
-            options[name] = None if declared.or_none and value == 0 else value
-    if "entity" not in options or options.get("time") == NOW:
-        # It is not the learner's then.
-        options.pop("time", None)
-    return options
+            parameters[name] = None if declared.or_none and value == 0 else value
+    if "entity" not in parameters or parameters.get("time") == NOW:
+        # Then the time does not concern the learner.
+        parameters.pop("time", None)
+    return parameters
 
 
-def compared(said: dict[str, Any]) -> dict[str, Any]:
+def compared(options: dict[str, Any]) -> dict[str, Any]:
     """What is learned and how it is compared, by the names of a plan."""
     shared = ("task", "positive", "unlabelled", "learner", "regret_memory", "regret_seconds")
-    return {"options": learner_options(said), **{name: said[name] for name in shared}}
+    return {"options": learner_options(options), **{name: options[name] for name in shared}}

@@ -23,8 +23,8 @@ from streamkarma.parameters.words import MISSING_WORDS
 @config_option
 @shared.format
 @option(RUNNING["target"])
-@click.option("--id", metavar="NAME", help="Attribute that is not looked at; repeated in the advice.")
-@click.option("--ignore", metavar="NAME", multiple=True, help="Another one; repeatable.")
+@click.option("--id", metavar="NAME", help="Attribute to leave out; repeated in the advice.")
+@click.option("--ignore", metavar="NAME", multiple=True, help="Another attribute to leave out; repeatable.")
 @option(LEARNING["na"])
 @click.option(
     "--max-attributes",
@@ -32,7 +32,7 @@ from streamkarma.parameters.words import MISSING_WORDS
     type=click.IntRange(1, 4000),
     default=1000,
     show_default=True,
-    help="Most attributes that are looked at: those that come first.",
+    help="Maximum number of attributes in the profile: the first ones seen.",
 )
 @option(RUNNING["max_record_bytes"])
 @brokers.standing
@@ -42,51 +42,59 @@ from streamkarma.parameters.words import MISSING_WORDS
     metavar="PATH",
     is_flag=False,
     flag_value="-",
-    help="Where the profile goes, as JSON; without a PATH to standard output.",
+    help="Where to write the profile, as JSON; without a PATH, to standard output.",
 )
-@click.option("--html", metavar="PATH", help="Where it goes as a page with pictures; - is standard output.")
-@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
-def profile(**said: Any) -> None:
+@click.option("--html", metavar="PATH", help="Where to write it as a page with charts; - is standard output.")
+@click.option("--quiet", is_flag=True, help="Print only errors to stderr.")
+def profile(**options: Any) -> None:
     """Look at a stream: what is missing, what changes, what is odd.
 
     Reads INPUT (JSON lines or a table; - is standard input) once, in bounded memory, and ends with the
-    command line to learn with, and why.
+    command line to use for learning, and the reasons.
     """
     from streamkarma.profile.advice import Source
     from streamkarma.profile.run import ProfileRun, Request
 
-    source, begin = (_file if said["brokers"] is None else _topic)(said)
-    options = [word for name in said["ignore"] for word in ("--ignore", name)]
-    options += [word for name in said["na"] for word in ("--na", name)]
-    options += [] if said["id"] is None else ["--id", said["id"]]
-    left_out = {*said["ignore"], said["id"]} - {None}
-    if said["target"] in left_out:
-        other = "id" if said["id"] == said["target"] else "ignore"
-        raise UsageError(f"--target and --{other} are one attribute, {said['target']}; name another one")
+    source, begin = (_file if options["brokers"] is None else _topic)(options)
+    repeated = [word for name in options["ignore"] for word in ("--ignore", name)]
+    repeated += [word for name in options["na"] for word in ("--na", name)]
+    repeated += [] if options["id"] is None else ["--id", options["id"]]
+    left_out = {*options["ignore"], options["id"]} - {None}
+    if options["target"] in left_out:
+        other = "id" if options["id"] == options["target"] else "ignore"
+        raise UsageError(f"--target and --{other} are both {options['target']}; name another attribute")
     request = Request(
-        name=said["input"],
-        target=said["target"] or RUNNING["target"].default,
+        name=options["input"],
+        target=options["target"] or RUNNING["target"].default,
         left_out=tuple(left_out),
-        missing_words=said["na"] or MISSING_WORDS,
-        most=said["max_attributes"],
-        json=said["json"],
-        html=said["html"],
-        quiet=said["quiet"],
-        learn_from=Source(begin, options),
+        missing_words=options["na"] or MISSING_WORDS,
+        most=options["max_attributes"],
+        json=options["json"],
+        html=options["html"],
+        quiet=options["quiet"],
+        learn_from=Source(begin, repeated),
     )
     sys.exit(ProfileRun(request, source).execute())
 
 
-def _file(said: dict[str, Any]) -> tuple[Any, list[str]]:
-    """The source, and how a command begins that learns from it."""
+def _file(options: dict[str, Any]) -> tuple[Any, list[str]]:
+    """The source, and the beginning of a command that learns from it."""
     from streamkarma.connectors.tables.source import source_of
 
     plans.check_alone(brokers.REACHING, "brokers")
-    source = source_of(said["input"], said["format"], max_record_bytes=said["max_record_bytes"])
-    begin = ["streamkarma", "learn", said["input"], "--model", "my.karma"]
-    return source, begin + ([] if said["format"] is None else ["--format", said["format"]])
+    source = source_of(options["input"], options["format"], max_record_bytes=options["max_record_bytes"])
+    begin = ["streamkarma", "learn", options["input"], "--model", "my.karma"]
+    return source, begin + ([] if options["format"] is None else ["--format", options["format"]])
 
 
-def _topic(said: dict[str, Any]) -> tuple[Any, list[str]]:
-    begin = ["streamkarma", "attach", said["input"], "--brokers", said["brokers"], "--group", "my-group"]
-    return brokers.standing_topics(said), [*begin, "--model", "my.karma"]
+def _topic(options: dict[str, Any]) -> tuple[Any, list[str]]:
+    begin = [
+        "streamkarma",
+        "attach",
+        options["input"],
+        "--brokers",
+        options["brokers"],
+        "--group",
+        "my-group",
+    ]
+    return brokers.standing_topics(options), [*begin, "--model", "my.karma"]

@@ -15,25 +15,27 @@ from streamkarma.cli.typos import Command
 @click.command(cls=Command)
 @config_option
 @connection.brokers
-@click.option("--share", metavar="TOPIC", required=True, help="The topic of models of attach --share.")
-@click.option("--model", metavar="PATH", required=True, help="Where the merged model is written.")
+@click.option("--share", metavar="TOPIC", required=True, help="The topic given to attach --share.")
+@click.option("--model", metavar="PATH", required=True, help="Where to write the merged model.")
 @connection.settings
-@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
-def pull(**said: Any) -> None:
-    """Write the models that processes share into a file, as one.
+@click.option("--quiet", is_flag=True, help="Print only errors to stderr.")
+def pull(**options: Any) -> None:
+    """Merge the models that processes share, and write the result to a file.
 
-    It is what all partitions have learned up to their last checkpoints. Nothing in the topic changes. The
-    file has the offsets too, so that a process can go on alone with attach --model.
+    It holds what all partitions have learned up to their last checkpoints. The topic is not changed. The
+    file also holds the offsets, so that a single process can continue with attach --model.
     """
     from streamkarma.connectors.kafka import pulling
     from streamkarma.runtime.pulling import write_pulled
 
     def say(line: str) -> None:
-        if not said["quiet"]:
+        if not options["quiet"]:
             click.echo(line, err=True)
 
-    read = partial(pulling.pull, said["share"], said["brokers"], said["kafka"], said["connect_timeout"], say)
-    merged = write_pulled(read, said["model"], say)
+    read = partial(
+        pulling.pull, options["share"], options["brokers"], options["kafka"], options["connect_timeout"], say
+    )
+    merged = write_pulled(read, options["model"], say)
     count = len(merged.merged_from)
     partitions = "1 partition" if count == 1 else f"{count:,} partitions"
-    say(f"{said['model']}: {partitions} with {merged.steps:,} events learned")
+    say(f"{options['model']}: {partitions} with {merged.steps:,} events learned")

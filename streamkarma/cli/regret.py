@@ -1,4 +1,4 @@
-"""regret: a stream at rest against the offline baselines."""
+"""regret: the learner on a stored stream against the offline baselines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamkarma.cli import plans
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
-from streamkarma.parameters.words import LEARNER_NAMES
+from streamkarma.parameters.words import FAST_BASELINES, LEARNER_NAMES
 
 
 @click.command(cls=Command)
@@ -24,7 +24,7 @@ from streamkarma.parameters.words import LEARNER_NAMES
 @click.option(
     "--learner",
     metavar="NAMES",
-    help=f"What learns, of {', '.join(LEARNER_NAMES)}; several, with commas, for a file.  [default: auto, "
+    help=f"One of {', '.join(LEARNER_NAMES)}; several, comma-separated, if INPUT is a file.  [default: auto, "
     "or the one that has the options given]",
 )
 @shared.parameters
@@ -35,7 +35,8 @@ from streamkarma.parameters.words import LEARNER_NAMES
     metavar="NAMES",
     default="fast",
     show_default=True,
-    help="Offline baselines to compare with: names with commas, all or fast.",
+    help="Offline baselines to compare with: comma-separated names, all, or fast, which is "
+    f"{', '.join(FAST_BASELINES)}.",
 )
 @shared.comparison
 @shared.watching
@@ -44,40 +45,41 @@ from streamkarma.parameters.words import LEARNER_NAMES
     metavar="PATH",
     is_flag=False,
     flag_value="-",
-    help="Where the report goes, as JSON; without a PATH to standard output.",
+    help="Where to write the report, as JSON; without a PATH, to standard output.",
 )
-@click.option("--plot", metavar="FILE", help="Draw it: FILE ends in .png, .svg or .html.")
-@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
-def regret(**said: Any) -> None:
-    """How much better would offline have done?
+@click.option("--plot", metavar="FILE", help="Plot the report; FILE ends in .png, .svg or .html.")
+@click.option("--quiet", is_flag=True, help="Print only errors to stderr.")
+def regret(**options: Any) -> None:
+    """How much better would an offline method have done?
 
-    Runs the learner over INPUT (JSON lines or a table; - is standard input) as learn does, and asks each
-    baseline at 256, 512, 1024, … events and at the end what it would have suffered on the
-    very same events.
+    Runs the learner over INPUT (JSON lines or a table; - is standard input) as learn does. At 256,
+    512, 1024, … events and at the end it fits each baseline and compares the losses on the same events.
     """
     from streamkarma.connectors.tables.source import source_of
     from streamkarma.runtime.plan import Plan
     from streamkarma.runtime.regret_run import RegretRun
 
-    if {word.strip() for word in said["baselines"].split(",")} <= {"", "none"}:
+    if {word.strip() for word in options["baselines"].split(",")} <= {"", "none"}:
         raise UsageError("--baselines none leaves nothing to compare with; name some, or fast, or all")
-    learners = [name.strip() for name in (said["learner"] or "").split(",") if name.strip()]
+    learners = [name.strip() for name in (options["learner"] or "").split(",") if name.strip()]
     for name in learners:
         if name not in LEARNER_NAMES:
             raise UsageError(f"--learner {name}: no such learner; there are {', '.join(LEARNER_NAMES)}")
-    if said["learner"] is not None and not learners:
-        raise UsageError(f"--learner {said['learner']!r} names none; there are {', '.join(LEARNER_NAMES)}")
-    if len(learners) > 1 and said["input"] == "-":
-        raise UsageError("several learners need a file: standard input can be read once only")
-    said["learner"] = None
+    if options["learner"] is not None and not learners:
+        raise UsageError(
+            f"--learner {options['learner']!r} names no learner; there are {', '.join(LEARNER_NAMES)}"
+        )
+    if len(learners) > 1 and options["input"] == "-":
+        raise UsageError("several learners need a file: standard input can be read only once")
+    options["learner"] = None
     plan = Plan(
-        fields=plans.field_names(said),
+        fields=plans.field_names(options),
         predictions=None,
-        quiet=said["quiet"],
-        regret=said["baselines"],
-        recent=said["recent"],
-        drift=said["drift"],
-        **plans.compared(said),
+        quiet=options["quiet"],
+        regret=options["baselines"],
+        recent=options["recent"],
+        drift=options["drift"],
+        **plans.compared(options),
     )
-    source = source_of(said["input"], said["format"])
-    sys.exit(RegretRun(plan, source, learners, said["json"], said["plot"]).execute())
+    source = source_of(options["input"], options["format"])
+    sys.exit(RegretRun(plan, source, learners, options["json"], options["plot"]).execute())

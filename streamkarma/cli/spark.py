@@ -16,7 +16,7 @@ from streamkarma.cli.value_types import above_zero, setting
 from streamkarma.errors import UsageError
 from streamkarma.parameters.running import RUNNING
 
-#: What only learning has.
+#: Options for learning only.
 _OF_LEARNING = ("model", "warm", "tail", "fresh", "task", "learner", "unlabelled", "positive")
 
 
@@ -28,21 +28,21 @@ _OF_LEARNING = ("model", "warm", "tail", "fresh", "task", "learner", "unlabelled
     "--partitions",
     metavar="N",
     type=click.IntRange(1),
-    help="Parts, each of which learns by itself.  [default: as many as Spark has cores, of 16 MiB or more]",
+    help="Number of parts, each learned separately.  [default: one per core of Spark, of 16 MiB or more]",
 )
 @click.option(
     "--warm",
     metavar="N",
     type=click.IntRange(0),
     default=0,
-    help="First records, learned in order before the parts, which go on from there.",
+    help="Number of first records to learn in order before the parts, which continue from there.",
 )
 @click.option(
     "--tail",
     metavar="N",
     type=click.IntRange(0),
     default=0,
-    help="Last records, learned in order after the parts.",
+    help="Number of last records to learn in order after the parts.",
 )
 @shared.names
 @option(RUNNING["task"])
@@ -53,82 +53,82 @@ _OF_LEARNING = ("model", "warm", "tail", "fresh", "task", "learner", "unlabelled
 @click.option(
     "--model",
     metavar="PATH",
-    help="Model file, written at the end; if it exists, the parts go on from it.",
+    help="Model file, written at the end; if it exists, the parts continue from it.",
 )
-@click.option("--fresh", is_flag=True, help="Begin a new model, even if there is one at --model.")
-@click.option("--predict", metavar="MODEL", help="Score with this model, and learn nothing.")
+@click.option("--fresh", is_flag=True, help="Start a new model even if --model exists.")
+@click.option("--predict", metavar="MODEL", help="Score with this model, without learning.")
 @click.option("--output", metavar="PATH", help="With --predict: a new folder for the predictions.")
 @shared.bad_records
 @shared.summary
 @shared.strictness
-def backfill(**said: Any) -> None:
-    """Learn one model of all that has happened, on Spark.
+def backfill(**options: Any) -> None:
+    """Learn one model from past events, on Spark.
 
-    PATH is a file, a folder or a pattern of JSON lines (.gz and .zst are read as they are) or of Parquet
-    (.parquet), which every machine of the cluster can read. A first pass looks at all records: names, classes
-    and how numbers are distributed. In a second one each part learns by itself, and what the parts have
-    learned is merged.
+    PATH is a file, a folder or a pattern of JSON lines (.gz and .zst files are decompressed) or of Parquet
+    (.parquet), which every machine of the cluster can read. A first pass collects the names, the classes and
+    the distributions of numbers from all records. In a second pass each part is learned separately, and the
+    results are merged.
     """
     from streamkarma.spark.files import files_of
     from streamkarma.spark.inputs import Inputs
     from streamkarma.spark.session import check_installed, started
 
     check_installed()
-    files = files_of(list(said["paths"]))
-    job = _scoring(said) if said["predict"] is not None else _learning(said)
-    with started("streamkarma backfill", said["master"], dict(said["spark"])) as spark:
-        job.run(Inputs.of_files(spark, files, said["partitions"], said["max_record_bytes"]))
+    files = files_of(list(options["paths"]))
+    job = _scoring(options) if options["predict"] is not None else _learning(options)
+    with started("streamkarma backfill", options["master"], dict(options["spark"])) as spark:
+        job.run(Inputs.of_files(spark, files, options["partitions"], options["max_record_bytes"]))
 
 
-def _learning(said: dict[str, Any]) -> Any:
+def _learning(options: dict[str, Any]) -> Any:
     from streamkarma.runtime.plan import Plan
     from streamkarma.spark.backfilling import Backfill
 
-    if said["model"] is None:
-        raise UsageError("give --model, where the model is to be written, or --predict")
-    if said["output"] is not None:
+    if options["model"] is None:
+        raise UsageError("give --model, the file to write the model to, or --predict")
+    if options["output"] is not None:
         raise UsageError("--output has no meaning without --predict")
     plan = Plan(
-        model=said["model"],
-        options=plans.learner_options(said),
-        **{name: said[name] for name in ("task", "positive", "unlabelled", "learner", "fresh")},
-        **_shared(said),
+        model=options["model"],
+        options=plans.learner_options(options),
+        **{name: options[name] for name in ("task", "positive", "unlabelled", "learner", "fresh")},
+        **_shared(options),
     )
-    return Backfill(plan, said["warm"], said["tail"])
+    return Backfill(plan, options["warm"], options["tail"])
 
 
-def _scoring(said: dict[str, Any]) -> Any:
+def _scoring(options: dict[str, Any]) -> Any:
     from streamkarma.runtime.plan import Plan
     from streamkarma.spark.scoring import Scoring
 
-    given = [name for name in _OF_LEARNING if said[name]]
-    options = plans.learner_options(said)
-    threshold = options.pop("threshold", None)
-    if given or options:
-        name = (given or list(options))[0].replace("_", "-")
+    given = [name for name in _OF_LEARNING if options[name]]
+    parameters = plans.learner_options(options)
+    threshold = parameters.pop("threshold", None)
+    if given or parameters:
+        name = (given or list(parameters))[0].replace("_", "-")
         raise UsageError(f"--{name} has no meaning with --predict")
-    if said["output"] is None:
+    if options["output"] is None:
         raise UsageError("--predict needs --output, a new folder for the predictions")
     plan = Plan(
-        model=said["predict"],
+        model=options["predict"],
         learn=False,
         options={} if threshold is None else {"threshold": threshold},
-        **_shared(said),
+        **_shared(options),
     )
-    return Scoring(plan, said["output"])
+    return Scoring(plan, options["output"])
 
 
-def _shared(said: dict[str, Any]) -> dict[str, Any]:
+def _shared(options: dict[str, Any]) -> dict[str, Any]:
     """What learning and scoring have in common, by the names of a plan."""
     return {
-        "fields": plans.field_names(said),
+        "fields": plans.field_names(options),
         "predictions": None,
-        "fail": said["on_error"] == "fail",
-        **{name: said[name] for name in ("dead_letters", "summary", "strict", "quiet")},
+        "fail": options["on_error"] == "fail",
+        **{name: options[name] for name in ("dead_letters", "summary", "strict", "quiet")},
     }
 
 
-#: Spark's own part for Kafka, by the version of Scala that the wheel has.
+#: Spark's Kafka connector, for the version of Scala in Spark's wheel.
 _KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
 
@@ -141,7 +141,7 @@ _KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
     "--checkpoint",
     metavar="PATH",
     required=True,
-    help="Folder of all that is needed to go on, which every machine of the cluster sees.",
+    help="Folder for all state needed to resume, visible to every machine of the cluster.",
 )
 @click.option(
     "--from",
@@ -149,7 +149,7 @@ _KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
     type=click.Choice(["earliest", "latest"]),
     default="earliest",
     show_default=True,
-    help="Where a partition begins that was never read.",
+    help="Where to start partitions that have not been read before.",
 )
 @click.option(
     "--every",
@@ -157,10 +157,10 @@ _KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
     type=above_zero,
     default=10.0,
     show_default=True,
-    help="Seconds between the beginnings of two batches.",
+    help="Seconds between the starts of two batches.",
 )
-@click.option("--max-batch", metavar="N", type=click.IntRange(1), help="Most records of a batch.")
-@click.option("--until-end", is_flag=True, help="Stop at the offsets that stand at the start.")
+@click.option("--max-batch", metavar="N", type=click.IntRange(1), help="Maximum number of records per batch.")
+@click.option("--until-end", is_flag=True, help="Stop at the end offsets seen at start-up.")
 @click.option(
     "-X",
     "--kafka",
@@ -178,21 +178,21 @@ _KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 @click.option(
     "--model",
     metavar="PATH",
-    help="Model file of all partitions, written after each batch. One that is there before is its base.",
+    help="Model file of all partitions, written after each batch. If it exists at the start, it is the base.",
 )
 @click.option(
-    "--predictions", metavar="PATH", help="Folder for predictions, a file for each batch and partition."
+    "--predictions", metavar="PATH", help="Folder for predictions, one file per batch and partition."
 )
-@click.option("--dead-letters", metavar="PATH", help="Folder for records that cannot be used, as well.")
+@click.option("--dead-letters", metavar="PATH", help="Folder for records that cannot be used, likewise.")
 @option(RUNNING["max_record_bytes"])
 @shared.summary
 @shared.strictness
-def stream_topics(**said: Any) -> None:
+def stream_topics(**options: Any) -> None:
     """Predict and learn the events of Kafka topics, on Spark.
 
-    Each partition keeps a model of its own, and the merged model of all partitions after one batch answers
-    in the next. After a crash, run the same command again: nothing is lost, and nothing learned or written
-    twice.
+    Each partition has its own model, and the merged model of all partitions after one batch makes the
+    predictions in the next. After a crash, run the same command again: nothing is lost, and nothing is
+    learned or written twice.
     """
     from streamkarma.runtime.plan import Plan
     from streamkarma.spark.session import check_installed, started
@@ -201,22 +201,23 @@ def stream_topics(**said: Any) -> None:
     check_installed()
     how = ("brokers", "checkpoint", "every", "until_end")
     read = Subscription(
-        said["topics"],
-        start=said["from"],
-        most=said["max_batch"],
-        longest=said["max_record_bytes"],
-        settings=dict(said["kafka"]),
-        **{name: said[name] for name in how},
+        options["topics"],
+        start=options["from"],
+        most=options["max_batch"],
+        longest=options["max_record_bytes"],
+        settings=dict(options["kafka"]),
+        **{name: options[name] for name in how},
     )
     plan = Plan(
-        fields=plans.field_names(said),
-        options=plans.learner_options(said),
+        fields=plans.field_names(options),
+        options=plans.learner_options(options),
         **{
-            name: said[name] for name in ("model", "task", "positive", "unlabelled", "learner", "predictions")
+            name: options[name]
+            for name in ("model", "task", "positive", "unlabelled", "learner", "predictions")
         },
-        **{name: said[name] for name in ("dead_letters", "summary", "strict", "quiet")},
+        **{name: options[name] for name in ("dead_letters", "summary", "strict", "quiet")},
     )
     job = Stream(plan, read)
-    with started("streamkarma stream", said["master"], dict(said["spark"]), _KAFKA) as spark:
+    with started("streamkarma stream", options["master"], dict(options["spark"]), _KAFKA) as spark:
         code = job.run(spark)
     sys.exit(code)

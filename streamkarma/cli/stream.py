@@ -11,27 +11,25 @@ from streamkarma.cli import brokers as connection
 from streamkarma.cli import options as shared
 from streamkarma.cli import plans
 from streamkarma.cli.config import config_option
-from streamkarma.cli.declaring import option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
-from streamkarma.parameters.learning import LEARNING
 from streamkarma.printable import printable
 
 if TYPE_CHECKING:
     from streamkarma.connectors.base import Source
     from streamkarma.runtime.plan import Plan
 
-#: What needs more words than its name in JSON, for reading, by section and name.
+#: Labels for display where the JSON name is not clear enough, by section and name.
 _NAMES = {
     ("model", "bytes"): "memory in bytes",
     ("model", "experts"): "experts (mean weight of the last 1,000 events)",
-    ("model", "dormant_experts"): "experts that lie dormant",
+    ("model", "dormant_experts"): "dormant experts",
     ("model", "refits"): "refits (events of the last one)",
     ("model", "refit_problems"): "refits that failed",
 }
 
 
-#: What files have none of.
+#: Options that apply to topics only.
 _OF_TOPICS = ("with_key", "with_timestamp", "with_header", "row_position", "row_header")
 
 
@@ -45,26 +43,26 @@ _OF_TOPICS = ("with_key", "with_timestamp", "with_header", "row_position", "row_
 @click.option(
     "--resume-input",
     is_flag=True,
-    help="Skip what --model has taken of INPUT, and go on from there, also with the files for predictions "
-    "and dead letters.",
+    help="Skip the part of INPUT that --model has already read, and continue from there, also in the files "
+    "for predictions and dead letters.",
 )
 @shared.output
 @shared.explain
 @shared.workers
-@click.option("--fresh", is_flag=True, help="Begin a new model, even if there is one at --model.")
-def learn(**said: Any) -> None:
+@click.option("--fresh", is_flag=True, help="Start a new model even if --model exists.")
+def learn(**options: Any) -> None:
     """Predict each event, then learn from its label.
 
-    INPUT is a file, or - for standard input: JSON lines, or a table (CSV, Parquet, Arrow) of which
-    each row is an event; .gz and .zst are read as they are. Predictions go to standard output, one
-    JSON line an event.
+    INPUT is a file, or - for standard input: JSON lines, or a table (CSV, Parquet, Arrow)
+    with one event per row; .gz and .zst files are decompressed. Predictions go to standard output,
+    one JSON line per event.
 
-    After a crash, run the same command with --resume-input: nothing is learned, or written to a
+    After a crash, run the same command with --resume-input: no event is learned, or written to a
     file, twice.
     """
-    if said["resume_input"] and said["model"] is None:
-        raise UsageError("--resume-input needs --model, which knows how much of INPUT was taken")
-    _execute(said, fresh=said["fresh"], explaining=plans.strongest(said), **plans.learning(said))
+    if options["resume_input"] and options["model"] is None:
+        raise UsageError("--resume-input needs --model, which records how much of INPUT was read")
+    _execute(options, fresh=options["fresh"], explaining=plans.strongest(options), **plans.learning(options))
 
 
 @click.command(cls=Command)
@@ -72,27 +70,27 @@ def learn(**said: Any) -> None:
 @click.argument("input", default="-")
 @config_option
 @shared.format
-@shared.fields
-@option(LEARNING["threshold"])
+@shared.scored_fields
+@shared.scored_threshold
 @shared.predictions("-")
 @shared.output
 @shared.explain
 @shared.workers
-@click.option("--follow", is_flag=True, help="Load MODEL again whenever its file has changed.")
+@click.option("--follow", is_flag=True, help="Reload MODEL whenever its file has changed.")
 @connection.standing
 @connection.metadata
 @connection.settings
-def predict(**said: Any) -> None:
+def predict(**options: Any) -> None:
     """Score events with a model, without learning.
 
-    INPUT is a file, or - for standard input, as learn takes it; with --brokers it is a topic, of which
-    nothing is committed.
+    INPUT is a file, or - for standard input, as for learn; with --brokers it is a topic, for which no
+    offsets are committed.
 
-    Names of target, id, weight and ignored attributes are those the model was learned with,
-    unless given; so is the threshold. Where events carry the target, loss and metrics are reported.
+    The names of the target, id, weight and ignored attributes are those the model was learned with,
+    unless given; so is the threshold. If events have the target, loss and metrics are reported.
     """
-    plan = {"learn": False, "follow": said["follow"], "options": plans.threshold(said)}
-    _execute(said, model=said["model"], explaining=plans.strongest(said), **plan)
+    plan = {"learn": False, "follow": options["follow"], "options": plans.threshold(options)}
+    _execute(options, model=options["model"], explaining=plans.strongest(options), **plan)
 
 
 #: Attributes that ``inspect`` lists.
@@ -102,7 +100,7 @@ _SHOWN_ATTRIBUTES = 20
 @click.command(cls=Command)
 @click.argument("model")
 @config_option
-@click.option("--json", is_flag=True, help="As one JSON object.")
+@click.option("--json", is_flag=True, help="Print one JSON object.")
 def inspect(model: str, json: bool) -> None:
     """Show what is in a model file."""
     from streamkarma.runtime.describe import describe
@@ -128,42 +126,42 @@ def inspect(model: str, json: bool) -> None:
         click.echo("  … (all of them: --json)")
 
 
-def _execute(said: dict[str, Any], **plan: Any) -> None:
-    """Run what was said over a file, a pipe or a topic."""
-    plans.execute(*run_of(said, **plan), said.get("metrics"))
+def _execute(options: dict[str, Any], /, **plan: Any) -> None:
+    """Run a plan over a file, a pipe or a topic."""
+    plans.execute(*run_of(options, **plan), options.get("metrics"))
 
 
-def run_of(said: dict[str, Any], **plan: Any) -> tuple[Plan, Source]:
+def run_of(options: dict[str, Any], /, **plan: Any) -> tuple[Plan, Source]:
     """A plan, and the file, the pipe or the topic to run it over."""
     from streamkarma.runtime.plan import Plan
 
-    workers = said["workers"] or min(2, available_cores())
-    # Where another thread waits for input, this one has time to tell how it goes.
-    prefetch = workers > 1 or said.get("metrics") is not None
-    source = _file(said, prefetch) if said.get("brokers") is None else _topic(said)
-    return Plan(workers=workers, **{**plans.outputs(said), **plan}), source
+    workers = options["workers"] or min(2, available_cores())
+    # While another thread waits for input, this one can serve metrics.
+    prefetch = workers > 1 or options.get("metrics") is not None
+    source = _file(options, prefetch) if options.get("brokers") is None else _topic(options)
+    return Plan(workers=workers, **{**plans.outputs(options), **plan}), source
 
 
-def _file(said: dict[str, Any], prefetch: bool) -> Source:
+def _file(options: dict[str, Any], prefetch: bool) -> Source:
     from streamkarma.connectors.tables.source import source_of
 
     for name in _OF_TOPICS:
-        if said.get(name) not in (None, ()):
-            raise UsageError(f"--{name.replace('_', '-')} is for records of a topic, and needs --brokers")
-    if "brokers" in said:
+        if options.get(name) not in (None, ()):
+            raise UsageError(f"--{name.replace('_', '-')} applies to records of a topic and needs --brokers")
+    if "brokers" in options:
         plans.check_alone(connection.REACHING, "brokers")
     return source_of(
-        said["input"],
-        said["format"],
-        resume=said.get("resume_input", False),
-        max_record_bytes=said["max_record_bytes"],
+        options["input"],
+        options["format"],
+        resume=options.get("resume_input", False),
+        max_record_bytes=options["max_record_bytes"],
         prefetch=prefetch,
     )
 
 
-def _topic(said: dict[str, Any]) -> Source:
-    fields = connection.row_fields_of(said, learns=False)
-    return connection.standing_topics(said, metadata=connection.metadata_of(said), row_fields=fields)
+def _topic(options: dict[str, Any]) -> Source:
+    fields = connection.row_fields_of(options, learns=False)
+    return connection.standing_topics(options, metadata=connection.metadata_of(options), row_fields=fields)
 
 
 def available_cores() -> int:

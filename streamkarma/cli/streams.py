@@ -9,16 +9,16 @@ from contextlib import suppress
 
 
 def prepare() -> None:
-    """Have all three there, and standard error such that what it cannot take ends nothing.
+    """Make sure that all three exist, and that a failed write to standard error ends nothing.
 
     Python has None for a stream that was closed (``>&-``): what is printed to None goes to
-    standard output, and its descriptor goes to the next file opened. So they are opened here, in
-    such a way that reading or writing fails as it would if they were closed.
+    standard output, and its descriptor goes to the next file opened. So they are opened here such
+    that reading or writing fails as it would if they were closed.
     """
     if sys.stdin is None:
         sys.stdin = open(os.open(os.devnull, os.O_WRONLY))  # noqa: SIM115  # open to the end
     if sys.stdout is None:
-        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: SIM115  # as well
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: SIM115  # likewise
     descriptor = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else sys.stderr.fileno()
     sys.stderr = io.TextIOWrapper(
         _Forgiving(descriptor, "w", closefd=False),
@@ -30,7 +30,7 @@ def prepare() -> None:
 
 
 class _Forgiving(io.FileIO):
-    """Takes what can be written, and says nothing of the rest: to whom?"""
+    """Writes what it can and ignores errors: there is nowhere to report them."""
 
     def write(self, text: bytes) -> int:  # type: ignore[override]  # bytes are all it is given
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Names in the environment and in a --config file that mean nothing, and which was meant."""
+"""Unknown names in the environment and in a --config file, with suggestions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import click
 from streamkarma import log
 from streamkarma.parameters.words import LOG_FORMATS
 
-#: Where what was found in a --config file waits until it can be said.
+#: Where warnings about a --config file are kept until they can be printed.
 _FOUND = "streamkarma.typos"
-#: How near a name must be to one of ours, where nothing else says that it is meant for this program.
+#: How similar a name must be to one of ours if nothing else shows that it is meant for this program.
 _NEAR = 0.9
 
 
 class Command(click.Command):
-    """A command that says which names it was given and does not know."""
+    """A command that warns about unknown names."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -30,9 +30,9 @@ class Command(click.Command):
 
 
 def note_unknown_keys(ctx: click.Context, path: str, content: Mapping[str, Any]) -> None:
-    """Note what in a file is an option of no command, or a table of none.
+    """Note options and tables in a file that belong to no command.
 
-    An option outside of any table is for every command that has it.
+    An option outside any table applies to every command that has it.
     """
     commands = _commands(ctx)
     options = {name for command in commands.values() for name in options_of(command)}
@@ -45,7 +45,7 @@ def note_unknown_keys(ctx: click.Context, path: str, content: Mapping[str, Any])
 
 
 def options_of(command: click.Command) -> dict[str, tuple[str, bool]]:
-    """By long option, dashes as underscores: its parameter, and whether it says the opposite."""
+    """By long option, dashes as underscores: its parameter, and whether it negates it."""
     return {
         option.lstrip("-").replace("-", "_"): (str(parameter.name), option in parameter.secondary_opts)
         for parameter in command.params
@@ -55,7 +55,7 @@ def options_of(command: click.Command) -> dict[str, tuple[str, bool]]:
 
 
 def nearest(name: str, known: Iterable[str], least: float = 0.6) -> str:
-    """The known name that is most like it, as a question; nothing if none is."""
+    """The most similar known name, as a question; empty if none is similar."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, list(known), 1, least)
@@ -79,4 +79,4 @@ def _in_environment(command: click.Command, ctx: click.Context, names: Iterable[
             least = 0.6 if name.startswith(f"{prefix}_") else _NEAR
             hint = nearest(name, known, least)
             if hint or name.startswith(f"{prefix}_"):
-                yield f"{name} in the environment is no option of {ctx.info_name}{hint}"
+                yield f"{name} in the environment is not an option of {ctx.info_name}{hint}"

@@ -1,4 +1,4 @@
-"""What click takes for each kind of value."""
+"""The click type of each kind of value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streamkarma.parameters.words import AUTO, BALANCED
 
 
 class _AboveZero(click.FloatRange):
-    """Numbers above zero; not NaN, which no comparison finds out of a range."""
+    """Numbers above zero; not NaN, which no comparison with a limit rejects."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -70,7 +70,7 @@ def value_type(declared: Parameter) -> Any:
 
 
 def _or_auto(kind: click.IntRange | click.FloatRange) -> Callable[[Any], Any]:
-    """A type that takes the word auto besides what another type takes."""
+    """A type that takes the word auto in addition to what another type takes."""
     return lambda value: value if value == AUTO else kind.convert(value, None, None)
 
 
@@ -103,16 +103,16 @@ def _weights_by_class(kind: Number) -> Callable[[Any], str | dict[str, float]]:
     def convert(value: Any) -> str | dict[str, float]:
         if value == BALANCED:
             return BALANCED
-        # A table of a config file comes in parts.
+        # A table of a config file arrives in parts.
         parts = value if isinstance(value, list) else str(value).split(",")
         try:
             weights = dict(map(_number_by_name, parts))
         except click.BadParameter:
             raise click.BadParameter(f"{value!r} is neither {BALANCED} nor NAME=W,… with numbers") from None
         if len(weights) < len(parts):
-            raise click.BadParameter(f"{value!r} has a class twice")
+            raise click.BadParameter(f"{value!r} names a class twice")
         if not all(map(kind.holds, weights.values())):
-            raise click.BadParameter(f"{value!r}: a weight is {kind}")
+            raise click.BadParameter(f"{value!r}: a weight must be {kind}")
         return weights
 
     return convert

@@ -1,11 +1,11 @@
-"""What a run and a connector ask of each other.
+"""The interface between runs and connectors.
 
 A connector is a folder beside this file: it has a `Source`, and a `Sink` if predictions go to the same
-system. For each attempt a run opens a `Reader` of the source, which yields `Block`s of records. How far
-these were learned is the reader's `Position`; it is kept in the model file, and the next reader resumes
-there. What a reader needs of the run is in `Context`.
+system. For each attempt a run opens a `Reader` of the source, which yields `Block`s of records. How far these
+were learned is the reader's `Position`; it is saved in the model file, and the next reader resumes there.
+What a reader needs from the run is in `Context`.
 
-A connector decides when to commit, since only it knows what a commit costs and when one must not wait.
+A connector decides when to commit, since only it knows the cost of a commit and when one must not wait.
 The run decides what a commit means for the model and its files.
 """
 
@@ -30,7 +30,7 @@ Position = dict[str, Any]
 
 
 class RetriableError(Exception):
-    """What was done since the last commit does not count; a new reader can resume from there."""
+    """Work since the last commit is discarded; a new reader can resume from there."""
 
 
 class Block(NamedTuple):
@@ -41,11 +41,11 @@ class Block(NamedTuple):
     records
         The records, at least one.
     learned
-        Told, after each part of them, how many of the first ones have been learned.
+        Called, after each part of them, with the number of records learned so far.
     divisible
-        False if they have to be learned all at once, since there is no position between them.
+        False if they must be learned all at once, since there is no position between them.
     part
-        What part of the source they are of, where each part has a model of its own.
+        Their part of the source, where each part has its own model.
     answered
         Whether predictions for them were made before, so that they are only learned.
     """
@@ -67,7 +67,7 @@ class DeadLetter(NamedTuple):
 
 
 class Sink(Protocol):
-    """Where predictions and dead letters go beside files; both count with the reader's next commit."""
+    """Takes predictions and dead letters in addition to files; they count with the reader's next commit."""
 
     @property
     def takes_predictions(self) -> bool:
@@ -85,14 +85,14 @@ class Sink(Protocol):
 
 
 class ModelStore(Protocol):
-    """Where processes that share their models keep them, one of each part of the source, as bytes."""
+    """Where processes that share their models store them as bytes, one for each part of the source."""
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """Its name in messages."""
 
     def agree(self, base: bytes | None) -> bytes:
-        """What all models begin as: what is there, or else ``base``, which is there from now on.
+        """The base of all models: the stored one, or else ``base``, which is stored from now on.
 
         Raises
         ------
@@ -104,11 +104,11 @@ class ModelStore(Protocol):
         """Keep the model of a part, which has learned so many events, with the reader's next commit."""
 
     def others(self) -> dict[str, list[bytes]]:
-        """The last models of the parts that are not this process's, each part's newest first."""
+        """The last models of the parts of other processes, each part's newest first."""
 
 
 class Context(Protocol):
-    """What a run offers its reader."""
+    """What a run provides to its reader."""
 
     @property
     def model_path(self) -> str:
@@ -120,7 +120,7 @@ class Context(Protocol):
 
     @property
     def missing_words(self) -> Sequence[str]:
-        """The words that stand for a missing value, case and blanks around them aside."""
+        """The words that stand for a missing value, ignoring case and surrounding blanks."""
 
     @property
     def events(self) -> int:
@@ -142,19 +142,19 @@ class Context(Protocol):
         """Write the model, with the reader's `Position`."""
 
     def sync_rows(self) -> None:
-        """Have the rows that were written to files outlive a failure of the machine."""
+        """Sync the rows written to files to disk."""
 
     def load_part(self, part: str, models: Sequence[bytes]) -> int:
-        """Have a part's model go on from the first of these that can be used, or else from the base.
+        """Continue a part's model from the first of these that can be used, or else from the base.
 
         Returns its index, the number of models if none could be used.
         """
 
     def committed(self) -> None:
-        """All that was learned so far counts, whatever happens next."""
+        """Everything learned so far is committed."""
 
     def say(self, line: str) -> None:
-        """Tell the user something."""
+        """Print a line for the user."""
 
     def stopped(self) -> bool:
         """Whether the user wants to stop."""
@@ -169,12 +169,12 @@ class Context(Protocol):
 
 
 class ReaderFigures(NamedTuple):
-    """Numbers of a reader, for whoever watches the run.
+    """Figures of a reader, for monitoring.
 
     Attributes
     ----------
     assigned
-        Whether there is anything for it to read.
+        Whether it has anything to read.
     lag
         Topic, number and, for each partition that is read, how many records wait there.
     durations
@@ -192,7 +192,7 @@ class Reader(ABC):
     Attributes
     ----------
     sink
-        Where predictions and dead letters go beside files, or None.
+        Where predictions and dead letters go in addition to files, or None.
     store
         Where models are kept if each part has its own; None if one model of all is kept in a file.
     """
@@ -213,37 +213,37 @@ class Reader(ABC):
         """
 
     def replay(self) -> Iterator[Block]:
-        """Yield what was committed and is not in the model: it is learned, and not committed again."""
+        """Yield what was committed but is not in the model: it is learned, but not committed again."""
         yield from ()
 
     @abstractmethod
     def blocks(self) -> Iterator[Block | None]:
-        """Yield blocks to the end of the source, and None whenever there is nothing at the moment.
+        """Yield blocks to the end of the source, and None whenever nothing is available.
 
         Raises
         ------
         InterruptedError
             If the user wants to stop.
         RetriableError
-            If a new reader may do better.
+            If a new reader may succeed.
         RunError
             If the source cannot be read.
         """
 
     @abstractmethod
     def maybe_commit(self) -> None:
-        """Commit what was learned if it is time to; called after each part of a block, and each None."""
+        """Commit what was learned if it is due; called after each part of a block, and each None."""
 
     @abstractmethod
     def commit(self) -> None:
-        """Commit all that was learned, and have the model written."""
+        """Commit everything learned, and write the model."""
 
     @abstractmethod
     def snapshot(self) -> Position:
         """How far it was learned."""
 
     def figures(self) -> ReaderFigures:
-        """How it does."""
+        """Its figures."""
         return ReaderFigures()
 
 
@@ -253,9 +253,9 @@ class Source(ABC):
     Attributes
     ----------
     path
-        The local file it reads, which nothing may be written to; None if there is none.
+        The local file it reads, which must not be written to; None if there is none.
     rewinds
-        Whether records that came after the model's position are read again.
+        Whether records after the model's position are read again.
     shared
         Whether several processes may work for one model. One that starts takes over from an older one,
         so the model is written by commits alone; and since an attempt may have to be made again, there is
@@ -263,9 +263,9 @@ class Source(ABC):
     keeps_models
         Whether its readers have a `ModelStore`.
     timestamped
-        Whether each record says when it happened.
+        Whether each record has a time.
     dead_letter_hint
-        What the user is told of rejected records: what keeps them, or where they are.
+        What to tell the user about rejected records: which option keeps them, or where they are.
     """
 
     path: str | None = None
@@ -293,5 +293,5 @@ class Source(ABC):
         """
 
     def summary(self) -> dict[str, Any]:
-        """What the summary of a run says of the source, as JSON."""
+        """The source's part of a run's summary, as JSON."""
         return {}

@@ -1,4 +1,4 @@
-"""What every source yields: some records in a row, unread."""
+"""What every source yields: consecutive records, unparsed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RecordPosition = dict[str, Any]
 
 
 class Records:
-    """Some records in a row, as JSON.
+    """Consecutive records, as JSON.
 
     Parameters
     ----------
@@ -26,15 +26,15 @@ class Records:
     position
         Position of the record with this index.
     refused
-        Records that cannot be used, whatever is in them: index to reason.
+        Records that cannot be used regardless of their content: index to reason.
     metadata
         Attributes from the metadata of each record, or None for none.
     labels_only
-        Whether these are labels of events that came before, and no events.
+        Whether these are labels of earlier events, and not events.
     time
-        When the record with this index happened, in seconds since 1970; None if that is not known.
+        The time of the record with this index, in seconds since 1970; None if unknown.
     row_columns
-        What rows say of the records with these indices, besides what is predicted, by name.
+        Further columns of the rows for the records with these indices, by name.
 
     Attributes
     ----------

@@ -35,20 +35,20 @@ class BinsParameters(ValueParameters):
 class BinsClassifier(CostParameters, BinsParameters, BaseClassifier):
     """Online classifier on bins of values and pairs of bins, for incomplete events.
 
-    Each number belongs to two of eight bins, in parts that add up to 1, and each category to one of its
-    own. AROW learns a weight for each bin and each pair of bins. So it finds thresholds, intervals and
-    boxes, which no linear model of the values can. What is missing is in no bin. An event of n attributes
-    costs 3/2 n². With more than 17 each number belongs to one bin only, and with more than 31 the event
-    is taken without pairs.
+    Each number belongs to two of eight bins, in parts that add up to 1, and each category to one of its own.
+    AROW learns a weight for each bin and each pair of bins. It thus finds thresholds, intervals and boxes,
+    which a linear model of the values cannot. What is missing is in no bin. An event of n attributes costs
+    3/2 n². With more than 17 each number belongs to one bin only, and with more than 31 the event is taken
+    without pairs.
 
     Parameters
     ----------
     r
-        The variance of the noise, 1e-12 to 1e12. The larger, the more cautious.
+        The variance of the noise, 1e-12 to 1e12. Larger values take smaller steps.
     table_bits
-        log2 of the most weights, 8 to 30; 18 are 4 MB. Beyond that they are hashed.
+        log2 of the maximum number of weights, 8 to 30; 18 are 4 MB. Beyond that they are hashed.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold,
-    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities, coverage
         As in ``KARMAClassifier``. Bins are half a deviation wide: without ``scale``, half a unit.
 
     Attributes
@@ -91,7 +91,7 @@ class BinsRegressor(BinsParameters, BaseRegressor):
     r, table_bits
         As in ``BinsClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
-    time, carry, carry_for, max_entities
+    time, carry, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Raises

@@ -28,7 +28,7 @@ from streamkarma.events.labels import NEW, NONE, Label, Labels
 from streamkarma.events.values import Record, is_missing
 from streamkarma.parameters.words import BALANCED
 
-#: Of several classes only the first ones have target statistics: each takes coordinates.
+#: With several classes only the first ones have target statistics: each takes coordinates.
 MOST_RATED = 8
 
 
@@ -47,7 +47,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     class_weight: str | Mapping[Label, float] | None = None
     threshold: str | float | None = None
     _labels: Labels
-    #: None if neither weights nor a threshold are given, so that nothing need be counted.
+    #: None if neither weights nor a threshold are given, so that no counts are needed.
     _costs: Costs | None
 
     def _begin(self, learner: Learner) -> None:
@@ -68,7 +68,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
 
     @property
     def unmatched_weights(self) -> list[str]:
-        """Names in ``class_weight`` that are no class seen so far."""
+        """Names in ``class_weight`` that are not a class seen so far."""
         return [] if self._costs is None else self._costs.unmatched(self._labels.known)
 
     def predict_one(  # type: ignore[override]  # river has no floats as labels
@@ -92,7 +92,6 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         return dict(zip(known, probabilities(np.array([scores]), len(known))[0].tolist(), strict=True))
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
-        """See ``KARMABase.learn_one``."""
         weight, index, known = check_weight(w), self._labels.index(y), self._labels.known
         if weight == 0.0 or self._pipeline.learner.external or (index == NEW and not is_missing(y)):
             super().learn_one(x, y, w)
@@ -107,7 +106,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             self._sets(np.array([scores]), count, target, np.array([weight]), self._pipeline.ticket)
 
     def _learn_known(self, x: Record, index: int, label: float, weight: float) -> list[float]:
-        """Learn an event of a class that is known; its scores from before."""
+        """Learn an event of a known class; returns its scores from before."""
         if self._costs is None:
             return self._pipeline.one(x, label, weight)
         weighed = self._costs.weigh(index, weight, self._labels.known)
@@ -129,7 +128,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         return column_like(X, [known[i] for i in best])
 
     def decide_by(self, threshold: float | None) -> None:
-        """Go on with another threshold.
+        """Continue with another threshold.
 
         Raises
         ------
@@ -159,9 +158,9 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         return scores[0] if len(scores) == 1 else dict(zip(self._labels.known, scores, strict=True))
 
     def predict_set_one(self, x: Record, coverage: float | None = None) -> list[Label]:
-        """The classes of which one is that of an event in as many of them as were asked for.
+        """A set of classes that holds the class of an event in the given share of events.
 
-        What is said is remembered until the label is learned, however late, and judged then.
+        The set is remembered until the label is learned, however late, and evaluated then.
 
         Parameters
         ----------
@@ -169,12 +168,12 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             The event.
         coverage
             The share of events, 0.01 to 0.999; None for that of the model, or 0.9. A model without a
-            ``coverage`` of its own is calibrated from the first call on, for what that asks for.
+            ``coverage`` of its own is calibrated from the first call on, for the coverage of that call.
 
         Returns
         -------
-        Some of ``classes``: none where all are less likely than what usually comes true, and all before a
-        label was learned.
+        Some of ``classes``: none if all are less likely than true classes usually are, and all before a label
+        was learned.
 
         Raises
         ------
@@ -187,7 +186,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         known, scores = self._labels.known, self._one(x)
         if not known:
             return []
-        # When the label comes, it is judged by what is said now.
+        # When the label arrives, the set given now is evaluated.
         count, nothing = np.array([[len(known)], [NONE]], np.int64)
         members = self._sets(np.array([scores]), count, nothing, np.zeros(1), self._last_ticket)
         assert members is not None
@@ -285,7 +284,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         return self._checked(label, self._labels)
 
     def _check_labels(self, labels: Sequence[Any], weights: Sequence[float]) -> list[Any]:
-        """See ``KARMABase._check_labels``: each is checked against the classes that there are by then."""
+        """See ``KARMABase._check_labels``: each is checked against the classes known by then."""
         met, checked = deepcopy(self._labels), list(labels)
         for t, label in enumerate(labels):
             if label is not None:

@@ -30,9 +30,9 @@ class KARMAClassifier(CostParameters, SupportVectorParameters, SupportVectorMode
     Parameters
     ----------
     gamma
-        Order of the kernel, 1 to 32. 1 is 0-imputation; 2 lets the weight of every
-        attribute depend on which others are there. ``"auto"``, with ``rho="auto"``: the best
-        by the theorem, which is 8 for long streams; in practice 2 is hard to beat.
+        Order of the kernel, 1 to 32. 1 is zero imputation; 2 lets the weight of every attribute depend on
+        which others are observed. ``"auto"``, with ``rho="auto"``: the best by the theorem, which is 8 for
+        long streams; in practice 2 is hard to beat.
     rho
         Strength of the regularisation, 1e-12 to 1e12. A number gives Algorithm 1 with step
         1 / (rho t) at event t. None, the default, gives rho = 0.001 and steps never longer
@@ -47,25 +47,25 @@ class KARMAClassifier(CostParameters, SupportVectorParameters, SupportVectorMode
         loss gives probabilities that mean what they say; for the others they are the
         logistic function (or softmax) of the score.
     budget
-        Most support vectors kept, 1 to 1,048,576; None for no limit. Events with the same
+        Maximum number of support vectors, 1 to 1,048,576; None for no limit. Events with the same
         attributes observed share one support vector at no loss, so that a stream of few
         such patterns is learned exactly within the budget.
     pruning
-        What gives way in a full model: ``"merge"`` folds the support vector of least norm
+        How to make room in a full model: ``"merge"`` folds the support vector of least norm
         into the pattern where most of it is kept, ``"remove"`` drops it, ``"oldest"``
         drops the oldest.
     normalize
         Divide the kernel by sqrt(k(x, x) k(x', x')): every event has norm 1.
     average
-        Predict by the average of v_1 … v_T after T events [H, Thm 2.2], instead of by v_{T+1}, the last
-        one: what the last event taught counts from the next event on.
+        Predict by the average of v_1 … v_T after T events [H, Thm 2.2], instead of by v_{T+1}, the last one:
+        the last event counts from the next event on.
     scale
         Standardise numbers by their running mean and variance, the event itself included,
         cut at 5 standard deviations. river's own scalers take neither None nor NaN.
     horizon
-        With ``rho="auto"``: how many events will be learned, 1 to 1e15. None if nobody knows:
-        then the model starts afresh after 1, 3, 7, 15, … events, each time set for as many again
-        and one more (the doubling trick), and a prediction right after such a start says nothing.
+        With ``rho="auto"``: how many events will be learned, 1 to 1e15. None if unknown: then the model
+        restarts after 1, 3, 7, 15, … events, each time for one more than twice as many in all (the doubling
+        trick), and a prediction right after a restart is uninformative.
     regularity
         With ``gamma="auto"``: λ, the least positive eigenvalue of a Q_oo, above 0 and at most 1. It is
         the square of the λ of [H, Def. 1, item 4], a least singular value. None for 0.5.
@@ -74,16 +74,15 @@ class KARMAClassifier(CostParameters, SupportVectorParameters, SupportVectorMode
         through a step that stops decreasing (a constant ``eta`` forgets as it is), and of means and
         variances. None to keep everything.
     max_attributes, max_coordinates
-        Most attributes, and most numbers and categories, at a time, each 1 to 1,048,576. Past a bound
-        those that were of least use and not seen for long make room for new ones, and are forgotten.
-        Memory grows with their product with the budget, but only as names are seen.
+        Maximum number of attributes, and of numbers and categories, at a time, each 1 to 1,048,576. Beyond a
+        bound those that were of least use and not seen for long are evicted for new ones. Memory grows with
+        their product with the budget, but only as names are seen.
     max_name_bytes
-        Most bytes, in UTF-8, of the name of an attribute and of a category, 1 to 65,536. Longer ones
-        are ignored. All of them have at most 16 MiB together: each number counts its attribute's name,
-        each category that and itself. A class that is a string and is
-        longer is refused with a ValueError.
+        Maximum length of the name of an attribute and of a category in bytes of UTF-8, 1 to 65,536. Longer
+        ones are ignored. All of them have at most 16 MiB together: each number counts its attribute's name,
+        each category that and itself. A class that is a string and is longer is refused with a ValueError.
     na
-        Words that stand for a missing value, case and blanks around them aside; None for the empty text,
+        Words that stand for a missing value, ignoring case and surrounding blanks; None for the empty text,
         NA, N/A, null, none, nan, ? and -.
     sentinel
         Numbers that stand for a missing value, by attribute: one or up to four each.
@@ -102,25 +101,25 @@ class KARMAClassifier(CostParameters, SupportVectorParameters, SupportVectorMode
         The name that says when an event happened, in seconds since 1970, ISO 8601 or as a ``datetime``; it is
         no attribute then. None: events are counted.
     carry
-        What becomes of remembered values: with ``fill`` they stand in where an attribute is missing, with
-        ``last`` they stand beside each attribute as ``NAME.last``, and log(1 + age) as ``NAME.age``; with
-        ``off`` they are remembered only.
+        Use of remembered values: with ``fill`` they replace missing values; with ``last`` they are added to
+        each attribute as ``NAME.last``, and log(1 + age) as ``NAME.age``; with ``off`` they are only
+        remembered.
     carry_for
         Remembered values count up to this age, in seconds, or in events without ``time``; None for any.
     max_entities
-        Most entities, 1 to 2**30; those unseen for the longest time are forgotten. With more than 32 values
-        each in the mean fewer fit.
+        Maximum number of entities, 1 to 2**30; those unseen for the longest time are forgotten. With more
+        than 32 values each on average fewer fit.
     coverage
         Intervals of a regression, or sets of classes, hold the label in this share of events, 0.01 to 0.999:
         see ``predict_set_one``, and ``predict_interval_one`` of regressors. None for none.
     max_classes
-        Most classes, 1 to 1,048,576; a label beyond is refused with a ValueError.
+        Maximum number of classes, 1 to 1,048,576; a label beyond that is refused with a ValueError.
     class_weight
-        By how much the weight of an event is multiplied when its label is learned. ``"balanced"``: by
-        n / (K n_c), where n_c of the n labels so far are of its class, one of K, so that all classes count
-        the same in total; the first labels of a class that comes late count less. Or factors by class, 1e-12
-        to 1e12, and 1 for those not named. Probabilities are then those of the stream so weighted; the losses
-        and metrics reported are not weighted. None for no factors.
+        Factor on the weight of an event when its label is learned. ``"balanced"``: by n / (K n_c), where n_c
+        of the n labels so far are of its class, one of K, so that all classes count the same in total; the
+        first labels of a class that appears late count less. Or factors by class, 1e-12 to 1e12, and 1 for
+        those not named. Probabilities are then those of the stream so weighted; the losses and metrics
+        reported are not weighted. None for no factors.
     threshold
         Which class is predicted; no probability depends on it. None: the most probable. A number from 0 to 1,
         for two classes: the positive one, which is the greater in sort order, from that probability on; a

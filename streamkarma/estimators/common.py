@@ -25,9 +25,9 @@ from streamkarma.events.block import Block
 from streamkarma.events.frames import records_of, table_of
 from streamkarma.events.values import Record, is_missing
 
-#: The coverage of intervals and sets where none is named.
+#: The default coverage of intervals and sets.
 DEFAULT_COVERAGE = 0.9
-#: What the names of their arrays begin with.
+#: Prefix of the names of their arrays.
 CONFORMAL = "conformal."
 
 #: One per event.
@@ -73,7 +73,7 @@ class KARMABase(Explains):
         )
 
     def _check_booleans(self) -> None:
-        """Have what is yes or no as a boolean, as a file takes it; UsageError for anything else."""
+        """Convert flags to booleans, as files need them; UsageError for anything else."""
         for name, parameter in signature(type(self)).parameters.items():
             if isinstance(parameter.default, bool):
                 value = getattr(self, name, parameter.default)
@@ -90,7 +90,7 @@ class KARMABase(Explains):
         return asked
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
-        """What is learned, but for what the kind of label needs."""
+        """The learned state, except for what depends on the kind of label."""
         header, arrays = self._pipeline.state()
         if self.merged_from:
             header["merged_from"] = self.merged_from
@@ -110,14 +110,14 @@ class KARMABase(Explains):
         self._pipeline.restore(header, arrays)
 
     def merge(self, other: Self, base: Self | None = None) -> Self:
-        """One model of this one and another, which learned apart; both stay as they are.
+        """Merge this model with another one that was trained separately; both stay unchanged.
 
         Parameters
         ----------
         other
             A model of the same kind and with the same parameters.
         base
-            What both went on from, or None if each began with nothing.
+            The model that both were trained from, or None if each started empty.
 
         Returns
         -------
@@ -134,19 +134,19 @@ class KARMABase(Explains):
         return merge([self, other], base)  # type: ignore[list-item, arg-type, return-value]  # one of its kinds
 
     def begin_survey(self) -> None:
-        """Only look at events from here on: which names and categories there are, and how numbers lie.
+        """Only collect names, categories and the distributions of numbers from here on.
 
-        Such models can be saved and merged like others, and what they find does not depend on how the events
-        were divided among them. Nothing may be learned meanwhile.
+        Such models can be saved and merged like others, and the result does not depend on how the events were
+        divided among them. Nothing may be learned in the meantime.
         """
         self._pipeline.encoder.begin_survey()
 
     def end_survey(self) -> None:
-        """Know names and scales by what was looked at since ``begin_survey``."""
+        """Use the names and scales collected since ``begin_survey``."""
         self._pipeline.encoder.end_survey()
 
     def freeze(self, frozen: bool = True) -> None:
-        """Let names and the scale of numbers stay as they are although events are learned, or not any more.
+        """Freeze names and the scale of numbers while events are learned, or unfreeze them.
 
         What has no place is then left out of events, and counted as ignored. It is not saved.
         """
@@ -154,13 +154,13 @@ class KARMABase(Explains):
 
     @abstractmethod
     def _merge(self, parts: Sequence[Any]) -> None:
-        """Take in what parts have learned since each was as this one is; they are of no use any more.
+        """Merge what parts have learned since each was as this one is; they cannot be used afterwards.
 
         ValueError if they cannot be merged.
         """
 
     def _relabel_external(self, places: Sequence[int]) -> None:
-        """Have external models, if there are any, number the classes anew: ``c`` becomes ``places[c]``."""
+        """Renumber the classes of external models, if there are any: ``c`` becomes ``places[c]``."""
 
     def _merge_external(self, parts: Sequence[Any], changes: Sequence[Change]) -> None:
         """Merge external models, if there are any; ``changes`` are of this model's encoder and the parts'."""
@@ -193,8 +193,8 @@ class KARMABase(Explains):
             From ``read``, or from a line reader with this model's encoder; those with a positive weight are
             ``learned`` there.
         labels
-            One per event, checked by ``check_label``; None for an event without, which teaches only what
-            needs no label.
+            One per event, checked by ``check_label``; None for an event without, from which only what needs
+            no label is learned.
         weights
             One per event, 0 or more; with 0 it is only predicted.
         late
@@ -204,7 +204,7 @@ class KARMABase(Explains):
 
     @abstractmethod
     def meet(self, labels: Sequence[Any], weights: Weights) -> None:
-        """Take from labels what is known of them before anything is learned; see ``run``."""
+        """Register labels before anything is learned; see ``run``."""
 
     @abstractmethod
     def check_label(self, label: Any) -> Any:
@@ -219,9 +219,9 @@ class KARMABase(Explains):
             Attributes by name; nested names are joined with dots, as on the command line.
         y
             The label: a boolean, a number or a string; for a regression a finite number. None or NaN for an
-            event without a label: it teaches how attributes are distributed and go together, but no
+            event without a label: distributions and correlations of attributes are learned from it, but no
             classes, and weights only in that the subspace learner repeats an earlier event with a label. If
-            its label comes later, learn it once only, with the label.
+            its label arrives later, learn it only once, with the label.
         w
             Weight, 0 or more.
 
@@ -256,7 +256,7 @@ class KARMABase(Explains):
         weights = [1.0] * rows if w is None else values_of(w)
         if (len(labels), len(weights)) != (rows, rows):
             given = f"{len(labels):,} labels and {len(weights):,} weights"
-            raise UsageError(f"there are {rows:,} rows, and {given}: each row needs one of both")
+            raise UsageError(f"there are {rows:,} rows, and {given}: each row needs one of each")
         self._learn(X, labels, weights)
 
     def _learn(self, X: Any, labels: Sequence[Any], weights: Sequence[Any]) -> None:
@@ -299,17 +299,17 @@ class KARMABase(Explains):
 
     @property
     def ignored(self) -> int:
-        """Values ignored so far because they were past a bound."""
+        """Values ignored so far because of a bound."""
         return self._pipeline.encoder.ignored
 
     @property
     def values(self) -> dict[str, dict[str, int]]:
-        """By attribute what became of its values; what did not occur is left out.
+        """What happened to the values of each attribute; zero counts are left out.
 
         ``values`` were learned. Of these some were texts that ``spelled`` a number, numbers ``clipped`` to
         5 deviations, ``prose``, whose words count, sets of ``tags``, or ``rare`` categories, words and tags,
         which have no place of their own. Others counted as missing:
-        words for ``nothing``, ``sentinels``, and numbers too ``far`` from the rest.
+        missing-value words (``nothing``), ``sentinels``, and outliers (``far``).
         """
         return self._pipeline.values()
 

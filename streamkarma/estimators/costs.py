@@ -1,4 +1,4 @@
-"""What errors cost: weights of classes when labels are learned, and a threshold when a class is chosen."""
+"""Costs of errors: weights of classes when labels are learned, and a threshold when a class is chosen."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Costs:
         return [] if self._learned is None else self._learned.of_all(classes)
 
     def unmatched(self, known: Sequence[Label]) -> list[str]:
-        """Names that were given a weight, and are none of the classes."""
+        """Names that were given a weight but are not among the classes."""
         names = {name for label in known for name in names_of(label)}
         return [name for name in self._weights or {} if name not in names]
 
@@ -127,7 +127,7 @@ class Costs:
                 part.relabel(places)
 
     def merge(self, parts: Sequence[Costs]) -> None:
-        """Take in what parts have counted since each was as this one is; their classes are numbered alike."""
+        """Merge the counts of parts since each was as this one is; their classes have the same numbers."""
         for own, others in (
             (self._came, [part._came for part in parts]),
             (self._learned, [part._learned for part in parts]),
@@ -158,7 +158,7 @@ def choose(chances: Sequence[float], threshold: float | str, shares: Sequence[fl
         A number: the positive class from that probability on. ``"balanced"``: the class whose probability is
         the largest multiple of its share, which is the Bayes rule for balanced accuracy.
     shares
-        The share of each class; not looked at if the threshold is a number.
+        The share of each class; not used if the threshold is a number.
     positive
         The index of the positive class of two.
 

@@ -1,4 +1,4 @@
-"""The experts of the mixture: each stands for something a stream may be like."""
+"""The experts of the mixture: each suits a different kind of stream."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from streamkarma.core.transformed_target import TransformedTarget
 from streamkarma.estimators.settings import averaging_window
 from streamkarma.parameters.learning import DEFAULT_RHO
 
-#: log2 of the most weights of each explicit expert: four megabytes with their spreads, and every
+#: log2 of the maximum number of weights of each explicit expert: four megabytes with their spreads, and every
 #: pair of 500 attributes before anything is hashed.
 TABLE_BITS = 18
 
-#: Most features of one event for the explicit experts: an event of more than 45 attributes is taken without
-#: what grows with their square. On four wide synthetic streams the mixture made up to 4 % more errors, in
-#: a third to a tenth of the time.
+#: Maximum number of features of one event for the explicit experts: an event of more than 45 attributes is
+#: taken without what grows with their square. On four wide synthetic streams the mixture made up to 4 % more
+#: errors, in a third to a tenth of the time.
 MOST_FEATURES = 2048
 
 #: Products of one event, those of its 128 largest values. On images of digits (usps, 256 attributes) the

@@ -1,4 +1,4 @@
-"""Why a model says what it says, and what it would like to know."""
+"""Explanations of scores, and which missing attributes matter most."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Explanation(NamedTuple):
     score
         As ``decision_one`` has it; of a regression the prediction.
     constant
-        What no attribute contributes: with the contributions it adds up to the score.
+        The part that no attribute contributes: together with the contributions it adds up to the score.
     calibration
-        The part of the constant that calibrating and mixing scores adds.
+        The part of the constant added by calibrating and mixing scores.
     contributions
         By observed attribute.
     missing
-        By missing attribute: the standard deviation that the score has by what this attribute may say, given
-        what is observed. The first is the one to ask for next.
+        By missing attribute: the standard deviation of the score over the possible values of this attribute,
+        given what is observed. The first is the one to acquire next.
     """
 
     score: Any
@@ -70,18 +70,17 @@ class Columns(NamedTuple):
 
 
 class Explains:
-    """What every estimator has to explain its scores."""
+    """Explanations of scores, for every estimator."""
 
     def explain_one(self, x: Record, missing: bool = True) -> Explanation:
-        """Say what each attribute of an event contributes to its score, and what would be worth knowing.
+        """Explain what each attribute of an event contributes to its score, and which missing ones matter.
 
         Parameters
         ----------
         x
             The event, as in ``learn_one``.
         missing
-            Whether to say what missing attributes may change, which takes a prediction for each value looked
-            at.
+            Whether to include missing attributes, which takes a prediction for each value considered.
 
         Returns
         -------

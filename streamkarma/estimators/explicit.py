@@ -19,11 +19,7 @@ from streamkarma.estimators.settings import (
     check_forget,
     check_positive,
 )
-from streamkarma.parameters.learning import DEFAULT_RHO
-
-#: AdaGrad's step where none is given. Of 0.1, 0.2 and 0.5 the best on eleven tabular sets with half
-#: withheld, by little; none of them is reported on.
-DEFAULT_ETA = 0.2
+from streamkarma.parameters.learning import ADAGRAD_ETA, DEFAULT_RHO
 
 
 @dataclass(eq=False, repr=False)
@@ -50,30 +46,30 @@ class ExplicitParameters(ValueParameters):
 class ExplicitKARMAClassifier(CostParameters, ExplicitParameters, BaseClassifier):
     """Online classifier on the explicit features of KARMA's kernel, for incomplete events.
 
-    The hypotheses are those of ``KARMAClassifier``, and nothing is pruned: with ``gamma=2`` each
-    attribute's weight is a sum over the attributes that are there beside it. What an event costs is
-    the number of its features, the observed attributes to the power of ``gamma``.
+    The hypotheses are those of ``KARMAClassifier``, and nothing is pruned: with ``gamma=2`` each attribute's
+    weight is a sum over the attributes observed with it. The cost of an event is the number of its features:
+    the number of observed attributes to the power of ``gamma``.
 
     Parameters
     ----------
     gamma
         Order of the kernel: 1, 2 or 3.
     update
-        ``"arow"``: a variance for every weight, large steps for what was seldom seen [C].
+        ``"arow"``: a variance for every weight, large steps for what was rarely seen [C].
         ``"adagrad"``: steps divided by the root of the sum of squared gradients, logistic loss.
         ``"sgd"``: Algorithm 1 of [H], which equals ``KARMAClassifier`` without a budget.
     r
-        AROW: the variance of the noise, 1e-12 to 1e12. The larger, the more cautious.
+        AROW: the variance of the noise, 1e-12 to 1e12. Larger values take smaller steps.
     eta
         AdaGrad: the step, 1e-12 to 1e12; None for 0.2. SGD: as in ``KARMAClassifier``.
     rho, loss
-        SGD: as in ``KARMAClassifier``. The other updates come with a loss and without ``rho``: None.
+        SGD: as in ``KARMAClassifier``. The other updates have a fixed loss and no ``rho``: None.
     normalize
         Give every event norm 1 in feature space.
     table_bits
-        log2 of the most weights, 8 to 30; 22 are 64 MB. Features beyond that many are hashed, and those
-        that meet share a weight: memory stays as it is.
-    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
+        log2 of the maximum number of weights, 8 to 30; 22 are 64 MB. Features beyond that are hashed, and
+        those that collide share a weight: memory does not grow.
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold
         As in ``KARMAClassifier``; nothing but the table grows with the number of attributes.
@@ -126,7 +122,7 @@ class ExplicitKARMARegressor(ExplicitParameters, BaseRegressor):
         As in ``ExplicitKARMAClassifier``. AROW is recursive least squares with a diagonal covariance
         here; it and AdaGrad have the squared loss.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
-    time, carry, carry_for, max_entities
+    time, carry, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Raises
@@ -168,7 +164,7 @@ def _explicit(model: ExplicitParameters, loss: Loss, step_margin: float) -> Expl
     r = check_positive("r", model.r)
     rho = DEFAULT_RHO if model.rho is None else check_positive("rho", model.rho)
     eta = (
-        (DEFAULT_ETA if update == ADAGRAD else 0.0) if model.eta is None else check_positive("eta", model.eta)
+        (ADAGRAD_ETA if update == ADAGRAD else 0.0) if model.eta is None else check_positive("eta", model.eta)
     )
     if update == SGD and eta * rho >= 1.0:
         raise UsageError(f"eta * rho must be below 1, or each step forgets all: {eta} * {rho}")

@@ -158,7 +158,7 @@ class WithExternalExperts(KARMABase):
         if not self.extra_experts:
             return []
         if not isinstance(events, EncodedRecords):
-            raise UsageError("extra experts take records, which only Python has: use learn_one or learn_many")
+            raise UsageError("extra experts need records, which only Python has: use learn_one or learn_many")
         scores = self._external.run(events.records[part], labels, score)
         shape = (len(labels), len(self._external.models), classes)
         return [np.ascontiguousarray(np.reshape(scores, shape).swapaxes(0, 1), np.float64)]
@@ -252,7 +252,7 @@ def class_scores(chances: dict[Label, float], known: Sequence[Label], classes: i
 
 
 def number_score(prediction: Any, centre: float, spread: float) -> float:
-    """A predicted number in standard units; the mean for what is no number."""
+    """A predicted number in standard units; the mean for what is not a number."""
     score = (float(prediction) - centre) / spread
     return 0.0 if math.isnan(score) else min(max(score, -FARTHEST), FARTHEST)
 

@@ -28,14 +28,14 @@ class ForestClassifier(CostParameters, ForestParameters, BaseClassifier):
     """Online forest for incomplete events.
 
     Trees grow as in [D] on histograms of random subsets of attributes. Each tree learns an event as often as
-    a Poisson distribution says [O], and starts afresh when it gets worse than it was [G]. Each split sends
-    what is missing to the side where it fits better, and may itself ask whether an attribute is there.
+    a Poisson variable says [O], and is replaced when it gets worse than it was [G]. Each split sends missing
+    values to the side where they fit better, and may also test whether an attribute is observed.
 
     Parameters
     ----------
     trees
-        How many trees, 1 to 1,000; the cost of an event is in proportion.
-    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
+        Number of trees, 1 to 1,000; the cost of an event is proportional to it.
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold
         As in ``KARMAClassifier``.
@@ -81,7 +81,7 @@ class ForestRegressor(ForestParameters, BaseRegressor):
     trees
         As in ``ForestClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
-    time, carry, carry_for, max_entities
+    time, carry, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Raises

@@ -63,7 +63,7 @@ def infer_learner(options: Mapping[str, Any]) -> str:
     common = given - {"loss"} if options.get("loss") in POINT_LOSSES else given
     if common <= frozenset.intersection(*map(parameters_of, LEARNERS)):
         return "auto"
-    # Of those that a single learner shares with the mixture, the single one is meant.
+    # If a single learner shares an option with the mixture, the single one is chosen.
     order = sorted(LEARNERS, key="auto".__eq__)
     return next((name for name in order if given <= parameters_of(name)), "karma")
 

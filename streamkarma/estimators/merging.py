@@ -1,4 +1,4 @@
-"""One model of several that learned apart."""
+"""Merging of models that were trained separately."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from streamkarma.estimators.learners import Model
 
 
 def merge(models: Sequence[Model], base: Model | None = None, names: Sequence[str] | None = None) -> Model:
-    """One model of several that learned apart: ``base + Σ (model - base)``.
+    """Merge models that were trained separately: ``base + Σ (model - base)``.
 
-    What is a sum is added up, and what is an average is averaged by how much each model has learned; see
-    ``docs/cluster.md`` for what is exact. Neither the order of the models shows, nor whether some of them
-    were merged before, except where a bound makes something give way.
+    Sums are added up, and averages are weighted by how much each model has learned; see ``docs/cluster.md``
+    for what is exact. The result depends neither on the order of the models nor on whether some of them were
+    merged before, except where a bound forces evictions.
 
     Parameters
     ----------
     models
-        One or more of the same kind and with the same parameters; they stay as they are. They may have met
+        One or more of the same kind and with the same parameters; they stay unchanged. They may have seen
         names and classes in any order.
     base
-        What all of them went on from, or None if each began with nothing.
+        The model that all of them were trained from, or None if each started empty.
     names
-        Of the models, one each: what ``inspect`` says that the merged model came from.
+        Names of the models, which ``inspect`` shows as the origin of the merged model.
 
     Returns
     -------
-    A new model, which learns on, and is saved and copied like any other. It has no memory of events that wait
-    for their label.
+    A new model, which can be trained further, saved and copied like any other. It has no memory of events
+    that wait for their label.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def merge(models: Sequence[Model], base: Model | None = None, names: Sequence[st
         if base is not None and model.steps < base.steps:
             # What it has learned would be lost.
             raise UsageError(
-                f"{name} did not go on from the base: it has learned {model.steps:,} events, "
+                f"{name} was not trained from the base model: it has learned {model.steps:,} events, "
                 f"and the base {base.steps:,}"
             )
     merged = type(models[0])(**models[0]._get_params()) if base is None else deepcopy(base)
@@ -89,5 +89,5 @@ def check_mergeable(first_name: str, first: Model, name: str, model: Model) -> N
 
 
 def _origins(name: str, model: Model, began: int) -> list[tuple[str, int]]:
-    """What a model came from; of one that was not merged itself, its name and how much it learned."""
+    """The origins of a model; for one that was not merged itself, its name and how much it learned."""
     return model.merged_from or [(name, model.steps - began)]

@@ -44,12 +44,12 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
     never much worse than the best expert, over any stretch of the stream, and often better than all.
     The experts' weights say which assumption about missingness the stream supports: subspace without
     indicators, that attributes are missing at random and correlated; subspace with indicators or
-    explicit of order 2, that absence tells something; explicit of order 1, that it may be ignored.
+    explicit of order 2, that absence is informative; explicit of order 1, that it may be ignored.
 
     Parameters
     ----------
     budget
-        Most support vectors of the expert that has them, 1 to 1,048,576.
+        Maximum number of support vectors of the expert that has them, 1 to 1,048,576.
     extra_experts
         A list of river classifiers to mix in: copies of them learn alongside the experts, event by event.
         They get each event without its missing attributes and must accept that. They are saved with the
@@ -58,14 +58,14 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
         Half-life in events, 1 to 1e15, of what was learned, for streams that drift. None to keep
         everything; the mixture follows a change of the best expert in any case.
     refit
-        Batch learners that vote as experts, names with commas: ``"lightgbm"`` (needs
+        Batch learners to add as experts, comma-separated: ``"lightgbm"`` (needs
         ``pip install 'streamkarma[lightgbm]'``), ``"boosting"`` (scikit-learn's histogram gradient boosting)
         and ``"trees"`` (its random forest). They are fitted in another process after 128, 192, 256, 384, …
         events with a label. None for none.
     refit_memory
-        Most events kept to fit on, 1 to 1,048,576; past it a uniform sample of all.
+        Maximum number of events kept for fitting, 1 to 1,048,576; beyond that, a uniform sample of all.
     scale, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds,
-    entity, time, carry, carry_for, max_entities, class_weight, threshold
+    entity, time, carry, carry_for, max_entities, coverage, class_weight, threshold
         As in ``KARMAClassifier``.
 
     Attributes
@@ -145,9 +145,10 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     """Online regression for incomplete events that mixes all learners of this package.
 
     As ``KARMAMixtureClassifier``; each expert's prediction is corrected by an online straight line
-    and counts as a Gaussian with the running variance of its residuals, and these densities are
-    mixed. One more expert, a mixture of two of them, learns the target bent to a Gaussian, as prices
-    and durations need it: see ``core.transformed_target``.
+    and counts as a Student's t density of four degrees of freedom, with the running scale of the
+    mixture's residuals; these densities are mixed. One more expert, a mixture of two of them, learns
+    the target transformed to a Gaussian, as prices and durations need it: see
+    ``core.transformed_target``.
 
     Parameters
     ----------
@@ -156,13 +157,12 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     extra_experts
         As in ``KARMAMixtureClassifier``, but river regressors.
     loss
-        ``"squared"``: what is predicted is the mean of what the target may be. ``"absolute"``: the median,
-        which a few huge targets do not move; experts then count as Laplace densities, and lines follow the
-        absolute loss.
+        ``"squared"``: predictions are means of the target. ``"absolute"``: medians, which a few huge targets
+        do not move; experts then count as Laplace densities, and the lines are fitted in the absolute loss.
     refit, refit_memory
         As in ``KARMAMixtureClassifier``.
     scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity, time,
-    carry, carry_for, max_entities
+    carry, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Attributes

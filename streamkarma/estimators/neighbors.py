@@ -29,19 +29,19 @@ class NeighborsParameters(ValueParameters):
 class NeighborsClassifier(CostParameters, NeighborsParameters, BaseClassifier):
     """Online classifier by the nearest of the last events, for incomplete events of few attributes.
 
-    It keeps a window of events with labels, so that it follows what bends and what moves. Distances are over
-    the attributes that an event has; where one of the window lacks an attribute, part of what is to be
-    expected counts instead, so that events with little in common are not near. How much each attribute counts
-    is learned as well [G]. Once the nearest err more than they did, by ADWIN, the events from before leave
-    the window [B].
+    It keeps a window of events with labels, so that it follows nonlinear and changing relations. Distances
+    are over the attributes that an event has; where an event in the window lacks an attribute, a part of the
+    expected distance counts instead, so that events with little in common are not near. How much each
+    attribute counts is learned as well [G]. Once ADWIN detects that the nearest err more than before, older
+    events leave the window [B].
 
     Parameters
     ----------
     window
-        Events kept, at most, 1 to 1,048,576.
+        Maximum number of events kept, 1 to 1,048,576.
     neighbors
-        How many of them vote, 1 to 1,024; the nearer, the more.
-    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
+        How many of them vote, 1 to 1,024; nearer ones have more weight.
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold
         As in ``KARMAClassifier``. Without ``scale``, numbers must be of about the same size as standardised
@@ -96,7 +96,7 @@ class NeighborsRegressor(NeighborsParameters, BaseRegressor):
     window, neighbors
         As in ``NeighborsClassifier``; the prediction is the mean of the targets of the nearest.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
-    time, carry, carry_for, max_entities
+    time, carry, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Raises

@@ -1,4 +1,4 @@
-"""What missing attributes may say, and how the scores of an event would change by it."""
+"""The possible values of missing attributes, and how they would change the scores of an event."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: Missing attributes, and categories of each, of which is found what they might say: the commonest ones.
+#: Maximum number of missing attributes, and of categories of each, that are considered: the commonest ones.
 MOST_MISSING = 64
 MOST_CATEGORIES = 16
-#: Where a normal distribution is looked at, and how much that counts: exact for polynomials up to degree 9.
+#: Nodes and weights for a normal distribution: exact for polynomials up to degree 9.
 _NODES, _CHANCES = np.polynomial.hermite_e.hermegauss(5)
 _CHANCES = _CHANCES / _CHANCES.sum()
-#: Scores may be numbers whose squares are none, and what is not finite is not shown.
+#: Squares of scores may overflow; values that are not finite are not shown.
 _UNBOUNDED = np.errstate(over="ignore", invalid="ignore")
 
 
 class Outcomes(NamedTuple):
-    """What an attribute may say: records that say it, and the chance of each."""
+    """What the values of an attribute may be: records that have them, and the probability of each."""
 
     name: str
     records: list[dict[Any, Any]]
@@ -37,7 +37,7 @@ class Outcomes(NamedTuple):
 
 
 def whole(model: KARMABase, record: Record) -> dict[Any, Any]:
-    """The record that was read last, with what its entity had said before."""
+    """The record that was read last, with the remembered values of its entity."""
     return {**record, **model.vocabulary.carried()}
 
 
@@ -70,7 +70,7 @@ def deviation_of(chances: Floats, scores: Floats) -> Floats:
 
 @_UNBOUNDED
 def outcome_scores(model: KARMABase, record: Record, events: Encoded) -> list[tuple[Outcomes, Floats]]:
-    """The scores, shape (n, C), of a whole record by what each missing attribute may say."""
+    """The scores, shape (n, C), of a whole record for the possible values of each missing attribute."""
     outcomes = list(islice(_outcomes(model, record, events), MOST_MISSING))
     records = [each for outcome in outcomes for each in outcome.records]
     if not records:
@@ -82,7 +82,7 @@ def outcome_scores(model: KARMABase, record: Record, events: Encoded) -> list[tu
 
 
 def _outcomes(model: KARMABase, record: Record, events: Encoded) -> Iterator[Outcomes]:
-    """Of attributes that an event lacks, those observed most often first."""
+    """The attributes that an event lacks, those observed most often first."""
     observed = set(events.arrays()[1][: events.arrays()[0][1]].tolist())
     moments = moments_of(model, events)
     left_out = _derived(model)
@@ -99,7 +99,7 @@ def _outcomes(model: KARMABase, record: Record, events: Encoded) -> Iterator[Out
 
 
 class Drawable(NamedTuple):
-    """An attribute of which it is known what it may say.
+    """An attribute with known possible values.
 
     Attributes
     ----------

@@ -128,7 +128,7 @@ def load_with_run(path: str | Path) -> tuple[Model, dict[str, Any], Arrays]:
         backup = backup_of(Path(path))
         if not _is_readable(backup):
             raise
-        raise ModelFileError(f"{error}; to go back to the one before it: cp {backup} {path}") from error
+        raise ModelFileError(f"{error}; to restore the previous one: cp {backup} {path}") from error
 
 
 def _is_readable(path: Path) -> bool:
@@ -149,7 +149,7 @@ def _restored(what: str, header: dict[str, Any], arrays: Arrays) -> tuple[Model,
     try:
         learned, params = header["learned"], header["params"]
         if params.get("extra_experts"):
-            raise ValueError("extra experts are no parameter")
+            raise ValueError("extra experts are not a parameter")
         if (external := learned.pop("external", None)) is not None:
             params["extra_experts"] = restored_experts(external, arrays)
         model = _create(header["kind"], params)

@@ -81,9 +81,9 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         return score * spread + centre
 
     def predict_interval_one(self, x: Record, coverage: float | None = None) -> tuple[float, float]:
-        """The interval that holds the target of an event in as many of them as were asked for.
+        """An interval that holds the target of an event in the given share of events.
 
-        What is said is remembered until the target is learned, however late, and judged then.
+        The interval is remembered until the target is learned, however late, and evaluated then.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
             The event.
         coverage
             The share of events, 0.01 to 0.999; None for that of the model, or 0.9. A model without a
-            ``coverage`` of its own is calibrated from the first call on, for what that asks for.
+            ``coverage`` of its own is calibrated from the first call on, for the coverage of that call.
 
         Returns
         -------
@@ -105,7 +105,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         asked = self._asked_coverage(coverage)
         if self._conformal is None:
             self._begin_conformal(asked)
-        # When the target comes, it is judged by what is said now.
+        # When the target arrives, the interval given now is evaluated.
         predicted, nothing = np.array([self.predict_one(x)]), np.full(1, nan)
         ends = self._intervals(predicted, nothing, np.zeros(1), self._last_ticket)
         assert ends is not None
@@ -124,7 +124,6 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         return np.column_stack(self._conformal.run(predictions, targets, weights, tickets))
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
-        """See ``KARMABase.learn_one``."""
         if self._pipeline.learner.external:
             super().learn_one(x, y, w)
             return
@@ -212,7 +211,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
     def take_over(self, classifier: BaseClassifier, target: float | None) -> None:
         """Continue from a classifier with the same parameters that has seen only one label, or None.
 
-        Its names and statistics are kept, but not what events without a label have taught the learner.
+        Its names and statistics are kept, but not what the learner has learned from events without a label.
         Identical targets are 0 when standardised, which is what v = 0 predicts, so only their mean has to be
         learned. (Without ``scale`` the constant would have been learned too; that is lost.)
         """

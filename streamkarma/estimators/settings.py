@@ -23,7 +23,7 @@ from streamkarma.parameters.words import AUTO, CARRY, KINDS, MISSING_WORDS
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ValueParameters:
-    """What all estimators take for a value and what not, see ``KARMAClassifier``."""
+    """The parameters of all estimators that concern values, see ``KARMAClassifier``."""
 
     na: Sequence[str] | None = None
     sentinel: Mapping[str, float | Sequence[float]] | None = None
@@ -39,7 +39,7 @@ class ValueParameters:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CostParameters:
-    """What all classifiers take for errors to cost, see ``KARMAClassifier``."""
+    """The parameters of all classifiers that concern costs of errors, see ``KARMAClassifier``."""
 
     class_weight: str | Mapping[Any, float] | None = None
     threshold: str | float | None = None
@@ -162,7 +162,7 @@ def check_bounds(attributes: Any, coordinates: Any, name_bytes: Any) -> tuple[in
 #: Words for nothing, sentinels by attribute, whether to find more, and kinds by attribute, as the encoder
 #: takes them.
 Rules = tuple[list[str], dict[str, list[float]], bool, dict[str, str]]
-#: Most sentinels of one attribute.
+#: Maximum number of sentinels of one attribute.
 MOST_SENTINELS = 4
 
 
@@ -172,7 +172,7 @@ def check_rules(words: Any, sentinels: Any, find: Any, kinds: Any) -> Rules:
     Raises
     ------
     UsageError
-        If one of them is nothing of the kind.
+        If one of them is invalid.
 
     Examples
     --------
@@ -190,7 +190,9 @@ def check_rules(words: Any, sentinels: Any, find: Any, kinds: Any) -> Rules:
         each = list(values) if isinstance(values, Sequence | np.ndarray) else [values]
         numbers = [float(value) for value in each if isinstance(value, Real)]
         if len(numbers) < len(each) or not all(map(math.isfinite, numbers)) or not isinstance(name, str):
-            raise UsageError(f"a sentinel is a finite number by name, not {reprlib.repr({name: values})}")
+            raise UsageError(
+                f"a sentinel must be a finite number by name, not {reprlib.repr({name: values})}"
+            )
         if len(numbers) > MOST_SENTINELS:
             raise UsageError(f"{name!r} has {len(numbers)} sentinels; {MOST_SENTINELS} is the most")
         by_name[name] = numbers
@@ -238,7 +240,7 @@ def _check_kinds(kinds: Any) -> dict[str, str]:
     for name, kind in (kinds or {}).items():
         if not isinstance(name, str) or kind not in KINDS:
             known = ", ".join(KINDS)
-            raise UsageError(f"a kind is one of {known} by name, not {reprlib.repr({name: kind})}")
+            raise UsageError(f"a kind must be one of {known} by name, not {reprlib.repr({name: kind})}")
     return dict(kinds or {})
 
 

@@ -35,19 +35,19 @@ class ConstantStepParameters(ValueParameters):
 class ConstantStepClassifier(CostParameters, ConstantStepParameters, BaseClassifier):
     """Online logistic regression by stochastic gradients of one constant step, for incomplete events.
 
-    A linear model on the standardised values and on which attributes are there. Its steps do not die
-    down: it follows drift at any time, and where nothing drifts it errs more than models that settle.
+    A linear model on the standardised values and on which attributes are there. Its steps do not decrease: it
+    follows drift at any time, and without drift it errs more than models that converge.
 
     Parameters
     ----------
     eta
-        The step, 1e-12 to 1e12. It is held below 2 / |x|², with x the event's features.
+        The step, 1e-12 to 1e12. It is kept below 2 / |x|², with x the event's features.
     table_bits
-        log2 of the most weights, 8 to 30. Beyond that they are hashed.
+        log2 of the maximum number of weights, 8 to 30. Beyond that they are hashed.
     forget
         Half-life of the weights in events, 1 to 1e15; None to let only later events change them.
     scale, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold, na,
-    sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
+    sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
 
     Attributes
@@ -86,7 +86,7 @@ class ConstantStepRegressor(ConstantStepParameters, BaseRegressor):
     eta, table_bits, forget
         As in ``ConstantStepClassifier``.
     scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity, time,
-    carry, carry_for, max_entities
+    carry, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Raises

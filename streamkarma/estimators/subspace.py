@@ -47,19 +47,18 @@ class SubspaceParameters(ValueParameters):
 class SubspaceClassifier(CostParameters, SubspaceParameters, BaseClassifier):
     """Online classifier that completes events by the subspace they lie close to.
 
-    It learns which attributes go together from those observed together, completes each event by
-    its mean given what is there, and learns a linear model of the completed events: the
-    ``f_{w,Q}`` that KARMA competes with [H, Def. 2], with Q learned. Where attributes are
-    correlated and missing at random nothing else comes close; where absence itself tells of the
-    label, it needs ``indicators``, or is wrong.
+    It learns which attributes go together from those observed together, completes each event by its mean
+    given what is there, and learns a linear model of the completed events: the ``f_{w,Q}`` that KARMA
+    competes with [H, Def. 2], with Q learned. Where attributes are correlated and missing at random nothing
+    else comes close; where absence itself is informative, it needs ``indicators``, or is wrong.
 
     Parameters
     ----------
     indicators
-        Let the linear model see which attributes are there.
+        Add missing-value indicators to the linear model.
     r
-        Variance of the noise in AROW, the linear model's update, 1e-12 to 1e12: the larger, the more
-        cautious.
+        Variance of the noise in AROW, the linear model's update, 1e-12 to 1e12: larger values take smaller
+        steps.
     shrink
         How many events without any correlation each pair of attributes starts with, 0 or 1e-12 to 1e12.
     max_pairwise_coordinates
@@ -69,7 +68,7 @@ class SubspaceClassifier(CostParameters, SubspaceParameters, BaseClassifier):
         hundreds of attributes that are all of one low rank, and seldom observed.
     rank
         Dimensions of that factor model, 1 to 256.
-    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold
         As in ``KARMAClassifier``.
@@ -119,7 +118,7 @@ class SubspaceRegressor(SubspaceParameters, BaseRegressor):
         As in ``SubspaceClassifier``; the update is recursive least squares with a diagonal
         covariance.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
-    time, carry, carry_for, max_entities
+    time, carry, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Raises
@@ -146,9 +145,9 @@ class SubspaceRegressor(SubspaceParameters, BaseRegressor):
 class SubspaceImputer(base.Transformer):
     """Completes events by their mean given what is observed, as a river transformer.
 
-    Numbers that are missing are filled in, in their own units, and so are categorical attributes,
-    by the category that is the most likely. What is observed stays as it is, and an attribute that
-    was never learned stays missing.
+    Numbers that are missing are filled in, in their own units, and so are categorical attributes, by the
+    category that is the most likely. What is observed stays as it is, and an attribute that was never seen
+    stays missing.
 
     Parameters
     ----------
@@ -202,7 +201,7 @@ class SubspaceImputer(base.Transformer):
         return self.impute_one(x)
 
     def impute_one(self, x: Record) -> dict[Any, Any]:
-        """The event, flattened if it is nested, with what is missing filled in; it leaves no trace."""
+        """The event, flattened if it is nested, with missing values filled in; nothing is learned."""
         x = x if is_flat(x) else flatten(x)
         events, encoder = self._pipeline.read([x], [False]), self._pipeline.encoder
         completed = self._completion.completed(events, encoder.coordinate_count)[0]

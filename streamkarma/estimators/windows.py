@@ -1,4 +1,4 @@
-"""Events to look at a model by: those that it keeps, or else some that are drawn from what it knows."""
+"""Events to inspect a model with: those that it keeps, or else events drawn from what it has learned."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 #: How the arrays of neighbours begin, be they a learner's own or those of one of its experts.
 _NEIGHBORS = "window_"
-#: Most attributes of which neighbours keep values.
+#: Maximum number of attributes of which neighbours keep values.
 _MOST_COLUMNS = 64
-#: What is drawn is the same each time.
+#: Seed: the same events are drawn each time.
 _SEED = 0
 
 

@@ -102,7 +102,7 @@ class LabelColumn(Sequence[Label | None]):
 
 
 def labelled(labels: Sequence[Label | None]) -> NDArray[np.bool_]:
-    """Which of them there are."""
+    """Mask of the events that have a label."""
     if isinstance(labels, LabelColumn):
         return np.not_equal(labels.kinds, NO_LABEL)
     return np.array([y is not None for y in labels], np.bool_)
@@ -118,14 +118,14 @@ def numbers(labels: Sequence[Label | None]) -> NDArray[np.float64]:
 class Labels:
     """The classes seen so far.
 
-    The first boolean brings both: of False and True nobody needs to be told the other.
+    The first boolean brings both: one of False and True implies the other.
 
     Parameters
     ----------
     most
-        Most classes.
+        Maximum number of classes.
     longest
-        Most bytes of a label that is a string.
+        Maximum length in bytes of a label that is a string.
 
     Examples
     --------

@@ -29,7 +29,7 @@ _NULLS = frozenset({"NAType", "NaTType"})
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value says that there is none: None, NaN, or NA or NaT of pandas.
+    """Whether a value says that there is none: None, NaN, or pandas' NA or NaT.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def as_number(name: Hashable, value: Any) -> float:
     Raises
     ------
     RecordError
-        If it is infinite or no number.
+        If it is infinite or not a number.
     """
     if not isinstance(value, (numbers.Number, np.bool_)) or isinstance(value, _NO_REAL_NUMBERS):
         raise RecordError(f"attribute {name!r} holds a {type(value).__name__}, not a number or a string")

@@ -1,1 +1,1 @@
-"""What can be seen of a run from outside while it goes on: metrics for Prometheus, and a page."""
+"""Monitoring of a run while it is in progress: metrics for Prometheus, and a page."""

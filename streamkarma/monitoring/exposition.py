@@ -19,7 +19,7 @@ _RUN = {
     "events": "Events that were predicted.",
     "learned": "Events whose label was learned.",
     "unlabelled": "Events without a label.",
-    "ignored_attributes": "Values that were ignored for want of room.",
+    "ignored_attributes": "Values that were ignored for lack of room.",
 }
 #: Sizes of the model, and what it has counted over its whole life.
 _SIZES = {
@@ -29,17 +29,17 @@ _SIZES = {
     "support_vectors": "Support vectors the model holds.",
     "patterns": "Observed sets that occur among the support vectors.",
     "weights": "Weights the model has.",
-    "dormant_experts": "Experts of a mixture that lie dormant.",
+    "dormant_experts": "Dormant experts of a mixture.",
     "bytes": "Memory of the model in bytes.",
 }
 _LIFE = {
-    "evicted": "Names that were given up for others.",
+    "evicted": "Names that were evicted.",
     "merged_exactly": "Support vectors that were merged without loss.",
     "merged_closest": "Support vectors that were folded into the closest pattern.",
     "removed": "Support vectors that were removed.",
 }
 _DURATIONS = {
-    "transaction_duration_seconds": "How long it took to commit a transaction.",
+    "transaction_duration_seconds": "Time to commit a transaction.",
     "commit_latency_seconds": "From the time of a record to the commit of its prediction.",
 }
 
@@ -102,7 +102,7 @@ def _errors(figures: Figures) -> Iterator[Metric]:
     )
     for name, key in {"regret": "regret", "regret_per_event": "regret_per_event"}.items():
         values = [([baseline], row[key]) for baseline, row in figures.regret.items()]
-        yield _gauge(name, "Loss of the learner less that of a baseline.", ["baseline"], values)
+        yield _gauge(name, "Loss of the learner minus that of a baseline.", ["baseline"], values)
 
 
 def _model(figures: Figures) -> Iterator[Metric]:
@@ -128,13 +128,11 @@ def _stream(figures: Figures) -> Iterator[Metric]:
 
 
 def _checkpoints(watcher: Watcher, figures: Figures) -> Iterator[Metric]:
-    yield _histogram(
-        "checkpoint_duration_seconds", "How long it took to write the model.", watcher.checkpoints.counts()
-    )
+    yield _histogram("checkpoint_duration_seconds", "Time to write the model.", watcher.checkpoints.counts())
     if figures.checkpoint is not None:
         age = max(0.0, time.time() - figures.checkpoint.time)
         yield GaugeMetricFamily(
-            "streamkarma_checkpoint_age_seconds", "Since the model was last written.", age
+            "streamkarma_checkpoint_age_seconds", "Time since the model was last written.", age
         )
         yield GaugeMetricFamily(
             "streamkarma_checkpoint_bytes", "Size of the model file.", figures.checkpoint.bytes

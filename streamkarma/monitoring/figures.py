@@ -45,7 +45,7 @@ class Figures(NamedTuple):
     checkpoint
         The last one; None before.
     reader
-        What the reader of the source tells.
+        The figures of the source's reader.
     restarts
         How often an attempt to read the source has failed.
     """

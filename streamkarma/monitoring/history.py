@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-#: Most points that are kept; even, since every second one is dropped when there are more.
+#: Maximum number of points kept; even, since every second one is dropped when there are more.
 MOST = 240
 _DIGITS = 5
 

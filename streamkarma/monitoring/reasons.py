@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-#: Reasons that are told apart, and the name of all others.
+#: Maximum number of distinct reasons, and the name of all others.
 MOST, OTHERS = 20, "other reasons"
-#: Most characters of a reason.
+#: Maximum length of a reason.
 _LONGEST = 100
 #: What differs from record to record: quoted texts, and numbers.
 _SPECIFIC = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\b\d[\d,.]*")

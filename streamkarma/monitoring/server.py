@@ -1,4 +1,4 @@
-"""Answers who asks for the figures of a run: a thread beside the run."""
+"""Serves the figures of a run, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def text(status: HTTPStatus, line: str) -> Answer:
 
 
 def address_of(given: str) -> tuple[str, int]:
-    """Host and port as the user has written them; a port alone is one of this machine for itself.
+    """Host and port as given by the user; a port alone is on localhost.
 
     Raises
     ------
     UsageError
-        If they are none.
+        If they are invalid.
 
     Examples
     --------
@@ -69,9 +69,9 @@ def serving(given: str) -> Iterator[Watcher]:
     Raises
     ------
     UsageError
-        If it is no address, or prometheus_client is not there.
+        If it is not an address, or prometheus_client is missing.
     RunError
-        If one cannot listen there.
+        If listening there fails.
     """
     try:
         from streamkarma.monitoring.exposition import exposition
@@ -107,7 +107,7 @@ def _metrics(watcher: Watcher, exposition: Callable[[Watcher], tuple[str, bytes]
 def _figures(watcher: Watcher) -> Answer:
     figures = watcher.figures
     if figures is None:
-        return text(HTTPStatus.SERVICE_UNAVAILABLE, "nothing yet")
+        return text(HTTPStatus.SERVICE_UNAVAILABLE, "no figures yet")
     content = {
         **figures._asdict(),
         "rows": list(map(_for_browsers, figures.rows)),
@@ -134,7 +134,7 @@ def _as_dict(value: Any) -> dict[str, Any]:
 
 def _health(watcher: Watcher) -> Answer:
     if (seconds := watcher.stuck_for) is not None:
-        return text(HTTPStatus.SERVICE_UNAVAILABLE, f"the loop has not turned for {seconds:.0f} s")
+        return text(HTTPStatus.SERVICE_UNAVAILABLE, f"no progress for {seconds:.0f} s")
     return text(HTTPStatus.OK, "alive")
 
 
@@ -159,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=False)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: standard error is the run's."""
+        """Log nothing: standard error is the run's."""
 
     def _answer(self, with_body: bool) -> None:
         found = self.server.answers.get(urlsplit(self.path).path)
@@ -204,4 +204,4 @@ class _Server(ThreadingHTTPServer):
             self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: whoever asked has gone."""
+        """Log nothing: the client has gone."""

@@ -1,4 +1,4 @@
-"""Looks on while a run goes, and has its figures ready for whoever asks."""
+"""Watches a run, and has its figures ready for requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PAUSE, _SHARE = 0.5, 0.02
 _ROWS = 12
 #: Rows that nobody writes are made so often.
 _ROWS_PAUSE = 0.1
-#: A loop that has not turned for so many seconds is stuck.
+#: A loop without progress for this many seconds is stuck.
 _STUCK_SECONDS = 60.0
 
 
@@ -43,7 +43,7 @@ class Watcher(Observer):
     Parameters
     ----------
     address
-        Where they can be had, for the user.
+        Where they are served, for the user.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Watcher(Observer):
     history
         Some of them over time.
     checkpoints
-        How long it took to write the model, each time.
+        The times taken to write the model.
     """
 
     def __init__(self, address: str) -> None:
@@ -112,7 +112,7 @@ class Watcher(Observer):
 
     @property
     def stuck_for(self) -> float | None:
-        """For how many seconds the loop has not turned; None if that is not long."""
+        """Seconds since the last progress of the loop; None if that is not long ago."""
         seconds = time.monotonic() - self._turned
         return seconds if seconds >= _STUCK_SECONDS else None
 

@@ -1,4 +1,4 @@
-"""What is declared of a parameter."""
+"""The declaration of a parameter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamkarma.parameters.kinds import Kind
 
 
 class PerTask(NamedTuple):
-    """A default that depends on the kind of label; None where the parameter is not for that kind."""
+    """A default that depends on the kind of label; None if the parameter does not apply to it."""
 
     classification: str | None
     regression: str | None
@@ -26,7 +26,7 @@ class Parameter:
     Attributes
     ----------
     name
-        Its name in Python; on the command line dashes stand for the underscores.
+        Its name in Python; on the command line with dashes for the underscores.
     kind
         What values it takes.
     help
@@ -34,9 +34,9 @@ class Parameter:
     default
         The value when none is given.
     default_text
-        The default in words, where the value is not enough.
+        The default in words, if the value is not enough.
     metavar
-        Placeholder for the value in help texts, where the name of its type will not do.
+        Placeholder for the value in help texts, instead of the name of its type.
     stored
         Whether the model file holds it; an option that is not given then keeps the value in the file.
     defaults
@@ -46,11 +46,11 @@ class Parameter:
     or_none
         Whether it may also be None, which is 0 on the command line.
     flag
-        Its name on the command line where that is another, since it says one thing at a time there.
+        Its name on the command line, if another: there it takes one item at a time.
     classification
         Whether it has no meaning in a regression.
     needs
-        Another parameter, without which it has no meaning; nothing if there is none.
+        Another parameter without which it has no meaning; empty if there is none.
     """
 
     name: str

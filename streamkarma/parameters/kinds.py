@@ -1,4 +1,4 @@
-"""What values a parameter takes."""
+"""The kinds of values that parameters take."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class NumbersByName:
-    """Numbers by name, for each name any number of them."""
+    """Numbers by name, any number of them for each name."""
 
 
 @dataclass(frozen=True)

@@ -1,88 +1,102 @@
-"""The parameters of runs: what is read, how it goes, and what it is compared with."""
+"""The parameters of runs: what is read, how it is learned, and what it is compared with."""
 
 from __future__ import annotations
 
 from streamkarma.parameters.base import Parameter
 from streamkarma.parameters.kinds import Integer, Seconds
-from streamkarma.parameters.words import FORMATS, LEARNER_NAMES, LOG_FORMATS, SHARE_LABEL, TASKS, UNLABELLED
+from streamkarma.parameters.words import (
+    FAST_BASELINES,
+    FORMATS,
+    LEARNER_NAMES,
+    LOG_FORMATS,
+    SHARE_LABEL,
+    TASKS,
+    UNLABELLED,
+)
 
 _DECLARED = (
     Parameter("target", str, "Attribute that is the label.", "y", metavar="NAME", stored=True),
-    Parameter("task", TASKS, "What the label is.", "auto", stored=True),
+    Parameter("task", TASKS, "Kind of label.", "auto", stored=True),
     Parameter(
         "learner",
         LEARNER_NAMES,
-        "What learns; auto is a mixture of all.",
+        "The learner; auto is a mixture of all.",
         default_text="auto, or the one that has the options given",
         stored=True,
     ),
     Parameter(
         "unlabelled",
         UNLABELLED,
-        "Events without a label: learn from them what needs none, or only predict them.",
+        "Events without a label: learn what needs no label from them, or only predict them.",
         default_text="learn",
         stored=True,
     ),
     Parameter(
         "share_label",
         SHARE_LABEL,
-        "With --entity and --pending: count the events that share a label as one, or each as one.",
+        "With --entity and --pending: count events that share a label as one event, or as one each.",
         default_text="on",
         stored=True,
     ),
     Parameter(
         "format",
         FORMATS,
-        "What INPUT is; csv finds its delimiter.  [default: by its name, else json]",
+        "Format of INPUT; csv detects the delimiter.  [default: by its name, else json]",
     ),
-    Parameter("checkpoint_every", Integer(), "Events between two writings of the model.", 10_000),
-    Parameter("max_record_bytes", Integer(), "Longest line accepted.", 16 << 20),
+    Parameter("checkpoint_every", Integer(), "Events between checkpoints of the model.", 10_000),
+    Parameter("max_record_bytes", Integer(), "Maximum size of a record.", 16 << 20),
     Parameter(
         "recent",
         Integer(0),
-        "Latest events with a label over which there are means beside those of all; 0 for none.",
+        "Also report means over the latest N labelled events; 0 turns this off.",
         1000,
         metavar="N",
     ),
     Parameter(
         "explain",
         Integer(0),
-        "Strongest contributions of attributes to the score in each row; 0 for none.",
+        "Show the K attributes that contribute most to the score in each row; 0 for none.",
         0,
         metavar="K",
     ),
-    Parameter("drift", bool, "Look for changes: of the errors, and of how often attributes are there.", True),
+    Parameter("drift", bool, "Detect changes in the errors and in how often attributes are observed.", True),
     Parameter(
         "metrics",
         str,
-        "Where metrics for Prometheus and a live page can be had while it runs; a port alone is for this "
-        "machine only, 0 is a free one.",
+        "Serve Prometheus metrics and a live page at this address; a port alone binds to localhost, 0 picks "
+        "a free port.",
         metavar="[HOST:]PORT",
     ),
     Parameter(
-        "log_format", LOG_FORMATS, "What is on stderr: lines to read, or a JSON object each.", LOG_FORMATS[0]
+        "log_format",
+        LOG_FORMATS,
+        "Format of stderr: plain text, or one JSON object per line.",
+        LOG_FORMATS[0],
     ),
-    Parameter("report_every", Integer(0), "Events between two lines of progress.", 0),
+    Parameter("report_every", Integer(0), "Events between progress lines; 0 for none.", 0),
     Parameter(
         "regret",
         str,
-        "Offline baselines to compare with: names with commas, all, fast or none.",
+        "Offline baselines to compare with: comma-separated names, all, none, or fast, which is "
+        f"{', '.join(FAST_BASELINES)}.",
         "none",
         metavar="NAMES",
     ),
     Parameter(
         "regret_memory",
         Integer(),
-        "Events kept to compare on; past it a uniform sample.",
+        "Maximum number of events kept for the comparison; beyond that, a uniform sample.",
         20_000,
         metavar="N",
         stored=True,
     ),
-    Parameter("regret_seconds", Seconds(), "What one baseline may take at a time.", 60.0, metavar="S"),
+    Parameter(
+        "regret_seconds", Seconds(), "Time limit in seconds for each fit of a baseline.", 60.0, metavar="S"
+    ),
     Parameter(
         "share_every",
         Seconds(),
-        "With --share: seconds after which what the other processes have learned is taken in.",
+        "With --share: seconds between merges of what the other processes have learned.",
         5.0,
         metavar="S",
     ),

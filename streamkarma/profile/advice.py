@@ -62,16 +62,16 @@ def _choices(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
         if each["option"]:
             yield each["option"], f"{each['attribute']}: {each['what']}, {each['why']}"
     if profile["missing"] > 0:
-        yield [], f"{share(profile['missing'])} of the values are missing: they need not be filled in before"
+        yield [], f"{share(profile['missing'])} of the values are missing: they need not be imputed first"
     if any(each["significant"] for each in profile["tests"]):
-        yield [], "what is missing tells something: keep the records that lack much"
+        yield [], "missingness is informative: keep the records that lack much"
     observed = [each for each in profile["changes"] if each["what"] == "observed"]
     if observed:
         first = observed[0]
         yield (
             [],
             f"the stream changes (most: {first['attribute']}, from event {first['event']:,}): compare with "
-            f"--forget {_half_life(profile)}, which learns new ways sooner",
+            f"--forget {_half_life(profile)}, which adapts sooner",
         )
 
 
@@ -80,17 +80,20 @@ def _label(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
     if not label["observed"]:
         others = [name for name in profile["attributes"] if name.lower() in _LABELS]
         named = others[0] if others else "NAME"
-        yield ["--target", named], f"no event has {label['name']}: say what the label is"
+        yield ["--target", named], f"no event has {label['name']}: name the label"
         return
     yield ["--target", label["name"]], f"the label is in {share(label['share'])} of the events"
     numbers = label["kind"] == "number"
     values = [value for value, _ in label["values"]]
     if label["distinct"] == 1:
-        yield [], f"every label is {values[0]}: there is nothing to tell apart"
+        yield [], f"every label is {values[0]}: there is nothing to learn"
     if label["task"] == "regression":
         yield [], "the label is a number: regression"
     elif numbers and label["distinct"] == 2 and set(values) not in ({"0", "1"}, {"-1", "1"}):
-        yield ["--task", "binary"], f"two numbers, {' and '.join(sorted(values))}, would else be a regression"
+        yield (
+            ["--task", "binary"],
+            f"two numbers, {' and '.join(sorted(values))}, would otherwise be treated as regression",
+        )
     elif numbers and label["distinct"] > 2:
         yield (
             ["--task", "multiclass"],
@@ -101,7 +104,7 @@ def _label(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
         if count < _RARE_CLASS * label["observed"]:
             yield [], f"only {count / label['observed']:.1%} are {least}: see --threshold and --class-weight"
     if label["share"] < 1:
-        yield [], "events without a label are learned from as well, as far as that goes"
+        yield [], "events without a label are learned from too, as far as possible"
 
 
 def _entity(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
@@ -114,7 +117,7 @@ def _entity(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
             words = ["--entity", name, *(word for time in times[:1] for word in ("--time", time))]
             yield (
                 words,
-                f"{name}: each comes back; what it said last may stand in for what is missing",
+                f"{name}: each recurs; its last values may stand in for missing ones",
             )
             return
 

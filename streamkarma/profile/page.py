@@ -58,7 +58,7 @@ def page(profile: Mapping[str, Any]) -> str:
     sections = [
         _section("Look at", _items(table.suspicious(profile)), ""),
         _section(
-            "What is there",
+            "What is observed",
             pictures.matrix(profile),
             "Events from top to bottom, in the order of the stream; dark is observed. On the right, how many "
             "attributes an event has.",
@@ -71,9 +71,9 @@ def page(profile: Mapping[str, Any]) -> str:
         ),
         _section("Commonest patterns", _patterns(profile), ""),
         _section(
-            "How it develops",
+            "Over time",
             pictures.trends(profile),
-            "Share observed, from 0 to 100 %, over the events; a mark where it changes for good.",
+            "Share observed, from 0 to 100 %, over the events; a mark where it changes.",
         ),
         _section("Changes", _items(table.changes(profile)), ""),
         _section("Missing completely at random?", _items(table.tests(profile)), ""),

@@ -112,21 +112,21 @@ class Look:
         """There is no model to write."""
 
     def sync_rows(self) -> None:
-        """There are none."""
+        """There are no rows."""
 
     def committed(self) -> None:
-        """Nothing is."""
+        """Nothing is committed."""
 
     def load_part(self, part: str, models: Sequence[bytes]) -> int:
-        """Only who learns loads models."""
+        """Models are loaded only for learning."""
         raise NotImplementedError
 
     def say(self, line: str) -> None:
-        """Tell the user something."""
+        """Print a line for the user."""
         self._say(line)
 
     def stopped(self) -> bool:
-        """Whether a signal has come."""
+        """Whether a signal has arrived."""
         return self.stop.has_come()
 
     def interruptible(

@@ -1,1 +1,1 @@
-"""Batch learners that are refitted now and then on a sample of the stream, and vote in between."""
+"""Batch learners that are refitted from time to time on a sample of the stream, and serve as experts."""

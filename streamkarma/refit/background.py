@@ -12,7 +12,7 @@ from streamkarma.events.reservoir import Snapshot
 from streamkarma.refit.ensemble import Ensemble
 from streamkarma.worker_process import message_of, read_message, start
 
-#: Seconds after which a fit is given up: many times what one takes on the largest table there may be.
+#: Time limit of a fit in seconds: many times what one takes on the largest possible table.
 LONGEST = 1800.0
 
 
@@ -24,7 +24,7 @@ class BackgroundFit:
     snapshot
         The events.
     names
-        What to fit.
+        The learners to fit.
     regression
         Whether labels are numbers.
     """
@@ -38,7 +38,7 @@ class BackgroundFit:
         self._begin()
 
     def _begin(self) -> None:
-        """Start the process, and a thread that talks to it."""
+        """Start the process, and a thread that communicates with it."""
         process = start("streamkarma.refit.worker")
         self._thread = threading.Thread(
             target=_talk, args=(process, self._message, self._answer), daemon=True
@@ -48,10 +48,10 @@ class BackgroundFit:
         self.close = weakref.finalize(self, _end, process)
 
     def wait(self) -> tuple[dict[str, Ensemble], dict[str, str]]:
-        """Wait for the fits: what was fitted, and what went wrong, by name."""
+        """Wait for the fits; returns results and problems by name."""
         self._thread.join(LONGEST)
         if self.close.alive and not (self._answer or self._thread.is_alive()):
-            # Somebody else has ended the process, which must not show in what is predicted: once more.
+            # The process was killed from outside, which must not affect predictions: try once more.
             self.close()
             self._begin()
             self._thread.join(LONGEST)
@@ -71,7 +71,7 @@ def _talk(process: subprocess.Popen[bytes], message: bytes, answer: list[bytes])
     """Send the request and keep the answer, if there is a whole one."""
     assert process.stdin is not None
     assert process.stdout is not None
-    # A process that was ended, or could not start, has no answer.
+    # A process that was killed, or could not start, has no answer.
     with suppress(OSError, ValueError):
         # Stays open: it closes when this process ends, and then the worker ends too.
         process.stdin.write(message)

@@ -1,4 +1,4 @@
-"""Trees as arrays: what a fitted ensemble predicts, without the library that fitted it."""
+"""Trees as arrays: predictions of a fitted ensemble without the library that fitted it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LAYOUT = {
     "are_shares": ("|b1", 1),
 }
 
-#: A class that a fit knows nothing of has a score this far below the best one's: one in a million.
+#: A class that a fit has not seen has a score this far below the best one's: one in a million.
 NEVER = -math.log(1e6)
 #: Shares of votes are cut so far from 0 and 1.
 CLIP = 1e-3
@@ -44,7 +44,7 @@ class Ensemble(NamedTuple):
     Attributes
     ----------
     coordinates, attributes
-        Shape (columns,): where the values of each column sit, and whose they are.
+        Shape (columns,): the coordinate and the attribute of each column.
     classes
         The classes that it tells apart, ascending; empty for a number.
     base, unit

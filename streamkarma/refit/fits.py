@@ -20,7 +20,7 @@ TREES = 100
 
 
 class Sample(NamedTuple):
-    """What a fit is on.
+    """The data of a fit.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Sample(NamedTuple):
     y
         Numbers of the classes from 0 on without gaps, or targets of mean 0 and variance 1.
     weights
-        How much each row counts.
+        The weight of each row.
     classes
         How many classes there are; 0 for a regression.
     """
@@ -121,7 +121,7 @@ def _of_lightgbm(node: dict[str, Any]) -> tuple[Any, ...]:
     if "leaf_value" in node:
         return (), (0, 0.0, False), [node["leaf_value"]]
     threshold = float(node["threshold"])
-    # Where no row lacked the attribute, LightGBM takes what is missing for 0.
+    # If no row lacked the attribute, LightGBM treats missing values as 0.
     missing_left = node["default_left"] if node["missing_type"] == "NaN" else threshold >= 0.0
     return (node["left_child"], node["right_child"]), (node["split_feature"], threshold, missing_left), [0.0]
 
@@ -157,7 +157,7 @@ def _forest(sample: Sample) -> Trees:
 
     made = RandomForestClassifier if sample.classes else RandomForestRegressor
     model = made(n_estimators=TREES, min_samples_leaf=MIN_LEAF, random_state=0)
-    # It has values in single precision, in which large ones that differ by little would be equal.
+    # It uses single precision, in which large values that differ by little would be equal.
     centre, unit = _centres_and_units(sample.X)
     model.fit((sample.X - centre) / unit, sample.y, sample_weight=sample.weights)
     roots, rows = [], _Rows()

@@ -1,4 +1,4 @@
-"""Refits of models that learned apart: those that have seen the most events go on.
+"""Refits of merged models: those that have seen the most events are kept.
 
 Samples cannot be added up: which of their events all models began with is not known. So the merged model has
 the sample, the trees and the schedule of one of them, by its own names and classes.
@@ -36,7 +36,7 @@ class _Carried(NamedTuple):
 
 
 def merge(refits: Sequence[Refits], changes: Sequence[Change]) -> None:
-    """Have the first take over what the one has that has seen the most events.
+    """Copy into the first the state of the one that has seen the most events.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def relabel(refits: Refits, places: Sequence[int]) -> None:
 
 
 def _rank(state: State) -> tuple[int, bytes]:
-    """The most events come first; which of two equal ones does is up to what they are."""
+    """The most events first; ties are broken by the contents."""
     header, arrays = state
     digest = hashlib.sha256()
     for name in sorted(arrays):

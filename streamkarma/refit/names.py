@@ -1,4 +1,4 @@
-"""What can be refitted, by name. Imports none of it."""
+"""The learners that can be refitted, by name, without importing them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def parse_refits(text: str | None) -> list[str]:
     unknown = [name for name in names if name not in NAMES]
     if unknown or not names or len(set(names)) < len(names):
         raise UsageError(
-            f"refit must be names with commas, each once, of {', '.join(NAMES)}, not {text!r:.100}"
+            f"refit must be comma-separated names, each once, of {', '.join(NAMES)}, not {text!r:.100}"
         )
     for name in names:
         if (library := NAMES[name]) is not None and find_spec(library) is None:

@@ -1,4 +1,4 @@
-"""Batch learners beside an online one: a sample of the stream, a schedule, and what they say."""
+"""Batch learners alongside an online one: a sample of the stream, a schedule, and their predictions."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ class Refits:
     names
         What is fitted, see ``names.NAMES``.
     memory
-        Most events kept to fit on; past it a uniform sample of all.
+        Maximum number of events kept for fitting; beyond that, a uniform sample of all.
     regression
         Whether labels are numbers.
 
     Attributes
     ----------
     fitted
-        For each name the events that its last fit was on; 0 without one.
+        For each name the number of events in its last fit; 0 without one.
     problems
-        Why the last fit failed, of those that did.
+        Why the last fit failed, by name.
     """
 
     def __init__(self, names: list[str], memory: int, regression: bool) -> None:
@@ -134,7 +134,7 @@ class Refits:
         return sample.events + sample.events // DELAY
 
     def _move_on(self) -> None:
-        """Begin a fit, or use one, if it is time."""
+        """Start a fit, or use one, if it is due."""
         if self._reservoir.events < self._boundary():
             return
         if self._sample is not None:
@@ -148,7 +148,7 @@ class Refits:
         self._fit = BackgroundFit(sample.snapshot(), self.names, self.regression)
 
     def _use(self, sample: Reservoir) -> None:
-        """Wait for the fit, and predict by it from now on; by the one before where it failed."""
+        """Wait for the fit, and predict with it from now on, or with the previous one if it failed."""
         assert self._fit is not None
         found, self.problems = self._fit.wait()
         self._ensembles |= found
@@ -162,7 +162,7 @@ class Refits:
         return sum(each.bytes for each in samples) + sum(each.bytes for each in self._ensembles.values())
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything, as JSON and arrays; a fit that is running is begun anew by ``restore``."""
+        """Everything, as JSON and arrays; a running fit is started anew by ``restore``."""
         header: dict[str, Any] = {
             "indices": self._indices.state(),
             "next": self._next,
@@ -204,7 +204,7 @@ class Refits:
         )
         fitted = {name: natural(header["fitted"][name], last) for name in self.names}
         if not fits:
-            raise ValueError("the sample for refits contradicts the events that were seen")
+            raise ValueError("the sample for refits contradicts the events seen")
         self._indices = LastingIndices.restored(header["indices"])
         self._reservoir, self._next, self._sample, self.fitted = reservoir, upcoming, sample, fitted
         self._ensembles = {

@@ -1,4 +1,4 @@
-"""The process that refits while the stream goes on: ``python -m streamkarma.refit.worker``.
+"""The process that refits while the stream continues: ``python -m streamkarma.refit.worker``.
 
 It reads one request from standard input and writes one answer of the same form, see ``worker_process``.
 """
@@ -17,7 +17,7 @@ from streamkarma.worker_process import Arrays, message_of, read_message, request
 
 
 def answer(content: bytes) -> bytes:
-    """Fit all that a request asks for; of what fails the answer says why."""
+    """Fit everything a request asks for; the answer has the reasons of failures."""
     header, arrays = read_message(content)
     snapshot = Snapshot(events=header["events"], **arrays)
     problems: dict[str, str | None] = {}
@@ -33,7 +33,7 @@ def _fitted(name: str, snapshot: Snapshot, regression: bool) -> tuple[Ensemble |
     try:
         fitted = fit(name, snapshot, regression)
     except Exception as error:
-        # A fit that fails must not stop the stream, which goes on with the one before.
+        # A fit that fails must not stop the stream, which continues with the previous one.
         return None, f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
     return fitted, None if fitted is not None else "the sample has but one class"
 
@@ -42,7 +42,7 @@ def main() -> None:
     """Answer the request on standard input."""
     warnings.simplefilter("ignore")
     be_nice()
-    # Libraries may print; the answer has the output to itself.
+    # Libraries may print; the output is reserved for the answer.
     output = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     content = next(requests())

@@ -1,4 +1,4 @@
-"""Running regret: how much better would offline have done on the same events?
+"""Running regret: how much better would an offline method have done on the same events?
 
 ``RegretTracker`` follows any river model; on the command line, ``--regret`` and ``streamkarma regret`` do the
 same. The sample sizes of [H, Thm 1] are here as well. Submodules are imported on first use.

@@ -37,7 +37,7 @@ class Worker:
         #: None at the end.
         self.lines: SimpleQueue[bytes | None] = SimpleQueue()
         threading.Thread(target=_listen, args=(self.process, self.lines), daemon=True).start()
-        #: Ends the process, whatever it is doing; with this object, and with the program, at the latest.
+        #: Kills the process; at the latest with this object, or with the program.
         self.end = weakref.finalize(self, _end, self.process)
 
     def ask(self, message: bytes) -> None:
@@ -46,7 +46,7 @@ class Worker:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process is still there."""
+        """Whether the process is still alive."""
         return self.process.poll() is None
 
 
@@ -64,7 +64,7 @@ class BackgroundFit:
     learner
         As in ``hindsight.evaluate_baseline``.
     worker
-        One that has nothing left to do; else another is started.
+        An idle worker to reuse; otherwise a new one is started.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class BackgroundFit:
         self._left = list(names)
         self._deadline = 0.0
         self._ready = False
-        #: It has nothing left to do once all results are in.
+        #: It is idle once all results are in.
         self.worker = worker or Worker()
         self._ask()
 
@@ -144,8 +144,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _send(process: subprocess.Popen[bytes], message: bytes) -> None:
     assert process.stdin is not None
-    # A process that was killed or never started has no ear; its exit status tells. What it listens to stays
-    # open: it closes when this process ends, and then the worker ends too.
+    # A process that was killed or never started cannot read; its exit status tells. Its input stays open: it
+    # closes when this process ends, and then the worker ends too.
     with suppress(OSError, ValueError):
         process.stdin.write(message)
         process.stdin.flush()

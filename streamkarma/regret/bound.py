@@ -103,8 +103,8 @@ def subspace(full: Floats, tol: float = 1e-6) -> Floats:
 def doubled(bounds: Sequence[Bound]) -> dict[str, float]:
     """The bound of a learner that restarts in every epoch, with its terms: they and T are sums over epochs.
 
-    Each bound holds against the same w, and so does the sum. If the stream ends within an epoch, the ``T``
-    of that bound is the number of events that came, though its ``rho`` was for more. ρ, γ and B are those of
+    Each bound holds against the same w, and so does the sum. If the stream ends within an epoch, the ``T`` of
+    that bound is the number of events that arrived, though its ``rho`` was for more. ρ, γ and B are those of
     the last epoch.
 
     Examples

@@ -5,12 +5,13 @@ and it favours methods that memorise. *Held out* is five-fold cross-validation: 
 collecting first and training afterwards.
 
 If the baseline's machine minimises the loss being compared, its scores are used as they are, nearly
-unregularised: the best of its class. The scores of any other are calibrated by the affine map (one per
-column) that is best in that loss on the rows it was fitted on, so that a support vector machine is not
-penalised for having no probabilities.
+unregularised: the best of its class. For classes, the scores of any other are calibrated by the affine
+map (one per column) that is best in that loss on the same rows (held out: on the other folds), so that a
+support vector machine is not penalised for having no probabilities. In a regression, and in the hinge loss
+with more than two classes, they are used as they are.
 
-A class without a row among those of a fit has no scores of its own. In hindsight no row asks for it; held
-out its scores are those of a class that is as rare as one that was not seen can be.
+A class without a row among those of a fit has no scores of its own. In hindsight no row needs them; held
+out its scores are those of a class as rare as an unseen one can be.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ HINGE_OF_SEVERAL = "crammer-singer"
 #: A fitted baseline: from rows to scores of shape (n, m).
 Scores = Callable[[Floats], Floats]
 
-#: How far below the others, in hindsight, the scores of a class are that no row has.
+#: How far below the others, in hindsight, the scores of a class without rows are.
 NEVER = 1e3
 
 
@@ -82,7 +83,7 @@ class EventTable(NamedTuple):
         """From a snapshot; ValueError if that is too large."""
         X, attributes, coordinates = snapshot.table()
         if X.shape[1] == 0:
-            # Without any attribute a baseline still has its constant, as beside an attribute that is missing.
+            # Without any attribute a baseline still has its constant, as with an attribute that is missing.
             X, attributes = np.full((len(X), 1), np.nan), np.zeros(1, np.int64)
         full = snapshot.full
         if full.shape[1] == 0 or np.isnan(full).any():
@@ -183,7 +184,7 @@ class Fit:
     Parameters
     ----------
     entry
-        Of the registry.
+        Its entry in the registry.
     task, loss
         As in ``evaluate_baseline``.
     attributes
@@ -252,7 +253,7 @@ class Fit:
             # Calibrated on held-out scores: those of the training rows are too good.
             rest, part = fold != number, fold == number
             scores = self._link(raw[rest], y[rest], of(rest))(raw[part])
-            # As Laplace has it: as likely as if one more row had been of a class that was not seen.
+            # Laplace's rule: as likely as if one more row had been of an unseen class.
             held[part] = self._complete(scores, raw[part], float(np.log1p(rest.sum())))
         return held
 
@@ -315,7 +316,7 @@ class Fit:
         lowest, highest = (finite.min(), finite.max()) if finite.size else (-1.0, 1.0)
 
         def sure(rows: Floats) -> Floats:
-            """Scores, as sure as any where a class was not known."""
+            """Scores, with the most extreme ones where a class was not known."""
             return np.nan_to_num(rows, posinf=highest, neginf=lowest)
 
         machine = Machine(MACHINES[self.loss], STRENGTH).fit(sure(scores), targets, weights)

@@ -1,4 +1,4 @@
-"""The learner's loss over the stream: the mean so far, and that of the latest events, at some points each."""
+"""The learner's loss over the stream: the mean so far and that of the latest events, at some points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 #: Events, and for these events the loss and the error: sums or means.
 Point = tuple[int, float, float]
 
-#: Most points of a curve of recent losses.
+#: Maximum number of points of a curve of recent losses.
 MOST = 240
 
 
@@ -75,7 +75,7 @@ class RecentLosses:
     Parameters
     ----------
     window
-        Over how many of the latest events the means are, 1 or more.
+        Number of latest events for the means, 1 or more.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class RecentLosses:
         self.clear()
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Start anew."""
         self.points: list[Point] = []
         self._step, self._events = max(1, self.window // 20), 0
         self._latest = np.zeros((0, 2))

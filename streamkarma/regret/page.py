@@ -1,4 +1,4 @@
-"""A regret report as a page that asks for nothing: bars, curves that tell their values, and all figures."""
+"""A regret report as a self-contained page: bars, curves that show their values, and all figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamkarma.regret import plot_data, plot_texts
 from streamkarma.regret.plot_data import Bar, Curve
 from streamkarma.regret.rows import Row, per_event, sound
 
-#: The colours of the picture as variables of the style, which differ by night.
+#: The colours of the picture as variables of the style, with others for dark mode.
 _COLOURS = {
     "#0072B2": "--c0",
     "#D55E00": "--c1",
@@ -68,7 +68,7 @@ def _escaped(text: str) -> str:
 
 
 def _charts(report: dict[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
-    """What the script draws, by the place where it goes."""
+    """The data that the script draws, by the place where it goes."""
     losses, regrets = plot_data.loss_curves(report, labels), plot_data.regret_curves(report, labels)
     marks = [
         {"event": events, "text": f"event {events:,}: {told}"} for events, told in plot_texts.marks(report)
@@ -84,7 +84,7 @@ def _charts(report: dict[str, Any], labels: Mapping[str, str]) -> dict[str, Any]
     if regrets:
         learner = next(iter(labels.values()))
         charts["regret"] = {
-            "title": f"Regret of {learner} in hindsight: above 0, offline did better",
+            "title": f"Regret of {learner} in hindsight: above 0, the offline method did better",
             "lines": [_line(curve) for curve in regrets],
             "limits": plot_data.regret_limits(regrets),
         }
@@ -130,14 +130,14 @@ def _bars(report: dict[str, Any], bars: Sequence[Bar]) -> str:
 
 
 def _piece(kind: str, begin: float, end: float | None, high: float) -> str:
-    """A part of a bar, from where to where in parts of the highest loss in sight."""
+    """A part of a bar, with its ends as fractions of the highest visible loss."""
     left, right = (100 * min(max(each, 0.0), high) / high for each in (begin, begin if end is None else end))
     width = "" if end is None else f";width:{right - left:.2f}%"
     return f'<i class="{kind}" style="left:{left:.2f}%{width}"></i>'
 
 
 def _told(bar: Bar) -> str:
-    """What a bar says when it is pointed at."""
+    """The tooltip of a bar."""
     if bar.kind == "learner":
         return f"{bar.label}: {plot_texts.loss_text(bar.loss)}"
     held = "no held-out figure" if bar.loss is None else f"{plot_texts.loss_text(bar.loss)} held out"

@@ -28,7 +28,7 @@ _APART, _MANY = 26.0, 12
 
 
 def height_of_bars(count: int) -> float:
-    """Inches that so many bars take, with what is above and below them."""
+    """Height in inches of a number of bars, with what is above and below them."""
     return _TITLE + _HEAD + count * _BAR + _FOOT
 
 
@@ -89,13 +89,15 @@ def draw_losses(sheet: Figure, box: Box, report: dict[str, Any], curves: Sequenc
 
 def draw_regret(sheet: Figure, box: Box, learner: str, curves: Sequence[Curve]) -> None:
     """The cumulative regret of the first learner."""
-    top = _title(sheet, box, f"Cumulative regret of {learner} in hindsight", "above 0, offline did better")
+    top = _title(
+        sheet, box, f"Cumulative regret of {learner} in hindsight", "above 0, the offline method did better"
+    )
     axes = _draw_curves(sheet, (*box[:3], top), curves, plot_data.regret_limits(curves))
     axes.axhline(0, color="black", linewidth=0.6, zorder=1)
 
 
 def _title(sheet: Figure, box: Box, text: str, note: str = "") -> float:
-    """Write above a panel what it is; returns where there is room below."""
+    """Write the title of a panel; returns where there is room below."""
     width, height = sheet.get_size_inches()
     left, _, _, top = box
     place = (top - 0.14) / height
@@ -152,7 +154,7 @@ def _beside(axes: Axes, right: float, place: float, text: str, style: dict[str, 
 
 
 def _draw_curves(sheet: Figure, box: Box, curves: Sequence[Curve], limits: tuple[float, float]) -> Axes:
-    """Curves over the events, and beside them what they are."""
+    """Curves over the events, with labels beside them."""
     left, right, bottom, top = box
     ends = _ends(curves, limits)
     locator = MaxNLocator(5, steps=[1, 2, 2.5, 5, 10])
@@ -206,7 +208,7 @@ def _apart(wanted: Sequence[float], height: float) -> list[float]:
 
 
 def _name(axes: Axes, ends: Sequence[Curve]) -> None:
-    """Write beside the panel what its curves are, each with a sample of it."""
+    """Write a legend beside the panel, with a sample of each curve."""
     width, height = (72 * side / axes.figure.dpi for side in (axes.bbox.width, axes.bbox.height))
     low, high = axes.get_ylim()
     places = _apart([(end.ys[0] - low) / (high - low) * height for end in ends], height)

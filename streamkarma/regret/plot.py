@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Text stays text in an SVG, equal reports give equal files, and a dollar in a name begins no formula.
+# Text stays text in an SVG, equal reports give equal files, and a dollar in a name does not start a formula.
 _SETTINGS: dict[Any, Any] = {
     "font.family": ["sans-serif"],
     "font.sans-serif": ["DejaVu Sans"],
@@ -54,8 +54,8 @@ def draw(report: dict[str, Any], path: str) -> None:
     report
         What ``streamkarma regret`` reports. The baselines drawn are those of the first learner.
     path
-        Where to; it is overwritten. Its ending says what: ``.png``, ``.svg``, or ``.html`` for a page that
-        answers to the pointer and has all figures as a table.
+        The file; it is overwritten. Its ending sets the format: ``.png``, ``.svg``, or ``.html`` for an
+        interactive page that has all figures as a table.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def draw(report: dict[str, Any], path: str) -> None:
 
 
 def check_ending(path: str) -> None:
-    """Say before anything is computed that no such picture can be drawn.
+    """Check before anything is computed that the format is supported.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def check_ending(path: str) -> None:
 def figure(report: dict[str, Any]) -> Figure:
     """The picture in matplotlib's hands: panels of final losses, losses over the stream, and regret.
 
-    There is no panel of regret where no baseline is linear.
+    There is no panel of regret if no baseline is linear.
 
     Parameters
     ----------
@@ -122,12 +122,12 @@ def figure(report: dict[str, Any]) -> Figure:
 
 
 def _write(sheet: Figure, report: dict[str, Any], labels: dict[str, str]) -> tuple[float, float]:
-    """Write what stands above and below the panels; returns from where to where there is room for these."""
+    """Write the text above and below the panels; returns the range left for these."""
     top = _HEIGHT - _MARGIN / 2
     styles: list[dict[str, Any]] = [{"weight": "bold"}, {"color": "0.35"}]
     texts = report["verdict"], plot_texts.subtitle(report)
     for text, style, (size, width, pitch) in zip(texts, styles, (_VERDICT, _SUBTITLE), strict=True):
-        # A figure stays in one line with its error and its unit.
+        # A figure stays on one line with its error and its unit.
         whole = plot_texts.clean(text).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
         for line in textwrap.wrap(whole.replace(" %", "\N{NO-BREAK SPACE}%"), width):
             top -= pitch
@@ -143,11 +143,11 @@ def _write(sheet: Figure, report: dict[str, Any], labels: dict[str, str]) -> tup
 
 @contextmanager
 def _settings() -> Iterator[None]:
-    """Our settings of matplotlib, and after it again those that were."""
+    """Apply our matplotlib settings and restore the previous ones."""
     import matplotlib
 
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
-        # A name in a script that the font does not have is drawn as boxes, and no reason to speak.
+        # Names in a script that the font lacks are drawn as boxes, without a warning.
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from")
         yield
 

@@ -1,4 +1,4 @@
-"""The words and numbers in the pictures of a regret report."""
+"""The texts and numbers in the pictures of a regret report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def loss_text(value: float | None) -> str:
-    """A mean loss in a column of such: four decimals if they say something.
+    """A mean loss in a column of such: four decimals if they are significant.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def clean(text: str) -> str:
 
 
 def labels(report: dict[str, Any]) -> dict[str, str]:
-    """What stands for each name in the picture, the first learner's first; no two are the same."""
+    """The label of each name in the picture, the first learner's first; no two are the same."""
     labels: dict[str, str] = {}
     for name in dict.fromkeys([*report["learners"], *rows_of(report)]):
         label = shortened(name, 20)
@@ -63,12 +63,12 @@ def shortened(name: str, most: int) -> str:
 
 
 def subtitle(report: dict[str, Any]) -> str:
-    """What was learned from, and what it is compared by."""
+    """The input, and the loss used for comparison."""
     return f"{clean(report['input'])}: {report['events']:,} events, {report['task']}, {report['loss']} loss"
 
 
 def marks(report: dict[str, Any]) -> list[tuple[int, str]]:
-    """Where the errors of the first learner have risen, and by how much."""
+    """Where the errors of the first learner rose, and by how much."""
     return [
         (each["events"], f"errors rose from {number(each['before'])} to {number(each['after'])}")
         for each in next(iter(report["learners"].values())).get("drift", [])
@@ -76,14 +76,14 @@ def marks(report: dict[str, Any]) -> list[tuple[int, str]]:
 
 
 def key(bars: Sequence[Bar]) -> str:
-    """What the marks within bars are."""
+    """The meaning of the marks within bars."""
     kinds = {bar.kind for bar in bars if bar.hindsight is not None}
     parts = ["◆ in hindsight"] * ("linear" in kinds) + ["○ in hindsight, memorises"] * ("memorises" in kinds)
     return "\N{EM SPACE}\N{EM SPACE}".join(parts)
 
 
 def notes(report: dict[str, Any], labels: Mapping[str, str]) -> list[str]:
-    """What a reader has to know beside the panels, a line each."""
+    """Notes for the reader of the panels, one line each."""
     rows = rows_of(report)
     good = {name: sound(some) for name, some in rows.items()}
     last = {name: some[-1] for name, some in good.items() if some}
@@ -97,7 +97,7 @@ def notes(report: dict[str, Any], labels: Mapping[str, str]) -> list[str]:
             f" bands: ±{STANDARD_ERRORS} standard errors of the regret."
         )
     if not all(map(is_linear, last)):
-        parts.append("Those that memorise have no curve of regret.")
+        parts.append("Methods that memorise have no curve of regret.")
     if drifts := marks(report):
         times = "once" if len(drifts) == 1 else f"{len(drifts):,} times"
         parts.append(f"Dashed red: the errors of {learner} have risen, {times}.")

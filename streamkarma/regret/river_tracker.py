@@ -31,7 +31,7 @@ MIN_PROBABILITY = 1e-15
 
 
 class RegretTracker:
-    """How much better would offline have done, for a model that learns event by event?
+    """How much better would an offline method have done than a model that learns event by event?
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
 from streamkarma.events.lasting_indices import LastingIndices
 from streamkarma.events.reservoir import ERROR, LOSS, Arrays, Reservoir
+from streamkarma.parameters.words import FAST_BASELINES
 from streamkarma.regret.background_fit import BackgroundFit, Worker
 from streamkarma.regret.loss_curves import LossCurve, RecentLosses
 from streamkarma.regret.oracle import LearnerProfile
@@ -24,10 +25,6 @@ Floats = NDArray[np.float64]
 
 #: Baselines are fitted after FIRST, 2 FIRST, 4 FIRST … events.
 FIRST = 256
-
-#: Baselines whose cost is linear in the events and at most quadratic in the columns: a second or less for
-#: 1,000 events of 20 attributes.
-FAST = ("zero", "mean", "median", "complete-case", "feature-deletion", "gmm")
 
 #: Baselines that need complete vectors; they are added if the stream has them.
 ORACLES = ("full", "projection-full")
@@ -51,12 +48,14 @@ def parse_baselines(text: str, full: bool = False) -> list[str]:
     names: list[str] = []
     words = [part.strip() for part in text.split(",")]
     if not any(words):
-        raise UsageError(f"--regret {text!r} names nothing; there are all, fast, none, {', '.join(REGISTRY)}")
+        raise UsageError(
+            f"--regret {text!r} names no baseline; there are all, fast, none, {', '.join(REGISTRY)}"
+        )
     for word in words:
         if word == "all":
             names += [name for name in REGISTRY if name not in ORACLES]
         elif word == "fast":
-            names += FAST
+            names += FAST_BASELINES
         elif word in REGISTRY:
             names.append(word)
         elif word not in ("none", ""):

@@ -1,1 +1,1 @@
-"""The test-then-learn loop and what it keeps count of."""
+"""The test-then-learn loop and its counters."""

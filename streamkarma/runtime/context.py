@@ -1,4 +1,4 @@
-"""Where a run stands, and what its readers see of it."""
+"""The state of a run, and what its readers see of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Got = TypeVar("Got")
 
 
 class RunContext:
-    """Where a run stands between its attempts: the `Context` of its readers.
+    """The state of a run between its attempts: the `Context` of its readers.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ class RunContext:
     session
         The model and what goes with it, to begin with.
     stop
-        Tells whether a signal has come.
+        Tells whether a signal has arrived.
     observer
-        Who looks on.
+        The observer.
     say
         Takes a line for the user.
 
@@ -41,7 +41,7 @@ class RunContext:
     session
         The model and what goes with it; an attempt on a shared source has another.
     path
-        Where the model is kept, or None.
+        Where the model is saved, or None.
     reader
         The reader of this attempt.
     destinations
@@ -49,7 +49,7 @@ class RunContext:
     next_checkpoint
         Number of events at which the model should be written.
     totals
-        What was counted up to the last commit.
+        The counts up to the last commit.
     failures
         Attempts that have failed since then.
     """
@@ -74,12 +74,12 @@ class RunContext:
 
     @property
     def model_path(self) -> str:
-        """Where the model is kept."""
+        """Where the model is saved."""
         return str(self.path)
 
     @property
     def kept(self) -> Mapping[str, Any]:
-        """What the model file keeps."""
+        """What the model file holds."""
         return self.session.kept
 
     @property
@@ -100,7 +100,7 @@ class RunContext:
 
     @property
     def interval(self) -> int:
-        """Most events between two checkpoints or reports."""
+        """Maximum number of events between two checkpoints or reports."""
         plan = self._plan
         return min(plan.checkpoint_every, plan.report_every or plan.checkpoint_every)
 
@@ -121,12 +121,12 @@ class RunContext:
         self.next_checkpoint = self.events + self._plan.checkpoint_every
 
     def sync_rows(self) -> None:
-        """Have the rows that were written to files outlive a failure of the machine."""
+        """Sync the rows written to files to disk."""
         if self.destinations is not None:
             self.destinations.sync()
 
     def load_part(self, part: str, models: Sequence[bytes]) -> int:
-        """Have a part's model go on from the first of these that can be used, or else from the base."""
+        """Continue a part's model from the first of these that can be used, or else from the base."""
         assert isinstance(self.session, SharedSession)
         return self.session.load(part, models)
 
@@ -136,15 +136,15 @@ class RunContext:
         self.failures = 0
 
     def say(self, line: str) -> None:
-        """Tell the user something."""
+        """Print a line for the user."""
         self._say(line)
 
     def stopped(self) -> bool:
-        """Whether a signal has come."""
+        """Whether a signal has arrived."""
         return self._stop.has_come()
 
     def interruptible(
         self, wait: Callable[Given, Got], waits_for: Callable[[], int | None] = lambda: None
     ) -> Callable[Given, Got]:
-        """``wait``, which raises InterruptedError once a signal has come."""
+        """``wait``, which raises InterruptedError once a signal has arrived."""
         return self._stop.unless(wait, waits_for)

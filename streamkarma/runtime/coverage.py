@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 
 class Coverage:
-    """Of the events of a run that have a label, and got a finite interval, or a set."""
+    """Counts over the labelled events of a run that got a finite interval, or a set."""
 
     def __init__(self) -> None:
         self._events = 0
@@ -34,7 +34,7 @@ class Coverage:
         targets
             Shape (T,); NaN where there is none.
         prior
-            By position: predictions made when the event came, whose intervals count.
+            By position: predictions made when the event arrived, whose intervals count.
         """
         intervals = intervals.copy()
         for t, before in prior.items():
@@ -84,12 +84,12 @@ class Coverage:
         self._size += float(sizes[said].sum())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that was counted, for ``add``."""
+        """All counts, for ``add``."""
         of_sets = self._name == "mean_set_size"
         return {"coverage": np.array([self._events, self._held, self._size, of_sets], float)}
 
     def add(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Count what others have counted."""
+        """Add the counts of others."""
         events, held, size, of_sets = arrays["coverage"].tolist()
         if events:
             self._name = "mean_set_size" if of_sets else "mean_width"
@@ -98,14 +98,14 @@ class Coverage:
             self._size += size
 
     def result(self) -> dict[str, float]:
-        """The share of labels that were held, and the mean width or size; nothing where none was said."""
+        """The share of labels that were held, and the mean width or size; empty without intervals or sets."""
         if not self._events:
             return {}
         return {"coverage": self._held / self._events, self._name: self._size / self._events}
 
 
 def _ends(interval: Any) -> tuple[float, float]:
-    """The ends of an interval in a row, which may come from a file; infinite if it is none."""
+    """The ends of an interval in a row, which may come from a file; infinite if it is invalid."""
     match interval:
         case [float(low), float(high)]:
             return low, high

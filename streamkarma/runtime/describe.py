@@ -14,9 +14,9 @@ from streamkarma.runtime.session import pending_of, resumed
 
 
 def _values(model: Model) -> dict[str, dict[str, Any]]:
-    """Of each attribute its kind, the share of learned events that observe it, and what its values were."""
+    """The kind of each attribute, the share of learned events that have it, and a summary of its values."""
     vocabulary = model.vocabulary
-    # The constant is there in every event, with a label or without.
+    # The constant is in every event, with or without a label.
     events = max(int(vocabulary.tallies()[0, 0]), 1)
     owners = vocabulary.owners
     places = np.bincount(owners[owners >= 0])
@@ -28,7 +28,7 @@ def _values(model: Model) -> dict[str, dict[str, Any]]:
 
 
 def _parameters(model: Model) -> dict[str, Any]:
-    """The parameters; of extra experts the names of their classes."""
+    """The parameters; for extra experts the names of their classes."""
     given: dict[str, Any] = model._get_params()
     extra = given.get("extra_experts")
     return {**given, **({"extra_experts": [type(each).__name__ for each in extra]} if extra else {})}
@@ -40,7 +40,7 @@ def describe(path: str) -> dict[str, Any]:
     Raises
     ------
     ModelFileError
-        If it is not a model.
+        If the file is not a model.
     """
     model, kept, arrays = load_with_run(path)
     learned, _ = model.state()

@@ -1,4 +1,4 @@
-"""Where a run writes its rows, and how far a model stands for what is written there."""
+"""Where a run writes its rows, and how much of what is written there a model covers."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from streamkarma.runtime import report
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
 
-#: The mark of a file that nothing was written to.
+#: The mark of an empty file.
 _NOTHING = Mark(0, sha256(b"").hexdigest())
 
 
 class Destinations:
     """The files for predictions and dead letters of a run.
 
-    A model file says how much of them it stands for. Rows are written, and safe, before the model
-    that has learned their events is; so a crash leaves rows too many, and never too few.
+    A model file records how much of them it covers. Rows are written and synced before the model that has
+    learned their events is; so a crash may leave too many rows, but never too few.
 
     Parameters
     ----------
     plan
         What to run.
     stack
-        Has them closed.
+        Closes them at the end.
 
     Raises
     ------
     OutputError
-        If one cannot be opened. Nothing that they hold is lost yet.
+        If one cannot be opened. Their contents are unchanged then.
 
     Attributes
     ----------
     unread
-        Whether a reader has gone, for whom nothing more is written.
+        Whether a reader has closed its pipe, so that nothing more is written to it.
     """
 
     def __init__(self, plan: Plan, stack: ExitStack) -> None:
@@ -64,13 +64,13 @@ class Destinations:
             sink.restart()
 
     def extend(self) -> None:
-        """Go on behind the whole lines that are there."""
+        """Continue after the complete lines that exist."""
         for sink in self._sinks.values():
             if sink.is_file:
                 sink.resume(_NOTHING, False)
 
     def resume(self, model: str, kept: Any, again: bool, say: Callable[[str], None]) -> bool:
-        """Go on with the files of a model.
+        """Continue the files of a model.
 
         Parameters
         ----------
@@ -79,20 +79,19 @@ class Destinations:
         kept
             What ``marks`` said when it was written.
         again
-            Whether records that came after the model was written come again: their rows are cut
-            off then. Else they are all there is, and stay.
+            Whether records read after the model was written will be read again: then their rows are cut off.
+            Otherwise the rows stay.
         say
             Takes a line for the user.
 
         Returns
         -------
-        Whether the model now stands for other files than it says: then it is to be written before
-        anything else is.
+        Whether the model file no longer matches the files: then it must be written before anything else.
 
         Raises
         ------
         ModelFileError
-            If ``kept`` is nothing that ``marks`` says.
+            If ``kept`` is not a result of ``marks``.
         """
         known, changed = marks_from(kept, model), False
         for name, sink in self._sinks.items():
@@ -103,17 +102,17 @@ class Destinations:
                 after = sink.resume(mark, again)
                 if after:
                     rows = "1 row" if after == 1 else f"{after:,} rows"
-                    what = "cut off, since the input comes again" if again else "kept"
+                    what = "cut off, since the input is read again" if again else "kept"
                     say(f"{path} ends with {rows} beyond what {model} has learned: {what}")
                 continue
             there, changed = sink.resume(None, False), True
             if mark is not None:
-                lost = f"the rows that {model} stands for are not there"
-                say(f"{path} is begun anew: {lost}" if not there else f"{path} is written on, but {lost}")
+                lost = f"the rows that {model} covers are missing"
+                say(f"{path} starts anew: {lost}" if not there else f"{path} is appended to, but {lost}")
         return changed
 
     def output(self) -> Output:
-        """Who takes what a loop puts out."""
+        """The receivers of a loop's output."""
         predictions, letters = (self._sinks.get(name) for name in ("predictions", "dead_letters"))
 
         def write_rows(rows: Rows, at: Sequence[int]) -> None:
@@ -128,12 +127,12 @@ class Destinations:
         return Output(write_rows if predictions else None, write_letter if letters else None)
 
     def write(self, name: str, text: bytes) -> None:
-        """Write lines that are JSON already, if they are wanted."""
+        """Write lines that are already JSON, if they are wanted."""
         if name in self._sinks:
             self._write(self._sinks[name], text)
 
     def sync(self) -> None:
-        """Have all that was written outlive a failure of the machine; OutputError if it cannot."""
+        """Sync everything written to disk; OutputError if that fails."""
         self.marks()
 
     def marks(self) -> dict[str, dict[str, Any]]:
@@ -157,7 +156,7 @@ class Destinations:
 
 
 def marks_from(kept: Any, model: str) -> dict[str, Mark]:
-    """What ``Destinations.marks`` said, read with suspicion."""
+    """The result of ``Destinations.marks``, validated."""
     try:
         marks = {name: Mark(each["bytes"], each["digest"]) for name, each in (kept or {}).items()}
         sound = all(type(mark.bytes) is int and mark.bytes >= 0 for mark in marks.values())
@@ -169,20 +168,20 @@ def marks_from(kept: Any, model: str) -> dict[str, Mark]:
 
 
 def check_files(read: Mapping[str, str | None], written: Mapping[str, str | None]) -> None:
-    """Refuse one file for two purposes, and what can be no file for results.
+    """Refuse one file for two purposes, and paths to which results cannot be written.
 
     Parameters
     ----------
     read, written
-        Paths, or ``-``, by what they are named on the command line; None for none. A model, which has checks
-        of its own, is among those that are read.
+        Paths, or ``-``, by what they are named on the command line; None for none. A model, which is checked
+        elsewhere, is among those that are read.
 
     Raises
     ------
     UsageError
-        If two are one file, or one that is to be written is a folder, or in none.
+        If two are one file, or one that is to be written is a folder, or its folder does not exist.
     OutputError
-        If one may not be written.
+        If one is not writable.
     """
     check_distinct({**read, **written})
     for option, path in written.items():
@@ -207,14 +206,14 @@ def check_distinct(files: Mapping[str, str | None]) -> None:
         if path is None or (identity := _identity(option, path)) is None:
             continue
         before, there = seen.setdefault(identity, (option, path))
-        # Two that go to standard output, that is meant.
+        # Two outputs to standard output are allowed.
         if before != option and ((there, path) != ("-", "-") or before == "INPUT"):
             what = path if path != "-" else "standard output"
             raise UsageError(f"{before} and {option} are one file, {what}; name another one")
 
 
 def _identity(option: str, path: str) -> Any:
-    """What two names of one regular file have in common, be it there already or not."""
+    """A key that all names of one regular file share, whether or not it exists."""
     try:
         stream = sys.stdin if option == "INPUT" else sys.stdout
         found = os.fstat(stream.fileno()) if path == "-" else os.stat(path)

@@ -1,7 +1,8 @@
-"""Changes of a stream: of the errors, and of how often each attribute is there.
+"""Changes of a stream: in the errors, and in how often each attribute is observed.
 
-ADWIN watches the errors, and each attribute, with a window each. Events are taken in batches, however the
-input comes: single ones would take many times as long, and find a change hardly sooner.
+ADWIN monitors the errors and each attribute, with one window each. Events are processed in fixed batches,
+regardless of how the input arrives: single events would take many times as long, and find a change hardly
+sooner.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from streamkarma._engine import Adwin, Encoded
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Events that are taken in together: for the errors, and for the attributes, of which there are many.
+#: Events per batch: for the errors, and for the attributes, of which there are many.
 BATCH, ATTRIBUTE_BATCH = 50, 250
 #: The probability of an alarm by chance, each time: for the errors, and for each attribute.
 DELTA, ATTRIBUTE_DELTA = 1e-3, 1e-5
-#: Changes of the same within so many events count as one: windows shrink step by step.
+#: Changes of the same quantity within this many events count as one: windows shrink step by step.
 APART = 2_000
-#: Attributes that are watched: those known first.
+#: Maximum number of attributes monitored: those seen first.
 MOST_ATTRIBUTES = 256
-#: An error that has not risen by this part of itself is no drift.
+#: A smaller relative rise of the error does not count as drift.
 LEAST_RISE = 0.1
 
 
@@ -38,11 +39,11 @@ class Drift(NamedTuple):
     event
         The number of the event at which it was found.
     label
-        The same, but of the events with a label alone; None for an attribute.
+        The same, counting only labelled events; None for an attribute.
     attribute
-        The attribute that is there more or less often; None if the errors have risen.
+        The attribute that is observed more or less often; None if the errors have risen.
     before, after
-        The mean error before and since, or in what share of events the attribute was there.
+        The mean error, or the share of events that have the attribute, before and since.
     """
 
     event: int
@@ -53,7 +54,7 @@ class Drift(NamedTuple):
 
 
 class ErrorDrift:
-    """Watches the errors of events with a label."""
+    """Monitors the errors of labelled events."""
 
     def __init__(self) -> None:
         self._adwin = Adwin(DELTA)
@@ -99,7 +100,7 @@ class ErrorDrift:
 
 
 class ObservedDrift:
-    """Watches in what share of events each attribute is there."""
+    """Monitors the share of events that have each attribute."""
 
     def __init__(self) -> None:
         self._watch = _engine.ObservedDrift(ATTRIBUTE_DELTA, ATTRIBUTE_BATCH, APART, MOST_ATTRIBUTES)
@@ -110,11 +111,11 @@ class ObservedDrift:
         return [Drift(event, None, attribute, *shares) for event, attribute, *shares in found]
 
     def shares(self, most: int) -> dict[int, float]:
-        """In what share of the events since its last change each of the first attributes is there."""
+        """The share of the events since its last change that have each of the first attributes."""
         return {attribute: share for attribute, share in self._watch.shares() if attribute <= most}
 
 
 def _batches(filled: int, events: int, size: int) -> list[tuple[int, int]]:
-    """Where so many events are to be cut into batches of a size, of which one has so many already."""
+    """Where to cut this many events into batches of a size, the first of which is partly filled already."""
     cuts = [0, *range(size - filled, events, size), events]
     return [(begin, end) for begin, end in pairwise(cuts) if begin < end]

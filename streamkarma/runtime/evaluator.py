@@ -57,10 +57,10 @@ class Evaluation(NamedTuple):
     losses
         Shape (T,), NaN without a label.
     errors
-        Shape (T,): 1 for a wrong class and 0 for the right one, or by how much a number is off; NaN without a
-        label.
+        Shape (T,): 1 for a wrong class and 0 for the right one, or the absolute error of a number; NaN
+        without a label.
     prior
-        By position: predictions made when the event came, which were evaluated instead of new ones.
+        By position: predictions made when the event arrived, which were evaluated instead of new ones.
     classes
         The predicted classes; None for regression.
     intervals, members
@@ -95,7 +95,7 @@ class RunningMetrics:
         self.loss_events += len(labelled)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that was counted, for ``add``; labels that come late, which are counted one by one, are not."""
+        """All counts, for ``add``, except those of late labels, which are counted one by one."""
         losses = np.array([self.loss_total, self.loss_events], float)
         return {
             "losses": losses,
@@ -105,7 +105,7 @@ class RunningMetrics:
         }
 
     def add(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Count what others have counted, of the same task."""
+        """Add the counts of others with the same task."""
         total, events = arrays["losses"].tolist()
         self.loss_total += total
         self.loss_events += int(events)
@@ -147,25 +147,25 @@ class Evaluator:
         events, labels, weights, late
             See ``KARMABase.run``.
         prior
-            By position: predictions made when the event came. These are evaluated, not the new ones.
+            By position: predictions made when the event arrived. These are evaluated, not the new ones.
         full
             Complete vectors, if there are any.
         groups
-            The positions of events that have one label together.
+            The positions of events that share a label.
         """
         model = self._task_model.model
-        # Scores may overflow; that shows in the metrics, and NumPy need not warn as well.
+        # Scores may overflow; the metrics show it, so NumPy need not warn.
         with np.errstate(all="ignore"):
             if isinstance(model, BaseRegressor):
                 return self._run_regression(model, events, labels, weights, prior, full, late, groups)
             return self._run_classification(model, events, labels, weights, prior, full, late, groups)
 
     def go_on_with(self, task_model: TaskModel) -> None:
-        """Have another model of the same task run from now on; it may know its classes in another order."""
+        """Use another model of the same task from now on; it may have its classes in another order."""
         before, model = self._task_model.model, task_model.model
         self._task_model = task_model
         if isinstance(model, BaseClassifier) and isinstance(before, BaseClassifier):
-            # A class that nobody knows any more keeps a place of its own.
+            # A class that the new model lacks keeps a place of its own.
             every = [*model.classes, *(each for each in before.classes if each not in model.classes)]
             self.metrics.classification.relabel([every.index(each) for each in before.classes])
 
@@ -242,7 +242,7 @@ class Evaluator:
         late: LateLabels | None,
         groups: Sequence[range],
     ) -> Evaluation:
-        # Predictions from before the task turned out to be regression are not numbers.
+        # Predictions made before the task turned out to be regression are not numbers.
         prior = {t: before for t, before in prior.items() if len(before.scores) == 2}
         predictions, losses, spreads, intervals = model.run(events, labels, weights, late)
         for t, before in prior.items():
@@ -285,14 +285,14 @@ def _predicted(
     signs: Ints,
     prior: Mapping[int, PriorPrediction],
 ) -> Ints:
-    """Index of the class that is predicted; -1 before any class was known."""
+    """Index of the predicted class; -1 before any class was known."""
     if model.threshold is None:
         return _highest(result)
     chances, positive = _class_probabilities(result, len(model.classes)), (signs > 0).astype(np.int64)
     predicted = decide(chances, result.known, model.threshold, result.shares, positive)
     known = model.classes
     for t, before in prior.items():
-        # The shares of the classes were others then.
+        # The shares of the classes were different then.
         said = before.row.get("prediction")
         predicted[t] = known.index(said) if said in known else -1
     return predicted
@@ -301,7 +301,7 @@ def _predicted(
 def _predicted_of(
     model: BaseClassifier, result: ClassificationResult, signs: Ints, chances: Floats, t: int
 ) -> int:
-    """Index of the class to predict for event t by other probabilities than its own."""
+    """Index of the class to predict for event t from given probabilities."""
     if model.threshold is None:
         return int(chances.argmax())
     positive = (signs[[t]] > 0).astype(np.int64)
@@ -328,7 +328,7 @@ def _probabilities(model: BaseClassifier, result: ClassificationResult) -> Float
 
 
 def _class_probabilities(result: ClassificationResult, classes: int) -> Floats:
-    """Logistic function or softmax of the scores, of classes that were not known 0; shape (T, classes)."""
+    """Logistic function or softmax of the scores, 0 for classes that were not known; shape (T, classes)."""
     scores = finite(result.scores)
     if scores.shape[1] > 1:
         unknown = np.arange(scores.shape[1])[None, :] >= result.known[:, None]

@@ -18,18 +18,18 @@ from streamkarma.runtime.pending import PendingEvent, PriorPrediction
 
 
 class WaitingEvent(NamedTuple):
-    """An event that will wait for its label.
+    """An event that is going to wait for its label.
 
     Attributes
     ----------
     at
         Its position.
     record
-        Its attributes, if it is learned with its label; None if it teaches when it comes.
+        Its attributes, if it is learned with its label; None if it is learned on arrival.
     time
-        When it came.
+        When it arrived.
     entity
-        Whose it is; None if that is not known.
+        Its entity; None if unknown.
     """
 
     at: int
@@ -54,13 +54,13 @@ class EventBatch(NamedTuple):
 
     @property
     def prior(self) -> dict[int, PriorPrediction]:
-        """By position: what was said of events when they came, where their labels come late."""
+        """By position: the predictions made when events arrived, for late labels."""
         return {t: event.prior for t, event in self.settled.items()}
 
     def late(self, first: int, shares: bool) -> LateLabels | None:
-        """Which events wait for their label, or have got it, the first event having this number.
+        """The events that wait for their label or have received it, given the number of the first event.
 
-        ``shares`` says whether events of one label have a part each.
+        ``shares`` says whether events that share a label get a fraction each.
         """
         if not (self.waiting or self.settled):
             return None
@@ -87,13 +87,13 @@ class EventBuffer:
     targets, ids, at
         For the output: the label as it was given, the id, and the index of the record.
     settled
-        By position: events that waited for their label, which has come.
+        By position: events that waited for their label, which has arrived.
     full
         Complete vectors; empty if no event has one.
     waiting
         Events that will wait for their labels, by id.
     groups
-        The positions of events that have one label together.
+        The positions of events that share a label.
     """
 
     def __init__(self) -> None:

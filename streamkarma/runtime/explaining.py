@@ -1,4 +1,4 @@
-"""What rows say of attributes: what they contribute to a score, and which would be worth asking for."""
+"""What rows explain: contributions of attributes to the score, and missing attributes worth asking for."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Floats = NDArray[np.float64]
 
 
 class Explaining(NamedTuple):
-    """How much rows say of attributes.
+    """How much rows explain.
 
     Attributes
     ----------
     most
-        How many contributions, the strongest first; None for all.
+        Number of contributions, the strongest first; None for all.
     missing
-        How many missing attributes, those that would change the score most first.
+        Number of missing attributes, by how much they would change the score.
     """
 
     most: int | None = None
@@ -36,7 +36,7 @@ class Explaining(NamedTuple):
 
 
 class Explained(NamedTuple):
-    """Of one event: the parts of its scores, and the deviations by what is missing."""
+    """The contributions to an event's scores, and the deviations due to missing attributes."""
 
     columns: Columns
     missing: dict[str, Floats]
@@ -50,7 +50,7 @@ def explain_batch(
 ) -> list[Explained]:
     """Explain the events of a batch before they are learned.
 
-    ``records`` are the events, whole; None if nothing is said of what they lack.
+    ``records`` are the complete events; None if missing attributes are not explained.
     """
     model = task_model.model
     explained = []
@@ -64,9 +64,9 @@ def explain_batch(
 def explained_columns(
     explained: Sequence[Explained], evaluation: Evaluation, task: str, explaining: Explaining
 ) -> dict[str, Column]:
-    """The columns of rows; of several classes they are about the score of the predicted one.
+    """The columns of rows; with several classes they explain the score of the predicted one.
 
-    Prior predictions have the contributions that they had then.
+    Prior predictions keep the contributions they had.
     """
     contributions, constants, missing = [], [], []
     for t, (columns, by_missing) in enumerate(explained):
@@ -83,7 +83,7 @@ def explained_columns(
 
 
 def _shown(evaluation: Evaluation, t: int, task: str, width: int) -> tuple[int, float]:
-    """Which of the scores a row is about, and by what it is multiplied there."""
+    """The index of the score that a row explains, and its sign there."""
     classes = evaluation.classes
     if classes is None:
         return 0, 1.0

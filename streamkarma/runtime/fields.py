@@ -18,9 +18,9 @@ from streamkarma.parameters.running import RUNNING
 from streamkarma.parameters.words import NOW
 from streamkarma.runtime.plan import Plan
 
-#: Seconds as a text, which is not to be a date of eight digits.
+#: Seconds as a text, not to be confused with a date of eight digits.
 _SECONDS = re.compile(r"(?![0-9]{8}$)[0-9]{1,16}(\.[0-9]*)?")
-#: Most numbers of a complete vector.
+#: Maximum length of a complete vector.
 _MOST_NUMBERS = 16384
 
 
@@ -49,7 +49,7 @@ class Fields(NamedTuple):
     full
         The complete vector, for baselines that need it; None for none.
     time
-        When the event happened; NOW for this machine's clock, None for none.
+        The time of the event; NOW for this machine's clock, None for none.
     """
 
     target: str = RUNNING["target"].default
@@ -72,7 +72,7 @@ class Fields(NamedTuple):
         optional = (fields.id, fields.weight, fields.full, fields.time)
         texts = all(isinstance(name, str) for name in (fields.target, *fields.ignore))
         if not texts or not all(name is None or isinstance(name, str) for name in optional):
-            raise ValueError("a name is none")
+            raise ValueError("a field name is not a string")
         return fields
 
     @property
@@ -87,7 +87,7 @@ class Fields(NamedTuple):
         """
         given = [(self.target, TARGET), (self.id, ID), (self.weight, WEIGHT)]
         given += [(name, IGNORED) for name in {*self.ignore, self.timed} if name not in followed]
-        # A name that is not valid Unicode occurs in no line of JSON.
+        # No JSON line has a name that is not valid Unicode.
         pairs = [(name, role) for name, role in given if name is not None and is_unicode(name)]
         roles = dict(pairs)
         clear = len(roles) == len(pairs)
@@ -116,7 +116,7 @@ class Fields(NamedTuple):
     def extract(self, record: dict[str, Any], followed: Container[str | None] = ()) -> RecordFields:
         """Remove from a record, and return, what is not an attribute, except for the target.
 
-        Names that are ``followed`` stay: they are left to the encoder.
+        Names that are ``followed`` stay, for the encoder.
 
         Raises
         ------
@@ -147,7 +147,7 @@ def _vector(value: Any) -> dict[str, float] | None:
 
 
 def seconds_of(time: Any) -> float:
-    """A time in seconds since 1970: these, as a text or not, or ISO 8601, in UTC unless it says otherwise.
+    """A time in seconds since 1970, from seconds (a number or a text) or ISO 8601 (UTC by default).
 
     Raises
     ------
@@ -176,7 +176,7 @@ def seconds_of(time: Any) -> float:
 
 
 def merge_fields(plan: Plan, kept: Mapping[str, Any], model: Model, path: str | None) -> Fields:
-    """The names from a plan, and for the rest those saved with its model.
+    """The names from a plan, otherwise those saved with its model.
 
     Raises
     ------
@@ -185,14 +185,15 @@ def merge_fields(plan: Plan, kept: Mapping[str, Any], model: Model, path: str | 
     """
     if plan.learn and (model.steps or model.vocabulary.attributes):
         for name, value in plan.fields.items():
-            # A model made in Python has none of them.
+            # A model made in Python has no field names.
             made = kept.get(name)
             old, new = (set(each or ()) if name == "ignore" else {each} - {None} for each in (made, value))
-            # A name that is no longer left out would be an attribute, and one that is now may be one.
+            # A name that is no longer left out would become an attribute, and a newly left out one may be
+            # one.
             if old - new or (new - old) & set(model.vocabulary.attributes):
                 raise UsageError(
                     f"{path} was made with {name} {_listed(old)}, not {_listed(new)}; "
-                    "leave the option out or begin another model"
+                    "leave the option out or start another model"
                 )
     fields = Fields.restored(dict(kept))._replace(**plan.fields)
     _check_apart(fields, model.entity, plan.learn)
@@ -200,7 +201,7 @@ def merge_fields(plan: Plan, kept: Mapping[str, Any], model: Model, path: str | 
 
 
 def _check_apart(fields: Fields, entity: str | None, learn: bool) -> None:
-    """UsageError if a name that can have one purpose only, the target or the weight, has another."""
+    """UsageError if the target or the weight, which can have one purpose only, has another."""
     names = {"id": fields.id, "time": fields.timed, "entity": entity, "full": fields.full}
     for single, more in (("target", {"weight": fields.weight}), ("weight", {})):
         name = getattr(fields, single)
@@ -208,7 +209,7 @@ def _check_apart(fields: Fields, entity: str | None, learn: bool) -> None:
         if single == "target" and learn and name in fields.ignore:
             twice.append("ignore")
         if twice:
-            raise UsageError(f"--{single} and --{twice[0]} are one attribute, {name}; name another one")
+            raise UsageError(f"--{single} and --{twice[0]} are both {name}; name another attribute")
 
 
 def _listed(names: set[Any]) -> str:

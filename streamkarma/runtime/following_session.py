@@ -1,4 +1,4 @@
-"""A model that is only scored with, and that another process may replace at any time."""
+"""Scoring with a model that another process may replace at any time."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.session import Session
 from streamkarma.runtime.task import TaskModel
 
-#: The file is looked at so often, and loading has at most this share of the time.
+#: Seconds between checks of the file, and the maximum share of the time spent on loading.
 _PAUSE, _SHARE = 0.5, 0.1
 
 
 class FollowingSession(Session):
-    """The state of a run that scores with a model file, and goes on with a new one when it is replaced.
+    """The state of a run that scores with a model file, and switches to a new one when the file is replaced.
 
-    A file counts once it could be read as a whole, its digest included; until then the model before it
-    serves. With the new model comes its memory of entities.
+    A file counts once it has been read completely, including its digest; until then the previous model is
+    used. A new model brings its own memory of entities.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class FollowingSession(Session):
     """
 
     def __init__(self, plan: Plan, path: str, say: Callable[[str], None]) -> None:
-        # Taken before the file is read: what changes in between is seen at the next look.
+        # Taken before the file is read: a change in between is seen at the next check.
         self._seen = _identity(path)
         super().__init__(plan, path, say)
         self._file = path
@@ -45,41 +45,41 @@ class FollowingSession(Session):
         self.resuming = f"scoring with {path}, {self._learned()}"
 
     def refresh(self) -> None:
-        """Go on with the model in the file if it has changed; it is looked at now and then only."""
+        """Switch to the model in the file if it has changed; the file is checked only now and then."""
         began = time.monotonic()
         if began < self._due:
             return
         identity = _identity(self._file)
         if identity is None or identity != self._seen:
-            # A file that cannot be used is read again each time: it may have been half written.
+            # A file that cannot be used is read again each time: it may have been incomplete.
             self._seen = identity if self.reload() else None
         now = time.monotonic()
         self._due = now + max(_PAUSE, (now - began) / _SHARE)
 
     def reload(self) -> bool:
-        """Go on with the model in the file, if it can be used; returns whether it can."""
+        """Switch to the model in the file if it can be used; returns whether it can."""
         try:
             fresh = Session(self._plan, self._file, self._say)
             self._check_successor(fresh)
         except (ModelFileError, UsageError) as error:
             if self._complaint != (complaint := str(error)):
                 self._complaint = complaint
-                self._say(f"{complaint}; until it can be used, the model before it serves, {self._learned()}")
+                self._say(f"{complaint}; still using the previous model, {self._learned()}")
             return False
         self._complaint = None
         self._go_on_with(fresh)
-        self._say(f"{self._file} was loaded again, {self._learned()}")
+        self._say(f"{self._file} was reloaded, {self._learned()}")
         return True
 
     def _check_successor(self, fresh: Session) -> None:
-        """UsageError if another model cannot take the place of this one."""
+        """UsageError if another model cannot replace this one."""
         old, new = self._task, fresh.task_model
         if old is not None and not new.settled:
-            raise UsageError(f"{self._file} was begun anew, and its task is not known yet")
+            raise UsageError(f"{self._file} was started anew, and its task is not known yet")
         if old is not None and old != new.task:
             raise UsageError(f"{self._file} is now for the task {new.name}, not {self.task_model.name}")
         if fresh.fields != self.fields:
-            raise UsageError(f"{self._file} is now for other names of the target, the id or other fields")
+            raise UsageError(f"{self._file} now has other names of the target, the id or other fields")
 
     def _go_on_with(self, fresh: Session) -> None:
         before, after = self.task_model.model, fresh.task_model.model
@@ -97,12 +97,12 @@ class FollowingSession(Session):
 
 
 def _settled_task(task_model: TaskModel) -> str | None:
-    """The task that a file says; asked before labels of what is scored settle it for this run alone."""
+    """The task in the file, read before the labels of scored events settle it for this run alone."""
     return task_model.task if task_model.settled else None
 
 
 def _identity(path: str) -> tuple[int, int, int] | None:
-    """What tells one version of a file from another, without reading it; None if it is not there."""
+    """A key for the version of a file, without reading it; None if it does not exist."""
     try:
         status = os.stat(path)
     except OSError:

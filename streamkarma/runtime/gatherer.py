@@ -1,4 +1,4 @@
-"""Records gathered for the next step of the loop, whatever they are: events, and labels that come later."""
+"""Records gathered for the next step of the loop: events and late labels."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Gatherer:
     task_model
         The model and its task.
     fields
-        Which names are what.
+        The names of fields.
     learns, observes
-        Whether events with a label teach, and those without one.
+        Whether to learn events with a label, and those without one.
     shares
-        Whether the events of an entity that one label teaches count as one.
+        Whether the events of an entity that share a label count as one.
     pending
-        Where events wait for labels that come later, or None if none do.
+        Where events wait for late labels; None if there are none.
     flush
-        Has the events in the buffer processed, and calls ``begin``.
+        Processes the events in the buffer, and calls ``begin``.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Gatherer:
     records
         Those that are taken from.
     followed
-        Names that say whose an event is, and when it happened, if entities are followed.
+        The names of the entity and of the time of an event, if entities are followed.
     """
 
     records: Records
@@ -70,7 +70,7 @@ class Gatherer:
         self._flush = flush
 
     def begin(self, first: int) -> None:
-        """Begin a buffer whose first event has this number."""
+        """Start a buffer whose first event has this number."""
         self._first = first
         self._accepted = self._task_model.accepted()
         self.buffer = EventBuffer()
@@ -97,7 +97,7 @@ class Gatherer:
         self._add(record, given, self._label(record, given), taken, at)
 
     def whole(self, at: int) -> dict[str, Any]:
-        """The attributes of the event that was read last, with what its entity had said before."""
+        """The attributes of the event that was read last, with the remembered values of its entity."""
         record = parse(self.records.values[at])
         if self._nested and not is_flat(record):
             record = self._fields.flattened(record)
@@ -106,7 +106,7 @@ class Gatherer:
         return whole(self._task_model.model, record)
 
     def _addressee(self) -> str:
-        """By what a label says whose it is, in words."""
+        """What a label needs to find its event, in words."""
         named = {
             "the id of its event": self._fields.id,
             "the entity that it is for": self._task_model.model.entity,
@@ -114,7 +114,7 @@ class Gatherer:
         return " or ".join(f"{what}, {name!r}" for what, name in named.items() if name is not None)
 
     def _entity(self, record: dict[str, Any]) -> str | None:
-        """Whose event it is, if that can tell which events a label is for."""
+        """The entity of an event, if labels are matched by entity."""
         model = self._task_model.model
         if model.entity is None or self._pending is None:
             return None
@@ -124,7 +124,7 @@ class Gatherer:
     def _take_later(
         self, record: dict[str, Any], given: Any, taken: RecordFields, at: int, entity: str | None
     ) -> None:
-        """Add an event that may wait, or the label of one that does."""
+        """Add an event that may wait, or the label of a waiting event."""
         pending, labels_only = self._pending, self.records.labels_only
         assert pending is not None
         number = self._first + len(self.buffer.labels)
@@ -133,8 +133,8 @@ class Gatherer:
         waiting = self.buffer.waiting
         crowded = len(waiting) >= pending.limit
         if waiting and (crowded or key in waiting or not is_missing(given) or pending.seconds is not None):
-            # What waits is in its place before anything is looked up, or has had its time:
-            # else it would show where the records were cut, and a replay cuts them otherwise.
+            # Waiting events are stored before anything is looked up or expires: otherwise the result would
+            # depend on how the records were cut into blocks, which differs in a replay.
             self._flush()
         pending.expire(now)
         if is_missing(given):
@@ -152,7 +152,7 @@ class Gatherer:
         event = pending.event_of(key)
         if event is not None:
             label = self._label(event.record, given)
-            # The label may have had another learner begin, to which the event is new.
+            # The label may have started another learner, which has not seen the event.
             event = pending.event_of(key) or event
             self._add(event.record, given, label, taken._replace(weight=event.weight), at, event)
             pending.settle(key)
@@ -165,13 +165,13 @@ class Gatherer:
             self._add(record, given, self._label(record, given), taken, at)
 
     def _is_label(self, record: dict[str, Any], at: int) -> bool:
-        """Whether one of the ``records`` says nothing but whose it is, and when, apart from its metadata."""
+        """Whether one of the ``records`` has nothing but entity, time and metadata."""
         beside = () if self.records.metadata is None else self.records.metadata[at]
         own = (name for name in record if name not in self.followed and name not in beside)
         return all(is_missing(record[name]) for name in own)
 
     def _settle_entity(self, entity: str, given: Any, taken: RecordFields, at: int) -> None:
-        """Teach all waiting events of an entity their label."""
+        """Learn all waiting events of an entity with their label."""
         pending = self._pending
         assert pending is not None
         label, keys = self._label({}, given), pending.keys_of(entity)
@@ -196,13 +196,13 @@ class Gatherer:
         at: int,
         settled: PendingEvent | None = None,
     ) -> None:
-        """Add an event; one that has waited, and was seen by the learner when it came, is as it was then."""
+        """Add an event; one that has waited, and was seen by the learner on arrival, stays as it was then."""
         events = self.buffer.events
         if settled is not None and settled.encoded is not None:
             events.append(settled.encoded)
         else:
             learned = self._teaches(label, taken.weight)
-            # One that has waited has what its entity had said when it came.
+            # An event that has waited has the values that its entity had when it arrived.
             whole = settled is not None
             self._task_model.model.vocabulary.read_dicts([record], [learned], events, whole=whole)
             if self._pending is not None and (gone := events.last_gone):
@@ -210,11 +210,11 @@ class Gatherer:
         self.buffer.append(given, label, taken, at, settled)
 
     def _teaches(self, label: Label | None, weight: float) -> bool:
-        """Whether an event is learned when it comes, with its label or as far as it needs none."""
+        """Whether an event is learned on arrival, with its label or as far as it needs none."""
         return (self._learns if label is not None else self._observes) and weight > 0.0
 
     def _worth_keeping(self, record: dict[str, Any]) -> dict[str, Any]:
-        """What an event has that was read last, and what its entity had said, to be learned later."""
+        """The event that was read last, with the remembered values of its entity, to be learned later."""
         model = self._task_model.model
         kept = model.worth_keeping(record if is_flat(record) else flatten(record))
         return {**model.vocabulary.carried(), **kept}
@@ -233,12 +233,12 @@ class Gatherer:
     def _label(self, record: dict[str, Any], given: Any) -> Label | None:
         if self._known(given):
             return given  # type: ignore[no-any-return]  # it is one of the model's labels
-        # What is no event must not settle the task.
+        # An invalid event must not settle the task.
         self._task_model.model.vocabulary.check(record)
         return self.check(given)
 
     def check(self, label: Any) -> Label | None:
-        """A label that is not known yet. It may settle the task, so all before it go first."""
+        """A new label. It may settle the task, so all earlier events are processed first."""
         if is_missing(label):
             return None
         self._flush()
@@ -256,6 +256,6 @@ def _followed(model: Model, fields: Fields) -> set[str]:
     """The names that say whose an event is, and when it happened, if entities are followed."""
     if model.entity is None:
         return set()
-    # The entity may be left out as an attribute, and still says whose the event is.
+    # The entity may be left out as an attribute, and still identifies the event's owner.
     model.vocabulary.show_entity(model.entity not in fields.ignore)
     return {model.entity} if model.time is None else {model.entity, model.time}

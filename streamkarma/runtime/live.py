@@ -1,4 +1,4 @@
-"""A small table on a terminal that shows how a run goes, redrawn in place."""
+"""A small table on a terminal that shows the progress of a run, redrawn in place."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import NamedTuple, TextIO
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _HUGE = 1e300  # values are drawn as if not beyond it, so that their differences stay finite
 _PAUSE = 0.2  # seconds between two redraws
-_WINDOW = 5.0  # seconds the rate is taken over
-_POINTS = 240  # most a history has; even, since they are merged in pairs
-#: What the weights of experts are that are shown.
+_WINDOW = 5.0  # seconds over which the rate is measured
+_POINTS = 240  # maximum length of a history; even, since points are merged in pairs
+#: Label of the experts' weights.
 MEAN_WEIGHTS = "mean weight of the last 1,000 events"
 
 _MARGIN = 30  # columns of a line's name, value and gaps, without its sparkline and note
@@ -24,7 +24,7 @@ class RunStatus(NamedTuple):
 
     Loss and errors are means so far, experts have the mean weights of a mixture over the last 1,000 events
     (none of another learner), and the regret is per event, by baseline. ``recent`` has a number of latest
-    events with a label, their mean loss and their mean error.
+    labelled events, their mean loss and their mean error.
     """
 
     events: int
@@ -47,7 +47,7 @@ def sparkline(values: Sequence[float], width: int) -> str:
     values
         What to draw. If all are equal they are drawn low.
     width
-        Most characters. More values than that are put into as many bins, and their means drawn.
+        Maximum number of characters. More values than that are averaged in as many bins.
     """
     clipped = [max(-_HUGE, min(_HUGE, value)) for value in values]
     n, bins = len(clipped), min(len(clipped), max(width, 0))
@@ -59,7 +59,7 @@ def sparkline(values: Sequence[float], width: int) -> str:
 
 
 class Live:
-    """A table on a terminal, to be cleared before anything else is printed there.
+    """A table on a terminal, which must be cleared before anything else is printed.
 
     It stands right above the cursor. Once the terminal cannot be written to, it is left alone.
 
@@ -68,7 +68,7 @@ class Live:
     stream
         The terminal.
     columns
-        Gives its present width.
+        Returns its current width.
     """
 
     def __init__(self, stream: TextIO, columns: Callable[[], int]) -> None:
@@ -79,20 +79,20 @@ class Live:
         self._open = True
         self._height = 0  # lines of the table on the screen
         self._drawn = 0.0
-        self._held: tuple[RunStatus, float] | None = None  # what came too early to be drawn
+        self._held: tuple[RunStatus, float] | None = None  # what arrived too early to be drawn
         self._marks: deque[tuple[float, int]] = deque()
         self._loss, self._errors, self._recent = _History(), _History(), _History()
 
     @classmethod
     def of(cls, stream: TextIO | None, columns: Callable[[], int] | None = None) -> Live | None:
-        """Make one for a stream; None if that is no terminal, or one that cannot move its cursor."""
+        """Create one for a stream; None if that is not a terminal that can move its cursor."""
         with suppress(OSError, ValueError):
             if stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb":
                 return cls(stream, columns or (lambda: _columns_of(stream)))
         return None
 
     def due(self, now: float) -> bool:
-        """Whether `show` would draw now; if not, what it shows need not be gathered."""
+        """Whether `show` would draw now; if not, its argument need not be computed."""
         return self._open and (not self._height or now - self._drawn >= _PAUSE)
 
     def show(self, status: RunStatus, now: float) -> None:
@@ -103,13 +103,13 @@ class Live:
             self._held = status, now
 
     def clear(self) -> None:
-        """Take the table off the screen. The next `show` puts it back."""
+        """Remove the table from the screen. The next `show` draws it again."""
         if self._open and self._height:
             self._write("\r" + "\x1b[A" * self._height + "\x1b[J")
             self._height, self._held = 0, None
 
     def close(self) -> None:
-        """Leave the table where it is, with the last that was to be shown, and draw no more."""
+        """Leave the table in place with the latest status, and stop drawing."""
         if self._open and self._held is not None:
             self._draw(*self._held)
         self._open = False
@@ -122,10 +122,10 @@ class Live:
             self._errors.add(status.errors[1])
         if status.recent is not None:
             self._recent.add(status.recent[2])
-        # Some terminals break a line already when its last column is filled.
+        # Some terminals wrap a line as soon as its last column is filled.
         width = max(self._columns() - 1, 0)
         lines = [line[:width].rstrip() for line in self._lines(status, self._rate(status, now), width)]
-        # The table before is erased behind each line and below the last: all of it first would flicker.
+        # The old table is erased line by line: erasing all of it first would flicker.
         self._write("\r" + "\x1b[A" * self._height + "\x1b[K\n".join(lines) + "\x1b[J\n")
         self._height = len(lines)
 
@@ -204,7 +204,7 @@ def _number(value: float) -> str:
 
 
 def heaviest(experts: dict[str, float], most: int = 3) -> str:
-    """The experts of a mixture that weigh most, of those that weigh a hundredth at least.
+    """The experts of a mixture with the largest weights, if at least 0.01.
 
     Examples
     --------

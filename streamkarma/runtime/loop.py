@@ -30,7 +30,7 @@ from streamkarma.runtime.regret_adapter import RegretAdapter
 from streamkarma.runtime.task import TaskModel
 from streamkarma.runtime.waiting import keep_waiting
 
-#: Most characters of what is said of a bad record.
+#: Maximum length of a message about a bad record.
 _LONGEST_REASON = 500
 
 
@@ -42,32 +42,32 @@ class Loop:
     task_model
         The model and its task.
     fields
-        Which names are what.
+        The names of fields.
     learn
-        Whether labels are learned from, or only compared with.
+        Whether to learn from labels, or only to compare with them.
     unlabelled
-        Whether events without a label teach what needs none, provided that ``learn``.
+        Whether to learn what needs no label from events without one, if ``learn``.
     output
-        Who takes rows and dead letters.
+        Receives rows and dead letters.
     fail
         Stop at the first record that cannot be used.
     first
         The number of the first event, from 1.
     pending
-        Where events wait for labels that come later, or None if none do.
+        Where events wait for late labels; None if there are none.
     regret_adapter
         Passes results on to the regret tracker; None for no tracker.
     read_ahead
         Read in another thread while this one learns.
     share_label
-        Whether the events of an entity that one label teaches count as one.
+        Whether the events of an entity that share a label count as one.
     recent, drift
-        As of ``Monitor``.
+        As in ``Monitor``.
     explaining
-        What rows say of attributes, None for nothing; events are then taken one by one, since each is
-        explained by the model that predicts it.
+        What rows explain, or None; events are then processed one by one, since each is explained by the model
+        that predicts it.
     window
-        How many of the latest events are kept.
+        Number of latest events kept.
     """
 
     def __init__(
@@ -92,11 +92,11 @@ class Loop:
         self.monitor = Monitor(recent, drift)
         self.pending = pending
         self.counters = Counters()
-        #: What was wrong with the first record set aside, and where.
+        #: The error of the first record set aside, and its position.
         self.first_rejected: str | None = None
         #: Why ``feed`` stopped before the last record, if it did.
         self.failure: str | None = None
-        #: Those that were fed first, to look for a hint in.
+        #: The first records, from which to derive a hint.
         self.first_records: Records | None = None
         self.learns = learn
         self._observes = learn and unlabelled
@@ -107,7 +107,7 @@ class Loop:
         self._next = first
         self._read_ahead = read_ahead
         self._explaining = explaining
-        #: The latest events, with what their entities had said before.
+        #: The latest events, with the remembered values of their entities.
         self.latest = deque[dict[str, Any]](maxlen=window)
         self._one_by_one = explaining is not None or window > 0
         self._records: Records
@@ -120,7 +120,7 @@ class Loop:
             task_model, self._fields, self.learns, self._observes, self._shares, self.pending, self._flush
         )
         roles = None if self.pending is not None else self._fields.roles(self._gatherer.followed)
-        #: None where names or labels that come later are more than the engine can tell.
+        #: None if the engine cannot handle the names or the late labels.
         self._reading = (
             None
             if roles is None
@@ -129,7 +129,7 @@ class Loop:
         self._gatherer.begin(self._next)
 
     def go_on_with(self, task_model: TaskModel) -> None:
-        """Have another model of the same task predict and learn from now on; counts and metrics go on."""
+        """Use another model of the same task from now on; counts and metrics continue."""
         self.evaluator.go_on_with(task_model)
         self._use(task_model)
 
@@ -162,10 +162,8 @@ class Loop:
         return (p.matched, p.unmatched, p.expired) if p is not None else (0, 0, 0)
 
     def feed(self, records: Records, begin: int = 0, most: int = sys.maxsize) -> int:
-        """Process records from one on, until there have been so many events; returns where that is.
-
-        It is behind the last of them, unless one is bad and is to stop the run: then ``failure``
-        says so, and what came before it is learned.
+        """Process records from an index on, up to a number of events; returns the index after the last one.
+        If a bad record is to stop the run, ``failure`` is set, and the records before it are learned.
         """
         self._records = self._gatherer.records = records
         if self.first_records is None:
@@ -188,9 +186,8 @@ class Loop:
         return at
 
     def _read(self, reading: Reading, at: int, most: int) -> int:
-        """Have the engine read records from one on, and process them; returns where the next one is.
-
-        If a bad one is to stop the run, it is that one.
+        """Read records from an index on with the engine, and process them; returns the index of the next one.
+        If a bad record is to stop the run, it is that one.
         """
         with closing(reading.parts(self._records, at, most)) as parts:
             for read in parts:
@@ -204,7 +201,7 @@ class Loop:
         return at if read.unknown is None else self._read_unknown(reading, at, read.unknown)
 
     def _read_unknown(self, reading: Reading, at: int, text: str) -> int:
-        """Have the engine read a record whose label is not known, once that is looked at."""
+        """Read a record with an unknown label with the engine, once the label has been checked."""
         given = parse_value(text.encode())
         try:
             label = self._gatherer.check(given)
@@ -217,7 +214,7 @@ class Loop:
         return at + 1
 
     def _take_one(self, at: int) -> int:
-        """Add one record, whatever it is, or set it aside; returns as ``_read``."""
+        """Add one record of any kind, or set it aside; returns as ``_read``."""
         value = self._records.values[at]
         try:
             if reason := self._records.refused.get(at):
@@ -230,7 +227,7 @@ class Loop:
         return at if self.failure is not None else at + 1
 
     def _flush(self) -> None:
-        """Process what has gathered."""
+        """Process what has been gathered."""
         if self._gatherer.events:
             self._run(self._gatherer.buffer.batch())
 
@@ -268,7 +265,7 @@ class Loop:
             zero_weight=c.zero_weight + int((there & (batch.weights == 0.0)).sum()),
         )
         self._gatherer.begin(self._next)
-        # Last, because the reader of the output may be gone; all that was learned is counted by now.
+        # Last, because the reader of the output may have gone; everything learned is counted by now.
         if self._output.predictions is not None and rows is not None:
             self._output.predictions(rows, batch.at)
 
@@ -278,7 +275,7 @@ class Loop:
         return explain_batch(self.task_model, batch, records, explaining)
 
     def _weights(self, batch: EventBatch, there: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """How much each event teaches; ``there`` says which have a label."""
+        """The weight to learn each event with; ``there`` says which have a label."""
         if not self.learns:
             return np.zeros_like(batch.weights)
         if not self._observes:

@@ -1,4 +1,4 @@
-"""Model files made one."""
+"""Merging model files."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from streamkarma.estimators.persistence import load_with_run, save
 from streamkarma.lock import ModelLock
 from streamkarma.runtime.session import pending_of, resumed
 
-#: What a run keeps beside the model that must be the same in all files, in words.
+#: The parts of a run's saved state that must be the same in all files, in words.
 _ALIKE = {
     "fields": "names of the target, the id or other fields",
-    "unlabelled": "ways with events without a label",
-    "share_label": "ways with events that share a label",
+    "unlabelled": "settings for events without a label",
+    "share_label": "settings for events that share a label",
 }
 
 
@@ -34,9 +34,9 @@ def merge_files(
     paths
         The models, one or more.
     base_path
-        The model that all of them went on from, or None.
+        The model that all of them were trained from, or None.
     target
-        Where the merged model is written; a file that is there is replaced.
+        Where to write the merged model; an existing file is replaced.
     say
         Called with a line for the user.
 
@@ -54,7 +54,7 @@ def merge_files(
         loaded = [load_with_run(path) for path in paths]
         _check_different(paths)
         base, base_kept = (None, {}) if base_path is None else load_with_run(base_path)[:2]
-        # What a user mixes up most easily is looked at first.
+        # The most likely mistakes are checked first.
         kept = merged_runs(paths, [kept for _, kept, _ in loaded], base_kept)
         left = [_left_behind(path, *each) for path, each in zip(paths, loaded, strict=True)]
         merged = merge([model for model, _, _ in loaded], base, paths)
@@ -68,33 +68,33 @@ def merge_files(
 
 
 def _left_behind(path: str, model: Model, kept: dict[str, Any], arrays: Arrays) -> str | None:
-    """A line on what waits in a model file, and has no place in a merged one; None if nothing does."""
+    """A line about what is pending in a model file, which a merged one drops; None if nothing is."""
     if "pending" not in kept:
         return None
     sizes = pending_of(path, model, kept["pending"], arrays).sizes()
     words = {"events": "events that wait for their label", "labels": "labels that wait for their event"}
     waiting = [f"{sizes[what]:,} {name}" for what, name in words.items() if sizes[what]]
-    return f"{path}: {' and '.join(waiting)} are left behind" if waiting else None
+    return f"{path}: {' and '.join(waiting)} are dropped" if waiting else None
 
 
 def _check_different(paths: Sequence[str]) -> None:
-    """UsageError if two paths are one file, by whatever links it is named."""
+    """UsageError if two paths are the same file, also through links."""
     for one, other in combinations(paths, 2):
         if os.path.samefile(one, other):
-            raise UsageError(f"{one} and {other} are one file, and what it has learned would count twice")
+            raise UsageError(f"{one} and {other} are the same file, which would count twice")
 
 
 def merged_runs(names: Sequence[str], runs: Sequence[dict[str, Any]], base: dict[str, Any]) -> dict[str, Any]:
-    """What the command line keeps beside a merged model: task, fields, and how many events there were.
+    """What the command line saves with a merged model: task, fields, and the number of events.
 
     Parameters
     ----------
     names
         Of the models, for messages.
     runs
-        What was kept beside each of them; nothing beside a model that was saved from Python.
+        What was saved with each of them; empty for a model saved from Python.
     base
-        What was kept beside the one they went on from.
+        What was saved with the model they were trained from.
 
     Raises
     ------
@@ -120,18 +120,18 @@ def merged_runs(names: Sequence[str], runs: Sequence[dict[str, Any]], base: dict
     for name, run in known:
         if (count := run.get("events", 0)) < before:
             raise UsageError(
-                f"{name} did not go on from the base: it has {count:,} events, the base {before:,}"
+                f"{name} was not trained from the base model: it has {count:,} events, the base {before:,}"
             )
     events = before + sum(run.get("events", 0) - before for _, run in known)
     return {
         **{part: first[part] for part in _ALIKE if part in first},
-        # Where only some name the positive class, the order of the models must not show.
+        # If only some name the positive class, the order of the models must not matter.
         "task": max(settled or [first["task"]], key=lambda task: task["positive"] is not None),
         "events": events,
     }
 
 
 def _settled(run: dict[str, Any], choice: str) -> str | None:
-    """The task or the positive class of a run; None as long as it is open."""
+    """The task or the positive class of a run; None while it is open."""
     task = run["task"]
     return task[choice] if choice == "positive" or task["settled"] else None

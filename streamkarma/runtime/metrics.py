@@ -21,9 +21,9 @@ SCORE_BINS = 1 << 14
 
 
 class ClassificationMetrics:
-    """Errors, recalls, log loss and rankings of a run; those that are no numbers are left out.
+    """Errors, recalls, log loss and rankings of a run; those that are not finite are left out.
 
-    An event for which no class was known yet, and so nothing predicted, is an error. The
+    An event before the first known class, so without a prediction, is an error. The
     log loss is over the events whose class had been seen before; AUC and average precision
     are those of binary scores, both classes known, and exact but for ties: scores that fall
     into the same of SCORE_BINS bins count as equal. No metric is weighted.
@@ -52,7 +52,7 @@ class ClassificationMetrics:
         self._predicted = _add(self._predicted, np.bincount(predicted[predicted >= 0], minlength=size))
 
     def relabel(self, places: Sequence[int]) -> None:
-        """Go on with classes that have other indices: ``places`` has the new one of each."""
+        """Continue with classes that have other indices: ``places`` has the new one of each."""
         counted = (self._events, self._right, self._predicted)
         size = max(*map(len, counted), *(place + 1 for place in places))
         order = [*places, *(place for place in range(size) if place not in set(places))]
@@ -65,11 +65,11 @@ class ClassificationMetrics:
             self.positive = order[self.positive]
 
     def update_strangers(self, events: int) -> None:
-        """Count events whose label is no class of the model: errors without a recall."""
+        """Count events whose label is not a class of the model: errors without a recall."""
         self._strangers += events
 
     def update_log_loss(self, chances: Floats) -> None:
-        """Count the probabilities that were given to what came true."""
+        """Count the probabilities given to the true classes."""
         self._log_loss -= float(np.log(np.maximum(chances, 1e-15)).sum())
         self._log_events += len(chances)
 
@@ -82,7 +82,7 @@ class ClassificationMetrics:
             self._scores[row] += np.bincount(bins[positive == row], minlength=SCORE_BINS)
 
     def arrays(self) -> Arrays:
-        """All that was counted, for ``add``."""
+        """All counts, for ``add``."""
         filled = np.flatnonzero(self._scores)
         positive = -1 if self.positive is None else self.positive
         return {
@@ -96,7 +96,7 @@ class ClassificationMetrics:
         }
 
     def add(self, arrays: Arrays) -> None:
-        """Count what others with the same classes have counted."""
+        """Add the counts of others with the same classes."""
         self._events = _add(self._events, arrays["events"])
         self._right = _add(self._right, arrays["right"])
         self._predicted = _add(self._predicted, arrays["predicted"])
@@ -108,7 +108,7 @@ class ClassificationMetrics:
         self.positive = positive if positive >= 0 else self.positive
 
     def result(self) -> dict[str, float]:
-        """The metrics of what was counted; those of nothing are left out."""
+        """The metrics; those of no events are left out."""
         total = int(self._events.sum()) + self._strangers
         if not total:
             return {}
@@ -138,7 +138,7 @@ class ClassificationMetrics:
         below = np.cumsum(negatives) - negatives / 2
         auc = (positives * below).sum() / negatives.sum() / positives.sum()
         above = np.cumsum(positives[::-1])[::-1]
-        # Where there is no positive, the precision is not asked for.
+        # Without positives the precision does not matter.
         precision = above / np.maximum(above + np.cumsum(negatives[::-1])[::-1], 1.0)
         return {
             "auc": float(auc),
@@ -166,13 +166,13 @@ class RegressionMetrics:
         self._add(len(targets), float(np.abs(errors).sum()), float((errors * errors).sum()), mean, spread)
 
     def arrays(self) -> Arrays:
-        """All that was counted, for ``add``."""
+        """All counts, for ``add``."""
         return {
             "errors": np.array([self._count, self._absolute, self._squared, self._mean, self._spread], float)
         }
 
     def add(self, arrays: Arrays) -> None:
-        """Count what others have counted."""
+        """Add the counts of others."""
         count, *sums = arrays["errors"].tolist()
         if count:
             self._add(int(count), *sums)
@@ -187,7 +187,7 @@ class RegressionMetrics:
         self._count = total
 
     def result(self) -> dict[str, float]:
-        """The metrics of what was counted that are numbers; r2 only where targets differed."""
+        """The metrics that are finite; r2 only where targets differed."""
         if not self._count:
             return {}
         result = {
@@ -200,7 +200,7 @@ class RegressionMetrics:
 
 
 def _finite(metrics: dict[str, float]) -> dict[str, float]:
-    """Those that are numbers: of a model that overflowed the others say nothing."""
+    """Those that are finite; after an overflow the others are meaningless."""
     return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
 

@@ -1,4 +1,4 @@
-"""What a run that is over shows of mistakes in its options."""
+"""Probable mistakes in the options, detected at the end of a run."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from streamkarma.events.flatten import flatten
 from streamkarma.printable import printable
 from streamkarma.runtime.loop import Loop
 
-#: As many of the first records as are looked into for a hint, until there are so many names, and none longer.
+#: Number of first records searched for a hint, the number of names to stop at, and the maximum length of a
+#: record.
 _FIRST, _LONGEST_NAME = 100, 60
-#: As many names as are shown, where none is near.
+#: Number of names shown if none is similar.
 _NAMES = 8
 
 
 def unmatched(loop: Loop) -> str | None:
-    """What to say of names that were given a weight, where there is no such class."""
+    """The message for class weights whose class does not occur."""
     model = loop.task_model.model
     names = model.unmatched_weights if isinstance(model, BaseClassifier) and model.classes else []
     return f"--class-weight: no label was {', '.join(names)}" if names else None
 
 
 def useless(loop: Loop, target: str, whole: bool) -> str | None:
-    """Why a whole run was useless, if it was: probably a wrong option, or a pipe from nowhere.
+    """Why a whole run was useless, if it was: probably a wrong option or an empty pipe.
 
-    ``whole`` says whether the input was read from begin to end, so that no record means that it has none.
+    ``whole`` says whether the input was read from begin to end, so that no record means an empty input.
     """
     c = loop.counters
     if whole and not (c.events or c.rejected):
-        return "there was no record: the input is empty"
+        return "no records: the input is empty"
     if not c.events and c.rejected and loop.failure is None:
         return f"none of {c.rejected:,} records could be used{_in_lines(loop.first_rejected or '')}"
     labels = loop.pending is not None and any(
@@ -49,16 +50,14 @@ def useless(loop: Loop, target: str, whole: bool) -> str | None:
 
 
 def _in_lines(rejected: str) -> str:
-    """What to do with JSON that is not one object a line, if the first record looks like that."""
+    """A hint for JSON that is not one object per line, if the first record looks like that."""
     if "an array, where an object" not in rejected and "EOF while parsing" not in rejected:
         return ""
-    return (
-        "; each line has to be one JSON object: jq -c . writes objects so, and jq -c '.[]' those of an array"
-    )
+    return "; each line must be one JSON object: jq -c . writes objects so, and jq -c '.[]' those of an array"
 
 
 def _first_names(loop: Loop) -> set[str]:
-    """Attribute names in the first records, or of a model that was learned elsewhere."""
+    """Attribute names in the first records, or of a model that was trained elsewhere."""
     if loop.first_records is None:
         return {
             name

@@ -1,4 +1,4 @@
-"""What the latest events tell of a run, and what has changed."""
+"""Figures over the latest events of a run, and changes."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from streamkarma.runtime.evaluator import Evaluation
 from streamkarma.runtime.recent import Recent
 from streamkarma.runtime.task import TaskModel
 
-#: In place of a name.
-GIVEN_UP = "an attribute that was given up"
+#: Instead of a name.
+GIVEN_UP = "an evicted attribute"
 
 
 class Monitor:
-    """Watches the events of a run go by.
+    """Monitors the events of a run.
 
     Parameters
     ----------
     recent
-        Over how many of the latest events with a label there are means; 0 for none.
+        Number of latest labelled events for means; 0 for none.
     drift
-        Whether to look for changes.
+        Whether to detect changes.
     """
 
     def __init__(self, recent: int, drift: bool) -> None:
@@ -44,14 +44,14 @@ class Monitor:
         if self._errors is None or self._observed is None:
             return
         if evaluation.classes is None:
-            # In parts of what a target usually deviates: numbers between 0 and 1.
+            # Relative to the usual deviation of the target: numbers between 0 and 1.
             errors = errors / (errors + evaluation.scores[labelled, 1])
         found = self._errors.add(errors, first + np.flatnonzero(labelled))
         found += self._observed.add(events, first)
         self.drifts += sorted(found, key=lambda drift: drift.event)
 
     def forget_attributes(self) -> None:
-        """Watch attributes afresh: from now on their numbers mean others."""
+        """Start monitoring attributes anew: from now on their numbers mean others."""
         if self._observed is not None:
             self._observed = ObservedDrift()
 
@@ -69,11 +69,11 @@ class Monitor:
             task_model.announce(in_words(drift, task_model.model.vocabulary.attribute_names))
 
     def observed_shares(self, most: int) -> dict[int, float]:
-        """In what share of the events since its last change each of the attributes known first is there."""
+        """The share of the events since its last change that have each of the attributes known first."""
         return {} if self._observed is None else self._observed.shares(most)
 
     def result(self, task_model: TaskModel) -> dict[str, Any]:
-        """Means over the latest events, and at which events changes were seen, as JSON."""
+        """Means over the latest events, and the events at which changes were found, as JSON."""
         result: dict[str, Any] = {}
         if (means := self.recent.means()) is not None:
             error = "mae" if task_model.predicts_numbers else "error_rate"
@@ -96,6 +96,6 @@ def in_words(drift: Drift, names: dict[int, object]) -> str:
         return f"drift: {risen}, seen at event {drift.event:,}"
     name = names.get(drift.attribute, GIVEN_UP)
     return (
-        f"drift: {name} was there in {drift.before:.0%} of the events and now is in {drift.after:.0%}, "
-        f"seen at event {drift.event:,}; what else changes within {APART:,} events is in the summary"
+        f"drift: {name} was in {drift.before:.0%} of the events and now is in {drift.after:.0%}, "
+        f"seen at event {drift.event:,}; further changes within {APART:,} events are in the summary"
     )

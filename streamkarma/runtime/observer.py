@@ -1,4 +1,4 @@
-"""Who looks on while a run goes."""
+"""Observers of a run."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from streamkarma.runtime.session import Session
 
 
 class Observer:
-    """Is told, in the run's own thread, how it goes; this one takes no interest."""
+    """Callbacks of a run, called in its thread; the base class does nothing."""
 
     def begin(self, say: Callable[[str], None]) -> None:
         """The run begins; ``say`` takes a line for the user."""
 
     def watch(self, output: Output) -> Output:
-        """The output of a loop, with this one looking on."""
+        """The output of a loop, wrapped so that it can be observed."""
         return output
 
     def turned(self, session: Session, reader: Reader) -> None:
-        """A part of the stream was learned, or there is nothing at the moment."""
+        """A part of the stream was learned, or there is no input at the moment."""
 
     def saved(self, path: str, seconds: float) -> None:
-        """The model was written, which took so long."""
+        """The model was written, in ``seconds``."""
 
     def failed(self) -> None:
         """An attempt to read the source has failed, and there will be another."""

@@ -12,9 +12,9 @@ from streamkarma.runtime.monitor import Monitor
 
 
 class Counters(NamedTuple):
-    """What became of the records of a run; events of weight 0 have a label that is not learned.
+    """Counts of the records of a run; events of weight 0 have a label that is not learned.
 
-    Of the events without a label, ``unlabelled_learned`` have taught what needs none.
+    ``unlabelled_learned`` events have no label but were learned as far as they need none.
     """
 
     events: int = 0
@@ -26,7 +26,7 @@ class Counters(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """All that a loop counts; the model does not depend on it."""
+    """All counts of a loop; the model does not depend on them."""
 
     counters: Counters
     metrics: RunningMetrics
@@ -45,7 +45,7 @@ class Output(NamedTuple):
     dead_letters
         Called with each rejected record; None for none.
     wants_rows
-        Whether the rows of the next events are wanted; those that are not are not made.
+        Whether the rows of the next events are wanted; otherwise they are not made.
     """
 
     predictions: Callable[[Rows, Sequence[int]], None] | None = None

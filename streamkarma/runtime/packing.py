@@ -1,4 +1,4 @@
-"""Models in few bytes: what one has in common with the model it went on from is left out, names above all."""
+"""Compression of models: what one shares with its base model is left out, above all names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Packing:
     base
         The bytes of the base.
     most
-        Contents that are longer, in bytes, are none.
+        Maximum length of contents, in bytes.
     """
 
     def __init__(self, base: bytes, most: int = 1 << 30) -> None:
@@ -60,7 +60,7 @@ class Packing:
                     pieces.append(piece)
                     length += len(piece)
                     if length > self._most:
-                        raise ModelFileError(f"{name} is longer than a model may be")
+                        raise ModelFileError(f"{name} is too long for a model")
             if length != zstandard.frame_content_size(packed):
                 raise ModelFileError(f"{name} cannot be unpacked: a part of it is missing")
         except zstandard.ZstdError as error:

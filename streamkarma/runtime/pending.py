@@ -273,7 +273,7 @@ class Pending:
             )
             pending.keep(key.encode(), event, finite(time))
         if at != len(encoded):
-            raise ValueError("more events than wait")
+            raise ValueError("more events than are waiting")
         for key, time, label in _waiting(_LABELS, state, arrays):
             pending._labels[key.encode()] = (finite(time), label)
         return pending

@@ -31,9 +31,9 @@ class Plan(NamedTuple):
     task, positive, learner
         See ``TaskModel``.
     unlabelled
-        What events without a label do: ``learn`` or ``ignore``.
+        What to do with events without a label: ``learn`` or ``ignore``.
     share_label
-        Whether the events that one label teaches count as one: ``on`` or ``off``.
+        Whether events that share a label count as one: ``on`` or ``off``.
     options
         Parameters of the estimator that were given.
     checkpoint_every
@@ -43,17 +43,17 @@ class Plan(NamedTuple):
     fail
         Stop at the first bad record.
     fresh
-        Begin a new model, whatever is in the file.
+        Start a new model, whatever is in the file.
     strict
         Fail if nothing could be learned or no record could be used.
     report_every
-        Events between two lines of progress, 0 for none.
+        Events between progress lines, 0 for none.
     recent, drift
         As of ``Monitor``.
     explaining, window
         As of ``Loop``.
     quiet
-        Nothing on stderr but errors.
+        Print only errors to stderr.
     max_events
         Number of events to stop after, or None.
     workers
@@ -71,9 +71,9 @@ class Plan(NamedTuple):
     regret_seconds
         Time limit for each fit of a baseline.
     base
-        Path of the model that shared models go on from; None for an empty one.
+        Path of the model from which shared models start; None for an empty one.
     share_every
-        Seconds after which what other processes have learned is taken in.
+        Seconds between merges of what other processes have learned.
     """
 
     model: str | None = None

@@ -20,14 +20,14 @@ from streamkarma.runtime.summary_table import table
 
 
 class Progress:
-    """Reports on a run: progress on the way, a table and a summary file at the end.
+    """Reports on a run: progress, and a table and a summary file at the end.
 
     Parameters
     ----------
     plan
         What to report.
     dead_letter_hint
-        What to say of rejected records: where they are, or which option keeps them.
+        What to report about rejected records: where they are, or which option keeps them.
     """
 
     def __init__(self, plan: Plan, dead_letter_hint: str) -> None:
@@ -72,7 +72,7 @@ class Progress:
         if session.resuming is not None:
             self.say(session.resuming)
         if session.pending is not None and session.fields.time == NOW:
-            self.say("time: the clock of this machine, by which equal runs may differ")
+            self.say("time: this machine's clock, so equal runs may give different results")
 
     def over(self, whole: bool = True) -> None:
         """Stop the clock: the stream has ended; ``whole`` says whether it was read from begin to end."""

@@ -67,7 +67,7 @@ def write_pulled(read: Callable[[], Pulled], target: str, say: Callable[[str], N
                 chosen[part], models[part] = found.place, found.model
                 runs.append(found.kept)
         if not models:
-            raise RunError(f"{pulled.name} has no model that can be used")
+            raise RunError(f"{pulled.name} has no usable model")
         names = list(models)
         merged = merge([*models.values()], base, names)
         kept = {**merged_runs(names, runs, base_kept), **pulled.position(chosen)}

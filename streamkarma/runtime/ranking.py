@@ -1,4 +1,4 @@
-"""Which attributes tell a model most, over a window of events."""
+"""The attributes that contribute most to a model's scores, over a window of events."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def rank_model(path: str, most: int) -> Ranking:
     model, kept, _ = load_with_run(path)
     window = window_of(model, most)
     if not window.records:
-        raise RunError(f"{path} has learned no event, so there is nothing to rank")
+        raise RunError(f"{path} has learned no events, so there is nothing to rank")
     return rank(resumed(path, model, kept, lambda _: None), window)
 
 
@@ -60,7 +60,7 @@ def rank_run(run: Run, name: str) -> Ranking:
     """Rank attributes over the latest events of a run that is over; ``name`` is that of its input."""
     loop = run.session.loop
     if not loop.latest:
-        raise RunError(f"{name} has no event, so there is nothing to rank")
+        raise RunError(f"{name} has no events, so there is nothing to rank")
     return rank(loop.task_model, Window("input", list(loop.latest), []))
 
 
@@ -136,8 +136,8 @@ def rank(task_model: TaskModel, window: Window) -> Ranking:
 
 #: Where the events are from, in words.
 _SOURCES = {
-    "kept": "the latest {events:,} events with a label, which the model keeps",
-    "drawn": "{events:,} events drawn from what the model knows of its attributes, since it keeps none",
+    "kept": "the latest {events:,} labelled events, which the model keeps",
+    "drawn": "{events:,} events drawn from what the model knows about its attributes, since it keeps none",
     "input": "the latest {events:,} events of the input",
 }
 #: Attributes that are shown, and characters of a name.

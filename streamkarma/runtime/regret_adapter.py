@@ -184,11 +184,11 @@ def open_regret(
     try:
         tracker = Tracker.restored(state, arrays)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise ModelFileError(f"{path} holds no sample for the regret: {error!r:.200}") from error
+        raise ModelFileError(f"{path} has no valid sample for the regret: {error!r:.200}") from error
     if plan.regret_memory not in (None, tracker.reservoir.limit):
         raise UsageError(
             f"{path} keeps a sample of {tracker.reservoir.limit:,} events for the regret, not "
-            f"{plan.regret_memory:,}; leave --regret-memory out or begin another model"
+            f"{plan.regret_memory:,}; leave --regret-memory out or start another model"
         )
     tracker.compare_with(names, plan.regret_seconds)
     return RegretAdapter(task_model, tracker)

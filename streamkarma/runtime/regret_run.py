@@ -1,4 +1,4 @@
-"""A finite stream against the baselines: the learner's run, comparisons on the way, a report."""
+"""A finite stream against the baselines: the learner's run, comparisons during it, a report."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class RegretRun:
         return code
 
     def _say_mistakes(self, run: Run) -> None:
-        """What the run's own table would have said of records that are not in the comparison."""
+        """What the run's own table would have reported about records that are not in the comparison."""
         loop = run.session.loop
         useless = mistakes.useless(loop, run.session.fields.target, whole=True)
         if loop.first_rejected:

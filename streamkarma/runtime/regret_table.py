@@ -7,7 +7,7 @@ from typing import Any
 
 #: Characters in a line of text.
 _WIDTH = 101
-#: Where the learner's loss is below this, as of small numbers, four decimals would not do.
+#: Below this loss of the learner, as with small targets, four decimals are not enough.
 _SMALL = 1e-3
 _EXPLAINED = (
     "Loss per event, over the same events: what the learner suffered, what a baseline would have (in",
@@ -72,7 +72,7 @@ def bound_lines(bound: dict[str, Any] | None) -> list[str]:
                 f"by the first two terms, and the loss of v itself, the learner's is at most {highest:.4g}"
             )
         if bound["x_norm"] == 1.0:
-            lines.append("with the normalised kernel it speaks of f_{w,Q*}/‖φ‖; see --no-normalize")
+            lines.append("with the normalised kernel it applies to f_{w,Q*}/‖φ‖; see --no-normalize")
     else:
         lines.append(bound["unknown"])
     if bound["strays"]:

@@ -27,7 +27,7 @@ from streamkarma.system import keep_freed_memory
 #: After a signal a run on a shared source ends within so long, even if the source has gone: what
 #: is on disk is right at any moment.
 GRACE_SECONDS = 8.0
-#: Failures in a row, without a commit between them, after which there is no use in trying.
+#: Failures in a row, without a commit in between, after which to give up.
 MOST_FAILURES = 6
 
 
@@ -41,7 +41,7 @@ class Run:
     source
         What to read.
     observer
-        Who looks on.
+        The observer.
 
     Raises
     ------
@@ -237,7 +237,7 @@ class Run:
         """Compare with the baselines one last time, unless a bad record stopped the run."""
         session = self.session
         if session.loop.failure is None:
-            # What a model has taken before, or a topic without anything new, is no empty input.
+            # Input that the model has read before, or a topic without new records, is not an empty input.
             self._progress.over(whole=not (self._source.rewinds or self._is_over()))
             session.compare()
         session.close()
@@ -259,6 +259,6 @@ def _check_time(session: Session) -> None:
     pending = session.pending
     if pending is not None and pending.seconds is not None and session.fields.time is None:
         raise UsageError(
-            "--pending-seconds needs --time NAME, the attribute that says when an event happened "
-            "(or --time now, by this machine's clock)"
+            "--pending-seconds needs --time NAME, the attribute with the time of an event "
+            "(or --time now, for this machine's clock)"
         )

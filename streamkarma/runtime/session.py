@@ -55,7 +55,7 @@ class Session:
         #: Saved with the model, by name; unknown sections are kept unchanged.
         self.kept: dict[str, Any] = {}
         self._arrays: Arrays = {}
-        #: Whether another learner begins than the one that was saved.
+        #: Whether a new learner starts in place of the one that was saved.
         self._is_anew = False
         #: Where rows go; they are synced before the model that covers them is written.
         self.destinations: Destinations | None = None
@@ -147,7 +147,7 @@ class Session:
         return {**self.kept, **self.settings(), "events": self.loop.last}
 
     def take_over(self, model: Model, kept: dict[str, Any], totals: Totals, output: Output) -> None:
-        """Go on with a model that was learned elsewhere, as if it had been here.
+        """Continue with a model that was trained elsewhere, as if it had been trained here.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class Session:
         plan = self._plan
         model, self.kept, self._arrays = load_with_run(path) if content is None else from_bytes(content, path)
         if getattr(model, "extra_experts", None):
-            raise UsageError(f"{path} has extra experts, which only Python can run")
+            raise UsageError(f"{path} has extra experts, which run only in Python")
         check_options(plan, path, model)
         self.task_model = resumed(path, model, self.kept, say)
         if plan.positive is not None:
@@ -212,11 +212,11 @@ class Session:
             self.kept.pop("pending", None)
             return None
         if self.fields.full is not None:
-            raise UsageError("--full has no meaning for labels that come later (--pending)")
+            raise UsageError("--full has no meaning for late labels (--pending)")
         if self.fields.id is None and self.task_model.model.entity is None:
             raise UsageError(
-                "labels that come later need --id NAME, by which they find their event, or --entity NAME, "
-                "whose events they are for"
+                "late labels need --id NAME, which identifies their event, or --entity NAME, which "
+                "identifies their events"
             )
         pending = Pending(wanted)
         if state:
@@ -229,7 +229,7 @@ class Session:
 
 
 def _check_late(plan: Plan, pending: Pending | None, model: Model) -> None:
-    """UsageError if a plan says how labels come later, and none do."""
+    """UsageError if a plan has options for late labels, and there are none."""
     if plan.pending_seconds is not None and pending is None:
         raise UsageError("--pending-seconds has no meaning without --pending")
     if plan.share_label is not None and (pending is None or model.entity is None):
@@ -242,11 +242,11 @@ def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[s
         Fields.restored(kept.get("fields", {}))
         natural(kept.get("events", 0))
         if kept.get("unlabelled", "learn") not in UNLABELLED:
-            raise ValueError("events without a label are neither learned nor ignored")
+            raise ValueError("unlabelled is neither learn nor ignore")
         if kept.get("share_label", "on") not in SHARE_LABEL:
-            raise ValueError("labels are neither shared nor not")
+            raise ValueError("share_label is neither on nor off")
         if not isinstance(kept.get("kafka", {}), dict):
-            raise ValueError("the offsets of Kafka are none")
+            raise ValueError("the Kafka offsets are invalid")
         return TaskModel.resumed(model, kept.get("task"), announce)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path} was not written by streamkarma learn: {error!r:.200}") from error
@@ -266,11 +266,11 @@ def check_options(plan: Plan, path: str, model: Model) -> None:
         if needs and getattr(model, needs) is None:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning without --{needs}")
         if name == "threshold" and BALANCED not in (value, made):
-            continue  # it decides only
+            continue  # it affects decisions only
         if value != made:
             raise UsageError(
                 f"{path} was made with {name} {_format(made)}, not {_format(value)}; "
-                "leave the option out or begin another model"
+                "leave the option out or start another model"
             )
 
 
@@ -281,7 +281,7 @@ def check_task(plan: Plan, path: str, task_model: TaskModel) -> None:
 
 
 def pending_of(path: str, model: Model, state: Any, arrays: Arrays) -> Pending:
-    """The events and labels that wait, restored from a model file."""
+    """The pending events and labels, restored from a model file."""
     try:
         return Pending.resumed(state, arrays, model)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

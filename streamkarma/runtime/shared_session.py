@@ -114,7 +114,7 @@ class SharedSession(Session):
         classes = getattr(merged, "classes", ())
         if self.task_model.task == "binary" and len(classes) > 2:
             raise RunError(
-                f"{self._store.name} is for the task binary, and its partitions have the classes "
+                f"{self._store.name} is for the task binary, but its partitions have the classes "
                 f"{', '.join(map(text_of, classes))}"
             )
         self.loop.go_on_with(self.task_model)
@@ -162,7 +162,7 @@ def newest_usable(
             check_mergeable("the base", base, part, model)
             resumed(part, model, kept, _ignore)
         except (ModelFileError, UsageError) as error:
-            complain(f"{error}; the last good one serves")
+            complain(f"{error}; the last good one is used")
         else:
             return Usable(place, content, model, kept)
     return None
@@ -184,8 +184,8 @@ def check_shareable(name: str, base: Model) -> None:
     refits = getattr(base, "refit", None)
     if refits is not None:
         raise UsageError(
-            f"{name} has refits (--refit {refits}), which depend on when they are finished, "
-            "and models that are shared must not; share a model without"
+            f"{name} has refits (--refit {refits}), which depend on timing, as shared "
+            "models must not; share a model without them"
         )
 
 
@@ -203,13 +203,13 @@ def check_alike(plan: Plan, base: Model, kept: dict[str, Any], name: str, otherw
     for option, value in given.items():
         if value is not None and value != agreed[option]:
             raise UsageError(
-                f"{name} was begun with {option} {_in_words(agreed[option])}, not {_in_words(value)}; leave "
-                f"the option out, or {otherwise}"
+                f"{name} was started with {option} {_in_words(agreed[option])}, not {_in_words(value)}; "
+                f"leave the option out, or {otherwise}"
             )
     if plan.base is not None and kept.get("warm") != _digest(
         Session(plan, plan.base, _ignore).task_model.model
     ):
-        raise UsageError(f"{name} was begun with another --base than {plan.base}; leave the option out")
+        raise UsageError(f"{name} was started with another --base than {plan.base}; leave the option out")
 
 
 def _digest(model: Model) -> str:

@@ -110,5 +110,7 @@ class StopSignal:
 
 
 def _give_up(seconds: float, code: int) -> None:
-    os.write(2, b"streamkarma: not done %g s after the signal; ends with what is safe\n" % seconds)
+    os.write(
+        2, b"streamkarma: still running %g s after the signal; exiting with the last saved state\n" % seconds
+    )
     os._exit(code)

@@ -1,4 +1,4 @@
-"""The summary of a run as a table to read."""
+"""The summary of a run as a readable table."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from streamkarma.runtime.live import MEAN_WEIGHTS
 from streamkarma.runtime.regret_table import bound_lines, regret_table
 
-#: What is counted of values, in words.
-_IN_WORDS = {
+#: Labels of the counts of values.
+_LABELS = {
     "spelled": "texts read as numbers",
-    "nothing": "words for nothing",
+    "nothing": "missing-value words",
     "sentinels": "sentinels",
-    "far": "values far out",
+    "far": "outliers",
 }
 
 
@@ -48,9 +48,10 @@ def table(summary: dict[str, Any]) -> str:
         rows.append((f"{MEAN_WEIGHTS}:", ""))
         rows += [(f"  {name}", f"{weight:.3f}") for name, weight in model["experts"].items()]
         if model["dormant_experts"]:
-            rows.append(("experts that lie dormant", f"{model['dormant_experts']}"))
+            rows.append(("dormant experts", f"{model['dormant_experts']}"))
     elif "support_vectors" in model:
-        rows.append(("support vectors", f"{model['support_vectors']:,} of {model['budget'] or 'any number'}"))
+        limit = f"of {model['budget']}" if model["budget"] else "(no limit)"
+        rows.append(("support vectors", f"{model['support_vectors']:,} {limit}"))
     elif "weights" in model:
         rows.append(("weights", f"{model['weights']:,}{' hashed' if model['hashed'] else ''}"))
     rows += [(f"refit {name} failed", why) for name, why in model.get("refit_problems", {}).items()]
@@ -62,8 +63,8 @@ def table(summary: dict[str, Any]) -> str:
 
 
 def _unclean(set_aside: dict[str, dict[str, int]]) -> list[tuple[str, str]]:
-    """The rows of what was set aside or converted: how many values."""
-    totals = {text: sum(row.get(what, 0) for row in set_aside.values()) for what, text in _IN_WORDS.items()}
+    """The numbers of values that were set aside or converted."""
+    totals = {text: sum(row.get(what, 0) for row in set_aside.values()) for what, text in _LABELS.items()}
     return [(text, f"{count:,}") for text, count in totals.items() if count]
 
 
@@ -76,8 +77,8 @@ def _recent(recent: dict[str, Any] | None) -> list[tuple[str, str]]:
 
 
 def _drifts(drift: dict[str, Any]) -> list[tuple[str, str]]:
-    """How often errors have risen, and how many attributes have come to be there more or less often."""
-    rows = [("times that errors rose", f"{len(events):,}")] if (events := drift.get("errors")) else []
+    """How often errors rose, and how many attributes are observed more or less often than before."""
+    rows = [("rises of the error", f"{len(events):,}")] if (events := drift.get("errors")) else []
     return rows + (
         [("attributes that drifted", f"{len(observed):,}")] if (observed := drift.get("observed")) else []
     )

@@ -21,7 +21,7 @@ class TaskModel:
 
     With ``auto``, a boolean or a string means classification, and a number other than -1, 0 and 1 means
     regression. A stream that begins with one of these three is learned as binary until a second number
-    comes: 0 and 1, or -1 and 1, are two classes; anything else means regression, and learning continues as
+    arrives: 0 and 1, or -1 and 1, are two classes; anything else means regression, and learning continues as
     such. Nothing is lost by that: identical targets only teach a regression their mean. Of what events
     without a label have taught by then, names and scales are kept, while the learner itself begins afresh.
 
@@ -34,7 +34,7 @@ class TaskModel:
     positive
         Text of the positive class, or None for the greater of the two.
     announce
-        Called with one line that says what was decided.
+        Called with one line that reports the decision.
     learner
         One of LEARNERS.
     """
@@ -146,7 +146,7 @@ class TaskModel:
     def _become_regression(self, known: list[Label]) -> None:
         assert isinstance(self.model, BaseClassifier)
         if self.positive is not None:
-            raise UsageError("the labels mean regression, where --positive has no meaning; give --task")
+            raise UsageError("the labels imply regression, for which --positive has no meaning; give --task")
         regressor = create(learner_of(self.model), _for_regression(self._options), regression=True)
         assert isinstance(regressor, BaseRegressor)
         if known or self.model.vocabulary.attributes:
@@ -219,9 +219,9 @@ class TaskModel:
         """ValueError if the model does not fit the task, or was made with other options."""
         regression = isinstance(self.model, BaseRegressor)
         if self.task not in TASKS or regression != (self.task == "regression"):
-            raise ValueError(f"a {type(self.model).__name__} is not for the task {self.task}")
+            raise ValueError(f"a {type(self.model).__name__} is not a model for the task {self.task}")
         if not isinstance(self.positive, (str, type(None))):
-            raise ValueError("the positive class is no text")
+            raise ValueError("the positive class is not a text")
         for name, value in self._options.items():
             if name != "max_classes" and not _same(getattr(self.model, name), value):
                 raise ValueError(f"{name} is not what the model was made with")
@@ -278,7 +278,7 @@ def text_of(label: Label) -> str:
 def _for_regression(options: dict[str, Any]) -> dict[str, Any]:
     """The options of a classifier that a regressor has too."""
     if "loss" in options:
-        raise UsageError(f"the labels mean regression, --loss {options['loss']} classification; give --task")
+        raise UsageError(f"the labels imply regression, --loss {options['loss']} classification; give --task")
     return {k: v for k, v in options.items() if k != "max_classes"}
 
 

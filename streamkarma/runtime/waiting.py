@@ -32,7 +32,7 @@ def key_of(identity: Any, number: int) -> bytes:
     # A copy of its own size: orjson's has four kilobytes to spare.
     key = bytes(memoryview(dumps(identity)))
     if len(key) > LONGEST_ID:
-        raise RecordError(f"an id that a label is to find has at most {LONGEST_ID:,} bytes")
+        raise RecordError(f"an id matched by late labels has at most {LONGEST_ID:,} bytes")
     return key
 
 

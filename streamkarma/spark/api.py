@@ -46,15 +46,15 @@ def backfill(
     quiet: bool = True,
     **options: Any,
 ) -> Model:
-    """Learn one model of all that has happened, on as many machines as Spark has.
+    """Learn one model from past events, on as many machines as Spark has.
 
     The first of two passes looks at all records: names, classes, and how numbers are distributed. In the
-    second each part learns by itself, and what the parts have learned is merged.
+    second each part is learned separately, and the results are merged.
 
     Parameters
     ----------
     data
-        A frame, a row an event, null where an attribute is missing; or one of JSON lines, as
+        A frame with one event per row, null where an attribute is missing; or one of JSON lines, as
         ``spark.read.text`` has them. Or paths of JSON lines, packed or not, or Parquet: files, folders or
         patterns, which the machines read themselves. It must be the same when it is read again.
     target
@@ -71,14 +71,14 @@ def backfill(
 
     Returns
     -------
-    The model, which learns on, and is saved and copied like any other.
+    The model, which can be trained further, saved and copied like any other.
 
     Raises
     ------
     UsageError
         If an option is unknown or Spark is missing.
     RunError
-        If the data cannot be read, or Spark not go on.
+        If the data cannot be read, or Spark fails.
     """
     check_installed()
     from pyspark.sql import SparkSession
@@ -104,7 +104,8 @@ def predict(frame: DataFrame, model: Model | str, **fields: Any) -> DataFrame:
     Parameters
     ----------
     frame
-        A row an event, null where an attribute is missing; or lines of JSON, as ``spark.read.text`` has them.
+        One event per row, null where an attribute is missing; or lines of JSON, as ``spark.read.text`` has
+        them.
     model
         A model, or the path of one.
     fields
@@ -157,8 +158,8 @@ def attach(
 ) -> Model:
     """Predict and learn the events of Kafka topics on Spark, until they end or a signal comes.
 
-    Each partition keeps a model of its own, and the merged model of all of them answers. Whatever is killed,
-    nothing is lost and nothing learned twice: begin again with the same ``checkpoint``.
+    Each partition has its own model, and the merged model of all of them makes the predictions. After a crash
+    nothing is lost or learned twice: start again with the same ``checkpoint``.
 
     Parameters
     ----------
@@ -167,17 +168,17 @@ def attach(
     brokers
         Some of the brokers, ``HOST:PORT,...``.
     checkpoint
-        A folder for all that is needed to go on, which every machine sees.
+        A folder for all state needed to resume, visible to every machine.
     target
         The attribute that is the label.
     start
-        Where a partition begins that was never read: ``earliest`` or ``latest``.
+        Where to start partitions that have not been read before: ``earliest`` or ``latest``.
     every
-        Seconds between the beginnings of two batches.
+        Seconds between the starts of two batches.
     most
-        Most records of a batch.
+        Maximum number of records per batch.
     until_end
-        Whether to stop at the offsets that stand at the start.
+        Whether to stop at the end offsets seen at start-up.
     settings
         Of Spark's Kafka client, by name: ``security.protocol`` and others.
     quiet
@@ -193,9 +194,9 @@ def attach(
     Raises
     ------
     UsageError
-        If an option is unknown, or not what the stream was begun with.
+        If an option is unknown, or differs from those the stream was started with.
     RunError
-        If the topics cannot be read, or Spark not go on.
+        If the topics cannot be read, or Spark fails.
     """
     check_installed()
     from pyspark.sql import SparkSession

@@ -1,4 +1,4 @@
-"""One model of all that has happened: in parts, on as many machines as there are."""
+"""One model from past events: in parts, on many machines."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class Backfill:
         self.session = Session(plan, plan.model, self._progress.say)
 
     def run(self, inputs: Inputs) -> None:
-        """Learn all parts, write the model, and say what came of it.
+        """Learn all parts, write the model, and report the results.
 
         Raises
         ------
         StreamkarmaError
-            If it cannot be done; then the model stays as it was.
+            If it fails; then the model stays as it was.
         """
         with ExitStack() as stack:
             if self._lock is not None:
@@ -77,7 +77,7 @@ class Backfill:
         first, middle, last = shared_out(sizes, self._warm, self._tail)
         output = destinations.output()
         session.take_over(surveyed.model, surveyed.kept, session.loop.totals(), output)
-        # What the first pass counted is not counted again.
+        # The counts of the first pass are not added again.
         session.task_model.model.freeze()
         self._learn_here(inputs, first)
         if middle:

@@ -46,7 +46,7 @@ def file_system_of(path: str) -> tuple[fs.FileSystem, str, str]:
         system, inner = fs.FileSystem.from_uri(path)
     except (pa.ArrowInvalid, OSError) as error:
         raise UsageError(
-            f"cannot read {path}: {error}; what only Spark can read is for streamkarma.spark.backfill"
+            f"cannot read {path}: {error}; for what only Spark can read, use streamkarma.spark.backfill"
         ) from error
     # Beside the kind of store there may be its address.
     before = path.rstrip("/").removesuffix(inner)

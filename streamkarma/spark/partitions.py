@@ -1,4 +1,4 @@
-"""What a task does with the records of a topic's partition in one batch: answer them, then learn them."""
+"""The work of a task on the records of a topic's partition in one batch: predict them, then learn them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from streamkarma.spark.tasks import PROBLEM, Row, batch_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: What a task is given of a record.
+#: The fields of a record passed to a task.
 COLUMNS = ("topic", "partition", "offset", "value")
 #: The kind of a row that has what was counted in a partition.
 ANSWERED = "answered"
@@ -86,7 +86,7 @@ class Batch:
         with self._file(self.predictions, key) as predicted, self._file(self.dead_letters, key) as rejected:
             answering = together.loop(_output(predicted, rejected), learn=False, first=loop.last + 1)
             for polled in parts:
-                # An offset that was learned is not learned again, whatever is asked for.
+                # An offset that was learned is never learned again.
                 new = [each for each in polled if each[0] >= offset]
                 records = records_of(topic, partition, new, self.longest)
                 answering.feed(records)

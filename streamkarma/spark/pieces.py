@@ -81,8 +81,8 @@ def _pieces_of(file: File) -> Iterator[Piece]:
     """What of a file cannot be divided any further; of plain lines that is all of it, as yet."""
     if format_of(file.path) not in ("json", "parquet"):
         raise UsageError(
-            f"{file.path} is neither JSON lines nor Parquet; what spark.read makes of it is for "
-            "streamkarma.spark.backfill"
+            f"{file.path} is neither JSON lines nor Parquet; for other formats, use "
+            "spark.read and streamkarma.spark.backfill"
         )
     piece = Piece(file.path, 0, file.size, file.size)
     if not piece.is_table:

@@ -38,7 +38,7 @@ class Scoring:
 
     def __init__(self, plan: Plan, folder: str) -> None:
         if not is_new(folder):
-            raise UsageError(f"{folder} is there already; name a new folder for the predictions")
+            raise UsageError(f"{folder} exists already; name a new folder for the predictions")
         check_files(
             {"--predict": plan.model}, {"--dead-letters": plan.dead_letters, "--summary": plan.summary}
         )

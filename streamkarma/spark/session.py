@@ -1,4 +1,4 @@
-"""A session of Spark, and what goes wrong in it in one line."""
+"""A Spark session, and its failures in one line."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from streamkarma.errors import RunError, UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Most characters of what Spark says.
+#: Maximum length of Spark's message.
 _LONGEST_REASON = 400
 #: What Spark 4.0.0 makes in the current folder, and leaves there empty.
 _LEFTOVER = Path("artifacts")
 
 
 def check_installed() -> None:
-    """UsageError if Spark is not there."""
+    """UsageError if Spark is not installed."""
     try:
         import pyarrow  # noqa: F401  # whether it is there
         import pyspark  # noqa: F401  # as well

@@ -49,15 +49,15 @@ class Subscription(NamedTuple):
     brokers
         Some of the brokers.
     checkpoint
-        The folder of all that is needed to go on, which every machine of the cluster sees.
+        The folder for all state needed to resume, visible to every machine of the cluster.
     start
-        Where a partition begins that was never read: ``earliest`` or ``latest``.
+        Where to start partitions that have not been read before: ``earliest`` or ``latest``.
     every
-        Seconds between the beginnings of two batches.
+        Seconds between the starts of two batches.
     most
-        Most records of a batch, or None.
+        Maximum number of records per batch, or None.
     until_end
-        Whether to stop at the offsets that stand at the start.
+        Whether to stop at the end offsets seen at start-up.
     longest
         The longest record.
     settings
@@ -79,7 +79,7 @@ class Stream:
     """Learns topics batch by batch.
 
     In a batch each partition begins with the state it had after the batch before, and the merged model of all
-    partitions from after the batch before answers. So a batch that is begun again comes to the same.
+    partitions from after the batch before answers. So a batch that is restarted gives the same result.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Stream:
         self._failure: StreamkarmaError | None = None
 
     def run(self, spark: SparkSession) -> int:
-        """Go on to the end, or to a signal.
+        """Continue to the end, or to a signal.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class Stream:
         Raises
         ------
         RunError
-            If it cannot go on. Whoever begins again loses nothing.
+            If it cannot continue. Nothing is lost when it is started again.
         """
         stop = StopSignal()
         with ExitStack() as stack:
@@ -172,7 +172,7 @@ class Stream:
         return sink.trigger(processingTime=f"{read.every:g} seconds").start()
 
     def _take(self, frame: DataFrame, number: int) -> None:
-        """Learn a batch; Spark calls it again if it did not come to its end."""
+        """Learn a batch; Spark calls it again if it was not completed."""
         try:
             self._learn(frame, number)
         except StreamkarmaError as error:
@@ -213,7 +213,7 @@ class Stream:
         if frame.isEmpty():
             return None
         if not task_model.settled:
-            raise RunError("the first labels do not tell the task; give --task")
+            raise RunError("the first labels do not settle the task; give --task")
         base = State.of(task_model.model, self.session.described())
         self._bases.write(0, base)
         remove_leftovers(self._bases.path)
@@ -235,7 +235,7 @@ class Stream:
         return state._replace(kept=kept)
 
     def _show(self) -> None:
-        """Tell how far it is."""
+        """Report the progress."""
         state = self._together.before(sys.maxsize)
         if state is not None:
             self.session.take_over(state.model, state.kept, state.totals, Output())
@@ -273,7 +273,7 @@ class ReadStates:
 
 
 def _check_same(plan: Plan, folder: str, base: State) -> None:
-    """UsageError if a stream was begun with other options."""
+    """UsageError if a stream was started with other options."""
     check_options(plan, folder, base.model)
     check_task(plan, folder, resumed(folder, base.model, base.kept, lambda _: None))
     check_alike(plan, base.model, base.kept, folder, "give another --checkpoint")

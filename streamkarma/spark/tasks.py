@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-#: What came of a part, in rows.
+#: The results of a part, in rows.
 COLUMNS = "part bigint, kind string, data binary"
 #: The kind of a row that says why there is nothing else, in one line.
 PROBLEM = "problem"
@@ -30,7 +30,7 @@ Work = Callable[[int, Iterator[Chunk]], Iterator[tuple[str, bytes]]]
 
 
 class Row(NamedTuple):
-    """What came of a part."""
+    """The result of a part."""
 
     part: int
     kind: str
@@ -88,7 +88,7 @@ def letters_apart(
 
 
 def check(row: Row) -> None:
-    """RunError if a part could not be worked on."""
+    """RunError if a part could not be processed."""
     if row.kind == PROBLEM:
         raise RunError(row.data.decode())
 

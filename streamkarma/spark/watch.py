@@ -16,7 +16,7 @@ _EVERY = 2.0
 
 @contextmanager
 def watched(spark: SparkContext, what: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Tell how many tasks are done, as long as something runs."""
+    """Report how many tasks are done, while something is running."""
     over = threading.Event()
     thread = threading.Thread(target=_watch, args=(spark, what, say, over), daemon=True)
     thread.start()

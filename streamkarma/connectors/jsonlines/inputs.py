@@ -1,4 +1,4 @@
-"""Inputs, opened for reading: a file, packed or not, or standard input."""
+"""Inputs, opened for reading: a file, compressed or not, or standard input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PACKED_SIZE, _PACKED_PART = 1 << 17, 1 << 10
 
 
 class LineInput(ABC):
-    """Lines of JSON, as they come.
+    """Lines of JSON, as they arrive.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class LineInput(ABC):
     unit
         What a line of it is called.
     refused
-        Why lines that were read lately cannot be used, whatever is in them, by their numbers from 1.
+        Why recently read lines cannot be used regardless of their content, by their numbers from 1.
     """
 
     unit: ClassVar[str] = "line"
@@ -85,10 +85,10 @@ class LineInput(ABC):
     @property
     @abstractmethod
     def is_file(self) -> bool:
-        """Whether it has a beginning that can be read again: a pipe goes on where it was left."""
+        """Whether it can be read again from its beginning: a pipe continues where it was left."""
 
     def kept(self) -> dict[str, Any]:
-        """What the model file is to know of it, beside how much was taken, by section."""
+        """What the model file stores about it in addition to its position, by section."""
         return {}
 
     @abstractmethod
@@ -162,7 +162,7 @@ class Input(LineInput):
 
     @property
     def is_file(self) -> bool:
-        """Whether it is no pipe and no device."""
+        """Whether it is neither a pipe nor a device."""
         return stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
 
     def close(self) -> None:
@@ -175,12 +175,12 @@ class Input(LineInput):
 
 
 def check_there(path: str) -> None:
-    """Say early what opening an input would say, without taking anything from a pipe.
+    """Raise early the errors of opening an input, without reading anything from a pipe.
 
     Raises
     ------
     RunError
-        If it is not there, or cannot be read.
+        If it does not exist, or cannot be read.
     """
     try:
         if path == "-":

@@ -1,4 +1,4 @@
-"""How far an input was taken, and finding that place again."""
+"""How far an input was read, and finding that place again."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Position(NamedTuple):
     Attributes
     ----------
     lines, bytes
-        How many come before it, blank and rejected ones included, unpacked.
+        Number of lines and bytes before it, decompressed, including blank and rejected ones.
     crc32
-        The checksum of these bytes, by which the same input is known again.
+        The checksum of these bytes, to recognise the same input.
     """
 
     lines: int = 0
@@ -42,7 +42,7 @@ def position_from(kept: Any, model: str) -> Position | None:
     Raises
     ------
     ModelFileError
-        If it is none.
+        If it is invalid.
     """
     if kept is None:
         return None
@@ -51,12 +51,12 @@ def position_from(kept: Any, model: str) -> Position | None:
     except (KeyError, TypeError):
         position = Position(-1)
     if any(type(number) is not int or number < 0 for number in position):
-        raise ModelFileError(f"{model} does not say how much of its input it has taken")
+        raise ModelFileError(f"{model} does not record how much of its input it has read")
     return position
 
 
 def skip(file: LineInput, read: Callable[[int], bytes], taken: Position, model: str) -> Position:
-    """Read what was taken of an input, to go on behind it.
+    """Skip the part of an input that was read before.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ def skip(file: LineInput, read: Callable[[int], bytes], taken: Position, model: 
     read
         Reads it.
     taken
-        How much of it was taken.
+        How much of it was read.
     model
-        Path of the model that has taken it.
+        Path of the model that has read it.
 
     Returns
     -------
-    Where to go on: a newline that was missing at the end has been taken as well.
+    Where to continue: a newline that was missing at the end has been read as well.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def skip(file: LineInput, read: Callable[[int], bytes], taken: Position, model: 
     if at != taken:
         raise RunError(
             f"{file.name} does not begin with the {taken.lines:,} {file.unit}s ({taken.bytes:,} bytes) that "
-            f"{model} has taken of its input; give it that, or leave out --resume-input to learn all of this"
+            f"{model} has read of its input; give it that, or leave out --resume-input to learn all of this"
         )
     if ended:
         return at

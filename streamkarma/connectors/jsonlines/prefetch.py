@@ -1,7 +1,7 @@
-"""Reading in one thread what another one works on.
+"""Reading in one thread ahead of another one that processes.
 
-The engine lets other threads go on while it learns, so with two cores the next lines are read on one while
-the events before them are learned on the other.
+The engine lets other threads run while it learns, so with two cores the next lines are read on one while the
+events before them are learned on the other.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ Item = TypeVar("Item")
 
 #: Blocks read before they are needed: enough that neither side waits for the other's worst moment.
 DEPTH = 2
-#: How long the end waits for the reader. One that waits for input itself is left behind.
+#: How long to wait for the reader at the end. One that is itself waiting for input is abandoned.
 _PATIENCE_SECONDS = 0.2
-#: Who waits for an item looks so often whether to stop. A signal's handler must not raise in
-#: there: it could leave the queue locked for good.
+#: How often a wait for an item checks whether to stop. A signal handler must not raise there: it could leave
+#: the queue locked for good.
 _WAKE_SECONDS = 0.1
 
 
@@ -30,9 +30,9 @@ class Prefetch(Generic[Item]):
     items
         What to run.
     stopped
-        Whether to wait no longer.
+        Whether to stop waiting.
     depth
-        Most items that are ready before they are asked for.
+        Maximum number of items read ahead.
 
     Examples
     --------
@@ -47,12 +47,12 @@ class Prefetch(Generic[Item]):
         self._stopped = stopped
         self._ready: Queue[Item | BaseException | None] = Queue(depth)
         self._closed = False
-        # A daemon: input that never comes must not keep the program from ending.
+        # A daemon: input that never arrives must not keep the program from ending.
         self._thread = threading.Thread(target=self._read, name="reader", daemon=True)
         self._thread.start()
 
     def items(self) -> Iterator[Item | None]:
-        """Yield the items, and None whenever none has come for a while.
+        """Yield the items, and None whenever none has arrived for a while.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Prefetch(Generic[Item]):
         raise InterruptedError
 
     def close(self) -> None:
-        """Drop what is ready, and have the thread end."""
+        """Drop the items read ahead, and end the thread."""
         self._closed = True
         try:
             while True:
@@ -90,5 +90,5 @@ class Prefetch(Generic[Item]):
                 if self._closed:
                     return
             self._ready.put(None)
-        except BaseException as error:  # whatever it is, the other thread raises it
+        except BaseException as error:  # any exception is raised in the other thread
             self._ready.put(error)

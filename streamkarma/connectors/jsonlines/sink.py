@@ -1,4 +1,4 @@
-"""JSON lines, written as they come."""
+"""JSON lines, written as they arrive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamkarma.errors import OutputError
 from streamkarma.plain_json import dumps
 from streamkarma.replacing import check_names_file
 
-#: So much before a place tells one file from another.
+#: Number of bytes before a position that identify a file.
 _TAIL = 1024
 
 
@@ -28,8 +28,8 @@ class Mark(NamedTuple):
 class JsonLinesSink:
     """Writes objects, one a line, to a file or standard output.
 
-    What a file holds stays until ``restart`` or ``resume`` says what is to become of it, one of
-    which comes before the first ``write``. Nothing is held back, and nothing tried twice.
+    The contents of a file stay until ``restart`` or ``resume`` is called, one of which must come before the
+    first ``write``. Nothing is buffered, and nothing is retried.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class JsonLinesSink:
     Attributes
     ----------
     is_file
-        Whether it is a file that stays, and no pipe, device or standard output.
+        Whether it is a regular file, and not a pipe, a device or standard output.
     """
 
     def __init__(self, path: str) -> None:
@@ -88,12 +88,12 @@ class JsonLinesSink:
         return len(tail) == min(mark.bytes, _TAIL) and _digest(tail) == mark.digest
 
     def resume(self, mark: Mark | None, cut: bool) -> int:
-        """Write on behind what is there.
+        """Append to what is there.
 
         Parameters
         ----------
         mark
-            A mark that the file ``holds``; None if all that is in it was written by others.
+            A mark that the file ``holds``; None if everything in it was written by others.
         cut
             Whether what came after the mark is cut off; else only a torn last line is.
 
@@ -115,7 +115,7 @@ class JsonLinesSink:
         return lines
 
     def mark(self) -> Mark:
-        """How far it is written. From then on that outlives a power failure, too."""
+        """How far it is written; that part is synced to disk."""
         try:
             files.sync(self._file)
         except OSError as error:
@@ -169,7 +169,7 @@ class JsonLinesSink:
 
 
 def check_writable(option: str, path: str | None) -> None:
-    """Say early that a file cannot be written once all is done; it is neither made nor touched.
+    """Check early whether a file can be written at the end; it is neither created nor changed.
 
     Raises
     ------

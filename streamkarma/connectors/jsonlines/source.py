@@ -15,14 +15,14 @@ from streamkarma.errors import OutputError, RunError, UsageError
 
 
 class JsonLinesSource(Source):
-    """A file, packed or not, or standard input.
+    """A file, compressed or not, or standard input.
 
     Parameters
     ----------
     path
         A path, or ``-``.
     resume
-        Whether this is the input that the model has taken a part of, to be resumed behind it.
+        Whether this is the input that the model has read a part of, to be resumed after it.
     max_record_bytes
         Longest line.
     prefetch
@@ -88,7 +88,7 @@ class LineReader(Reader):
         self._begun = False
 
     def resume(self, kept: Position | None) -> None:
-        """Begin behind what was taken, if this is to be resumed; a pipe always goes on."""
+        """Start after the part that was read, if this is to be resumed; a pipe always continues."""
         if kept is None:
             return
         file, model = self._file, self._context.model_path
@@ -96,7 +96,7 @@ class LineReader(Reader):
         if self._source.rewinds:
             if taken is None:
                 raise UsageError(
-                    f"{model} does not say how much of an input it has taken; leave out "
+                    f"{model} does not record how much of an input it has read; leave out "
                     "--resume-input to learn all of this one"
                 )
             self._position = skip(file, self._context.interruptible(file.read), taken, model)
@@ -122,7 +122,7 @@ class LineReader(Reader):
             yield None if item is None else self._block(*item)
 
     def maybe_commit(self) -> None:
-        """Write the model if it is time to."""
+        """Write the model if it is due."""
         if self._context.checkpoint_due:
             self.commit()
 
@@ -131,7 +131,7 @@ class LineReader(Reader):
         self._context.checkpoint()
 
     def keep(self) -> None:
-        """Keep what was learned before something went wrong."""
+        """Keep what was learned before a failure."""
         if self._begun:
             self.commit()
 

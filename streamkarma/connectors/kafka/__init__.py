@@ -1,1 +1,1 @@
-"""Kafka: all that knows of brokers, topics and offsets."""
+"""Kafka: everything that deals with brokers, topics and offsets."""

@@ -54,18 +54,18 @@ class LogCapture(logging.Handler):
         elif "SaslMechanism" in text or "IllegalSaslState" in text:
             self.refused = True
             why = (
-                "no login is asked for there"
+                "the brokers require no login there"
                 if "Illegal" in text
-                else "this sasl_mechanism is not known there"
+                else "the brokers do not support this sasl_mechanism"
             )
             self.connection, self.at = why, time.monotonic()
         elif record.name.startswith("kafka.net") and "onnection" in text and not self.refused:
             self._take_loss(text)
 
     def _take_loss(self, text: str) -> None:
-        """A connection was lost, or did not come about."""
+        """A connection was lost, or not established."""
         if self.closed and "timed out" in text:
-            # It was we who broke off the attempt; the broker's hanging up says more.
+            # We broke off the attempt ourselves; that the broker closed the connection says more.
             return
         self.connection, self.at = _plain(text), time.monotonic()
         if "Connection lost" in text:
@@ -94,20 +94,20 @@ def connect(
     make
         Makes the client within so many milliseconds, or raises KafkaTimeoutError.
     settings, log
-        Whom it connects to, and what kafka-python logged.
+        What it connects to, and what kafka-python logged.
     patience
         Seconds after which to give up.
     say
-        Told once that it takes longer.
+        Called once, with a line, if it takes longer.
     stopped
-        Whether the user wants to leave.
+        Whether the user wants to stop.
 
     Raises
     ------
     RunError
-        If the brokers cannot be reached, or do not let us in.
+        If the brokers cannot be reached, or refuse authentication.
     InterruptedError
-        If the user wanted to leave before.
+        If the user wanted to stop before.
     """
     where = ", ".join(settings.brokers)
     deadline, attempt, said = time.monotonic() + patience, _FIRST_SECONDS, False
@@ -117,19 +117,21 @@ def connect(
         try:
             return make(int(1000 * min(left, attempt)))
         except (errors.KafkaConfigurationError, ValueError, OSError, ImportError) as error:
-            # A file for TLS that is not there, settings that contradict each other.
+            # A TLS file is missing, or settings contradict each other.
             raise RunError(f"cannot connect to {where}: {error}") from error
         except errors.KafkaError as error:
             reason = log.connection or reason_of(error)
         if log.refused:
-            raise RunError(f"{where} refused to let us in: {reason}; check {_CREDENTIALS}")
-        # A broker answers a wrong password and hangs up at once; kafka-python may see only the latter.
-        # Once they were there, they may as well be about to stop.
+            raise RunError(f"{where}: authentication failed: {reason}; check {_CREDENTIALS}")
+        # A broker answers a wrong password and closes the connection at once; kafka-python may see only the
+        # latter. Brokers that were there before may also be stopping.
         if log.closed >= _CLOSED_OFTEN and settings.has_login and patience < float("inf"):
-            raise RunError(f"{where} refused to let us in: hung up at the login; check {_CREDENTIALS}")
+            raise RunError(
+                f"{where}: authentication failed: connection closed during login; check {_CREDENTIALS}"
+            )
         if time.monotonic() + attempt / 2 > deadline:
             if log.closed >= _CLOSED_OFTEN:
-                reason += "; if they ask for a password or TLS, set -X security_protocol"
+                reason += "; if they require a password or TLS, set -X security_protocol"
             raise RunError(f"no broker at {where} within {patience:g} s: {reason}")
         if not said:
             how_long = f"trying for {patience:g} s" if patience < float("inf") else "waiting"

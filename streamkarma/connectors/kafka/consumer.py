@@ -1,4 +1,4 @@
-"""How topics are read, and which partitions are this process's."""
+"""Reading topics, and which partitions belong to this process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAVE_MS = 3000
 
 
 class Assignment(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # kafka-python has no types
-    """Follows which partitions are this process's.
+    """Tracks the partitions of this process.
 
     Its methods are called on the consumer's own thread while the main thread waits in
     ``poll``, so nothing else happens meanwhile.
@@ -26,14 +26,14 @@ class Assignment(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # kafka
     consumer
         Whose partitions they are.
     before_leaving
-        Called before partitions are given up: the moment to write down what was learned.
+        Called before partitions are revoked: the moment to save what was learned.
 
     Attributes
     ----------
     unpositioned
         Partitions that are paused until their start offset is known.
     lost
-        Whether partitions were taken away without a chance to write anything down.
+        Whether partitions were lost without a chance to save anything.
     failure
         What ``before_leaving`` raised.
     """
@@ -46,7 +46,7 @@ class Assignment(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # kafka
         self.failure: BaseException | None = None
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        """Partitions are to be given up."""
+        """Partitions are about to be revoked."""
         if not revoked:
             return
         try:
@@ -58,13 +58,13 @@ class Assignment(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # kafka
             self.unpositioned -= revoked
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
-        """Partitions have come; where they begin is asked for when ``poll`` has returned."""
+        """Partitions were assigned; their start offsets are requested when ``poll`` has returned."""
         for partition in assigned:
             self._consumer.seek(partition, 0)
             self._consumer.pause(partition)
         self.unpositioned |= assigned
 
     async def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
-        """The group has gone on without this process."""
+        """The group has moved on without this process."""
         self.lost = bool(lost)
         self.unpositioned -= lost

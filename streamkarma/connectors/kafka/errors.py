@@ -1,4 +1,4 @@
-"""What Kafka's errors mean for a run."""
+"""The meaning of Kafka's errors for a run."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from kafka import errors
 from streamkarma.connectors.base import RetriableError
 from streamkarma.errors import FencedError, RunError
 
-#: Errors after which somebody else does this process's work.
+#: Errors after which another process does this one's work.
 _FENCED = (errors.ProducerFencedError, errors.FencedInstanceIdError, errors.InvalidProducerEpochError)
-#: Errors that come again however often one tries.
+#: Errors that recur however often one retries.
 _FATAL = (
     errors.CorruptRecordError,
     errors.IncompatibleBrokerVersion,
@@ -31,24 +31,24 @@ _FATAL = (
 
 
 class RetriableKafkaError(RetriableError):
-    """A broker, a topic or the group is not what it was; what it was is resumed from the last commit."""
+    """A broker, a topic or the group has changed; the run resumes from the last commit."""
 
 
 def translate_error(error: errors.KafkaError) -> RunError | RetriableKafkaError:
-    """What an error of Kafka's means for a run: its end, or another attempt."""
+    """Translate a Kafka error: the end of a run, or another attempt."""
     error = unwrapped(error)
     reason = reason_of(error)
     if isinstance(error, _FENCED):
         return FencedError(
-            "another process has taken over this model, or this place in the group; nothing was written "
-            f"since ({reason}). Processes of one group need models, or group_instance_ids, of their own"
+            "another process has taken over this model, or this member of the group; nothing was written "
+            f"since ({reason}). Each process of a group needs its own model, or its own group_instance_id"
         )
     if isinstance(error, errors.AuthorizationError):
-        return RunError(f"the brokers do not allow it: {reason}")
+        return RunError(f"the brokers denied access: {reason}")
     if isinstance(error, errors.OffsetMetadataTooLargeError):
-        return RunError("the brokers' offset.metadata.max.bytes is too small; 4096, Kafka's default, will do")
+        return RunError("the brokers' offset.metadata.max.bytes is too small; use 4096, Kafka's default")
     if isinstance(error, _FATAL):
-        return RunError(f"the brokers or the topic cannot be worked with: {reason}")
+        return RunError(f"the brokers or the topic cannot be used: {reason}")
     return RetriableKafkaError(reason)
 
 
@@ -73,6 +73,6 @@ def unwrapped(error: errors.KafkaError) -> errors.KafkaError:
 def reason_of(error: BaseException) -> str:
     """What a Kafka error says, in one line and without its number."""
     name = type(error).__name__
-    # Of some answers of brokers, kafka-python has nothing to say: it makes an error of None.
+    # For some answers of brokers kafka-python has no message: it makes an error of None.
     text = " ".join(str(error).split()) if error.args != (None,) else name
     return text.partition(f"{name}: ")[2] or text.replace(f"{name}:", "").strip() or name

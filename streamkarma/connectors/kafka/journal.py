@@ -1,9 +1,8 @@
-"""The order in which partitions were worked since the last checkpoint, small enough to travel.
+"""The order in which partitions were processed since the last checkpoint, in compact form.
 
-Kafka orders records within a partition, not across them. What a process has learned and
-answered since its last checkpoint is therefore written down, as runs of one partition after
-another, in the same transaction as the answers; after a crash the same records can be learned
-again in the same order.
+Kafka orders records within a partition, not across them. What a process has learned and answered since its
+last checkpoint is therefore recorded, as runs of one partition after another, in the same transaction as the
+answers; after a crash the same records can be learned again in the same order.
 """
 
 from __future__ import annotations
@@ -53,12 +52,12 @@ class Journal:
         return bool(self._runs)
 
     def has_room(self, partition: TopicPartition) -> bool:
-        """Whether another stretch, of this partition, can be written down."""
+        """Whether another stretch of this partition fits."""
         more = 0 if partition in self._index else len(partition.topic) + _PARTITION
         return self._size + more + _RUN <= ENOUGH
 
     def add(self, partition: TopicPartition, begin: int, end: int) -> None:
-        """Write down that records were learned; ``begin`` counts for the first stretch only."""
+        """Record that records were learned; ``begin`` counts for the first stretch only."""
         if partition not in self._index:
             self._index[partition] = len(self._begins)
             self._begins.append(begin)
@@ -73,7 +72,7 @@ class Journal:
             self._size += len(f"{index},{span},") + 6
 
     def text(self) -> str:
-        """The journal as it travels."""
+        """The journal in its encoded form."""
         topics = sorted({tp.topic for tp in self._index})
         partitions = [
             [topics.index(tp.topic), tp.partition, begin]
@@ -84,7 +83,7 @@ class Journal:
 
 
 def stretches(text: str) -> list[Stretch]:
-    """What a journal says.
+    """Decode a journal.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How long records wait for the commit of what was said of them."""
+"""How long records wait for the commit of their predictions."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class CommitLatency:
         self._waiting += [each for each in times if each >= 0]
 
     def committed(self) -> None:
-        """All that was learned is committed."""
+        """Everything learned is committed."""
         if self._waiting:
             now = time.time()
             self.histogram.add([now - each / 1000 for each in self._waiting])
             self._waiting = []
 
     def discard(self) -> None:
-        """What was learned since the last commit does not count."""
+        """Discard what was learned since the last commit."""
         self._waiting = []

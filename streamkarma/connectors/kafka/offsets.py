@@ -1,4 +1,4 @@
-"""What a worker has learned, and what of it is safe."""
+"""What a worker has learned, and how much of it is committed."""
 
 from __future__ import annotations
 
@@ -20,25 +20,24 @@ if TYPE_CHECKING:
 #: A reader of the output waits at most so long for predictions that are made, in a busy
 #: stream and in a quiet one. A transaction costs the brokers about as much as 500 events.
 COMMIT_SECONDS, QUIET_SECONDS = 0.5, 0.05
-#: The model is written at least so often, however slow the stream, and when nothing comes.
+#: The model is written at least this often, however slow the stream, and when it is idle.
 CHECKPOINT_SECONDS, QUIET_CHECKPOINT_SECONDS = 60.0, 5.0
-#: An idle process asks so often whether it is still meant.
+#: How often an idle process checks whether it still owns its partitions.
 CONFIRM_SECONDS = 3.0
-#: How long the group may take to answer a commit that has no predictions with it.
+#: How long the group may take to answer a commit without predictions.
 _COMMIT_MS = 3000
 
 
 class Offsets:
-    """Positions, the journal, and the two steps that make what was learned count.
+    """Positions, the journal, and the two steps that commit what was learned.
 
-    First the transaction, with predictions, offsets and the journal; then the model file, with
-    positions. A crash in between is made good from the journal. Without a topic to write to
-    there is no transaction, and the file alone decides; the group's offsets are committed
-    before, for those who watch its lag and for who gets a partition next, and because the
-    answer tells whether this process is still meant.
+    First the transaction, with predictions, offsets and the journal; then the model file, with positions.
+    After a crash in between, the journal is replayed. Without a topic to write to there is no transaction,
+    and the file alone decides; the group's offsets are committed before, for those who watch its lag, for the
+    next owner of a partition, and because the answer tells whether this process is still its owner.
 
-    Where a partition begins is told to the group, too, even if no record of it comes: who gets it next
-    would begin at its end with ``--from latest``, and leave out what comes meanwhile.
+    The start of a partition is committed to the group, too, even if no record of it arrives: with ``--from
+    latest`` the next owner would start at its end, and miss what arrives in the meantime.
 
     Parameters
     ----------
@@ -54,7 +53,7 @@ class Offsets:
     topic_ids
         Ids of the topics of these partitions, as far as they are known.
     sink
-        Who sends, or None.
+        The sink that sends, or None.
     consumer
         Whose group offsets are committed for; not there before the stream is joined.
     """
@@ -67,7 +66,7 @@ class Offsets:
         self.sink: TopicSink | None = None
         self.consumer: KafkaConsumer
         self._journal = Journal()
-        #: Where partitions are, as far as the group was not told and no transaction will tell it.
+        #: Positions of partitions that are neither committed to the group nor part of a transaction.
         self._for_group: dict[TopicPartition, int] = {}
         #: Where partitions begin of which the group knows nothing, once the model file says so.
         self._begun: dict[TopicPartition, int] = {}
@@ -79,18 +78,20 @@ class Offsets:
         self._confirmed = time.monotonic()
 
     def resume(self, kept: Position) -> None:
-        """Take what ``snapshot`` gave.
+        """Restore a result of ``snapshot``.
 
         Raises
         ------
         ModelFileError
-            If it is nothing of that kind.
+            If it is invalid.
         """
         try:
             self.positions.update(positions_from(kept.get("kafka", {})))
             self.topic_ids.update((str(name), str(each)) for name, each in kept.get("topic_ids", {}).items())
         except (AttributeError, TypeError, ValueError) as error:
-            raise ModelFileError(f"{self._context.model_path} holds no list of offsets: {error!r}") from error
+            raise ModelFileError(
+                f"{self._context.model_path} has no valid list of offsets: {error!r}"
+            ) from error
 
     def snapshot(self) -> Position:
         """Offsets, and the ids of their topics, for the model file."""
@@ -99,12 +100,12 @@ class Offsets:
 
     @property
     def unsafe(self) -> bool:
-        """Whether something was learned that is not in the model file."""
+        """Whether something was learned that is not in the model file yet."""
         return bool(self._journal)
 
     @property
     def waiting(self) -> bool:
-        """Whether predictions were made that nobody sees yet."""
+        """Whether there are uncommitted predictions."""
         return self.sink is not None and self._uncommitted_since is not None
 
     def begin(self, partition: TopicPartition) -> None:
@@ -131,9 +132,9 @@ class Offsets:
         self._moved = True
 
     def wanted(self, partition: TopicPartition) -> int | None:
-        """Where a partition is to begin: at the model's position, or where others have left it since.
+        """Where to start a partition: at the model's position, or where others have left it since.
 
-        None if neither the model nor the group knows it.
+        None if neither the model nor the group has an offset.
         """
         committed = self.consumer.committed(partition, metadata=True)
         mine = self.positions.get(partition)
@@ -154,7 +155,7 @@ class Offsets:
         return int(committed.offset)
 
     def start_at(self, partition: TopicPartition, offset: int) -> None:
-        """A partition begins there. It is written with the next commit: a crash skips nothing then."""
+        """A partition starts there. The offset is written with the next commit, so a crash skips nothing."""
         self._for_group[partition] = offset
         self._moved |= self.positions.get(partition) != offset
         self.positions[partition] = offset
@@ -170,7 +171,7 @@ class Offsets:
             self._for_group.pop(partition, None)
 
     def maybe_commit(self, quiet: bool) -> None:
-        """Commit, and write the model, if it is time to; ``quiet`` if no records wait."""
+        """Commit, and write the model, if it is due; ``quiet`` if no records wait."""
         now = time.monotonic()
         if not self._journal and not self._moved:
             if now - self._confirmed >= CONFIRM_SECONDS:
@@ -184,14 +185,14 @@ class Offsets:
             self.commit(checkpoint=False)
 
     def commit(self, checkpoint: bool) -> None:
-        """Make what was learned count, with ``checkpoint`` in the model file too.
+        """Commit what was learned, with ``checkpoint`` in the model file too.
 
         Raises
         ------
         RebalanceInProgressError
             Partitions are about to change hands: call again after the next poll.
         KafkaError
-            If it does not count.
+            If the commit fails.
         """
         is_answered = self._uncommitted_since is not None and bool(self._journal)
         if self.sink is not None and (is_answered or (checkpoint and self._begun)):
@@ -207,7 +208,7 @@ class Offsets:
             self.save()
 
     def save(self) -> None:
-        """Write the model with its positions; the journal begins anew."""
+        """Write the model with its positions; the journal starts anew."""
         self._context.checkpoint()
         if self.sink is None:
             self._uncommitted_since = None
@@ -220,18 +221,18 @@ class Offsets:
         self._checkpointed = time.monotonic()
 
     def discard(self) -> None:
-        """Forget what is not safe or not told: from now on, a partition given up takes nothing along."""
+        """Discard what is not committed: from now on, a revoked partition takes nothing along."""
         self._journal = Journal()
         self._for_group, self._begun = {}, {}
         self._uncommitted_since = None
 
     def abandon(self) -> None:
-        """Commit and write nothing any more: what was learned since the last commit does not count."""
+        """Stop committing and writing: what was learned since the last commit is discarded."""
         self.discard()
         self._moved = False
 
     async def before_leaving(self) -> None:
-        """Partitions are to be given up: nothing of them may be in memory alone."""
+        """Partitions are about to be revoked: nothing of them may be in memory only."""
         if self.sink is not None:
             self.commit(checkpoint=True)
             return
@@ -257,7 +258,7 @@ class Offsets:
         self._source.committed()
 
     def _has_waited(self, now: float, quiet: bool) -> bool:
-        """Whether what was done is to be committed by now."""
+        """Whether a commit is due."""
         since, limit = self._uncommitted_since, QUIET_SECONDS if quiet else COMMIT_SECONDS
         return since is not None and now - since >= limit
 
@@ -289,7 +290,7 @@ class Offsets:
 
 
 def raise_if_fenced(error: errors.KafkaError) -> None:
-    """Raise an error that says that others go on with the work; brokers may be away, though."""
+    """Raise an error that means that another process has taken over; unavailable brokers are ignored."""
     if isinstance(error, (errors.CommitFailedError, errors.FencedInstanceIdError)):
         raise error
     if isinstance(error, (errors.RebalanceInProgressError, errors.AuthorizationError)):

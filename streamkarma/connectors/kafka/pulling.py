@@ -92,7 +92,7 @@ def pull(
         raise RunError(reason_of(error)) from error
     base = shelf.base()
     if base is None:
-        raise RunError(f"topic {topic} has no models: {shelf.broken().get(BASE, 'nobody has begun')}")
+        raise RunError(f"topic {topic} has no models: {shelf.broken().get(BASE, 'no process has started')}")
     parts = {name: shelf.models(name, base.epoch) for name in shelf.names(base.epoch)}
     if not parts:
         raise RunError(f"topic {topic} has no models yet: no partition has learned anything")

@@ -63,7 +63,7 @@ class TopicReader(Reader):
         self._consumer: TopicConsumer
         self._assignment: Assignment
         self._idle_since: float | None = None
-        #: Whether the last poll gave nothing.
+        #: Whether the last poll returned nothing.
         self._is_quiet = True
 
     @contextmanager
@@ -136,7 +136,7 @@ class TopicReader(Reader):
             yield None
 
     def maybe_commit(self) -> None:
-        """Commit, and have the model written, if it is time to."""
+        """Commit, and write the model, if it is due."""
         self._offsets.maybe_commit(self._is_quiet)
 
     def commit(self) -> None:
@@ -170,7 +170,7 @@ class TopicReader(Reader):
         return ReaderFigures(bool(mine), lag, durations)
 
     def _open_sink(self) -> None:
-        """Get ready to send; from here on an older process of the same instance is fenced."""
+        """Prepare to send; from here on an older process of the same instance is fenced."""
         source, at = self._source, self._source.at
         producer = source.connect(
             BulkProducer,
@@ -184,7 +184,7 @@ class TopicReader(Reader):
         self.sink = self._topic_sink = self._offsets.sink = sink
 
     def _join(self) -> None:
-        """Become a member of the group."""
+        """Join the group."""
         source = self._source
         static = source.instance if source.keeps_model else None
         reading = source.settings.consumer(
@@ -227,7 +227,7 @@ class TopicReader(Reader):
                 admin.close()
 
     def _poll(self) -> Polled:
-        """Records, if there are any; in here partitions come and go."""
+        """Records, if there are any; partitions are assigned and revoked in here."""
         seconds = QUIET_SECONDS if self._offsets.waiting else _POLL_SECONDS
         if not self._consumer.assignment():
             seconds = _JOINING_SECONDS
@@ -304,7 +304,7 @@ class TopicReader(Reader):
             self._offsets.note(partition, part[0].offset, end)
 
     def _reached_end(self) -> bool:
-        """Whether all that is this process's has been read to where it ended at the start."""
+        """Whether all partitions of this process have been read to their end offsets seen at start-up."""
         ends = self._source.ends
         if ends is None:
             return False

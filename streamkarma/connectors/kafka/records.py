@@ -15,7 +15,7 @@ from streamkarma.errors import RecordError
 
 
 class Metadata(NamedTuple):
-    """What comes beside a record's value, and is to be an attribute.
+    """What is an attribute in addition to a record's value.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Metadata(NamedTuple):
         Raises
         ------
         RecordError
-            If a key or a header is no text.
+            If a key or a header is not text.
         """
         found: dict[str, Any] = {}
         if self.key is not None and record.key is not None:

@@ -1,4 +1,4 @@
-"""Learn again what was answered before a crash and is not in the model file yet."""
+"""Learn again what was answered before a crash but is not in the model file yet."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def replay(source: TopicSource, context: Context, offsets: Offsets) -> Replayed:
     Raises
     ------
     RunError
-        If somebody else has written to the group of the journal.
+        If another program has written to the group of the journal.
     RetriableKafkaError
-        If a topic is not there just now.
+        If a topic does not exist at the moment.
     InterruptedError
         If the user wants to stop.
     """
@@ -60,7 +60,7 @@ def replay(source: TopicSource, context: Context, offsets: Offsets) -> Replayed:
         try:
             todo, ordered = owed(offsets.positions, written.metadata if written else "", mine)
         except ValueError as error:
-            raise RunError(f"the group {group} was written to by somebody else: {error}") from error
+            raise RunError(f"the group {group} was written to by another program: {error}") from error
         todo = _still_there(todo, reader, source, offsets)
         if not todo:
             return
@@ -68,7 +68,7 @@ def replay(source: TopicSource, context: Context, offsets: Offsets) -> Replayed:
             records = sum(end - begin for _, begin, end in todo)
             source.say(
                 f"{context.model_path} is older than the predictions that were sent: {records} records are "
-                "learned again, not in the order in which they were learned first"
+                "learned again, not in their original order"
             )
         yield from read_stretches(reader, todo, partial(say_lost, source), source.stopped)
     offsets.positions |= {stretch.partition: stretch.end for stretch in todo}
@@ -102,7 +102,7 @@ def _still_there(
         what = id_changed(topic) if topic in there else f"topic {topic} is gone"
         records = sum(end - begin for _, begin, end in lost)
         source.say(
-            f"{what}: {records} records that were answered, and are not in the model, cannot be learned again"
+            f"{what}: {records} records that were answered but are not in the model cannot be learned again"
         )
     return todo
 
@@ -156,14 +156,14 @@ def read_stretches(
     todo
         What to read.
     lost
-        Told of offsets, from one up to another, that the topic no longer has.
+        Called with ranges of offsets that the topic no longer has.
     stopped
-        Whether the user wants to leave.
+        Whether the user wants to stop.
 
     Raises
     ------
     InterruptedError
-        If the user wanted to leave before.
+        If the user wanted to stop before.
     """
     partitions = sorted({stretch.partition for stretch in todo})
     reader.assign(partitions)

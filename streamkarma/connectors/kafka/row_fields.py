@@ -1,4 +1,4 @@
-"""What a row says of the record that it answers."""
+"""Fields of a row that identify its record."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RowFields(NamedTuple):
         return found
 
     def _headers(self, given: Sequence[tuple[str, bytes | None]]) -> dict[str, Any]:
-        # Of a header that is repeated, the last counts.
+        # If a header is repeated, the last one counts.
         values = dict(given)
         return {name: shown(values.get(name)) for name in self.headers}
 

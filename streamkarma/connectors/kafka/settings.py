@@ -1,4 +1,4 @@
-"""What is set of kafka-python's configuration, and whether it can work."""
+"""Settings of kafka-python, and checks of them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from streamkarma.connectors.kafka.security import check_security, has_login
 from streamkarma.errors import UsageError
 
 #: An environment variable of this prefix sets the Kafka setting of the same name, in capitals:
-#: the place for passwords, which on a command line everybody can read.
+#: the place for passwords, which anyone can read on a command line.
 ENVIRONMENT = "STREAMKARMA_KAFKA_"
-#: KafkaSettings that are this program's business.
+#: Kafka settings that this program chooses itself.
 _OURS = {
     "bootstrap_servers": "use --brokers",
     "group_id": "use --group",
@@ -27,7 +27,7 @@ _OURS = {
     "transactional_id": "it follows from the group and the model",
     "acks": "predictions are sent in transactions",
     "enable_idempotence": "predictions are sent in transactions",
-    "allow_auto_create_topics": "topics are to be there",
+    "allow_auto_create_topics": "topics must exist",
     "isolation_level": "only committed records are read",
 }
 _ASSIGNORS = {
@@ -36,7 +36,7 @@ _ASSIGNORS = {
     "sticky": StickyPartitionAssignor,
     "cooperative-sticky": CooperativeStickyAssignor,
 }
-#: KafkaSettings whose values are objects of Python.
+#: Kafka settings whose values are Python objects.
 _OBJECTS = {
     "default_offset_commit_callback",
     "kafka_client",
@@ -53,7 +53,7 @@ _OBJECTS = {
 }
 
 
-#: Settings of which kafka-python would take 0 or less, to fail or wait for ever later on.
+#: Settings for which kafka-python accepts 0 or less, only to fail or wait forever later.
 _POSITIVE = {"max_in_flight_requests_per_connection", "max_poll_records", "transaction_timeout_ms"}
 #: Kafka's protocol has no larger integers for settings.
 _LARGEST = 2**31 - 1
@@ -92,7 +92,7 @@ class KafkaSettings:
             given[name.strip().replace(".", "_")] = value
         self._values = {name: _typed(name, value) for name, value in given.items()}
         if not self.brokers:
-            raise UsageError("--brokers names no broker; expected HOST:PORT, several with commas")
+            raise UsageError("--brokers names no broker; expected HOST:PORT, comma-separated")
         check_security(self._values)
         for address in self.brokers:
             port = address.rpartition(":")[2]
@@ -135,7 +135,7 @@ def _typed(name: str, text: str) -> Any:
         near = difflib.get_close_matches(name, defaults, 1)
         raise UsageError(f"-X {name}: kafka-python has no such setting{f'; {near[0]}?' if near else ''}")
     if name in _OBJECTS:
-        raise UsageError(f"-X {name}: its values are no text, and cannot be set here")
+        raise UsageError(f"-X {name}: its values are not texts, so it cannot be set here")
     default = defaults[name]
     try:
         if name == "partition_assignment_strategy":

@@ -83,8 +83,8 @@ class SharedOffsets(Offsets):
         if models or self.store.is_broken(name):
             begin = int(self.consumer.beginning_offsets([partition])[partition])
             self._source.say(
-                f"topic {partition.topic}, partition {partition.partition}: no model of it can be used; all "
-                f"events that are there are learned again, from {begin}"
+                f"topic {partition.topic}, partition {partition.partition}: no usable model; all available "
+                f"events are learned again, from {begin}"
             )
             return begin
         return end

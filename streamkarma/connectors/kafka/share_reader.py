@@ -82,7 +82,7 @@ class ShareReader:
                 self._said.add((name, why))
                 self._say(
                     f"topic {self._topic}: the newest model of {name} cannot be used, {why}; "
-                    "the last good one serves"
+                    "the last good one is used"
                 )
 
     def wait_until(self, there: Callable[[], bool], what: str) -> None:

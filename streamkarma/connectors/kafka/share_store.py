@@ -19,7 +19,7 @@ from streamkarma.errors import RunError, UsageError
 if TYPE_CHECKING:
     from streamkarma.connectors.kafka.source import TopicSource
 
-#: Another process is about to say what all models begin as.
+#: Another process is about to say the base of all models.
 _FENCED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
 
 Records = list[tuple[bytes, bytes | None]]
@@ -78,7 +78,7 @@ class ShareStore:
             if base is None:
                 raise UsageError(
                     f"{self.name} has no models yet: the first process needs --task binary, multiclass or "
-                    "regression, since partitions have to agree on it before they have seen labels"
+                    "regression, since partitions must agree on it before they see labels"
                 )
             self._write_base(base)
         self.epoch = agreed.epoch
@@ -129,7 +129,7 @@ class ShareStore:
         """What the topic says; RunError if that cannot be used."""
         base = self._reader.shelf.base()
         if base is None and (why := self._reader.shelf.broken().get(BASE)):
-            raise RunError(f"{self.name} cannot be used: of the base {why}; delete it to begin anew")
+            raise RunError(f"{self.name} cannot be used: of the base {why}; delete it to start anew")
         return base
 
     def _write_base(self, base: bytes) -> None:
@@ -147,7 +147,7 @@ class ShareStore:
                 snapshot = Snapshot(uuid.uuid4().hex, 0, 0, None, base)
                 sink.write_records(self._place(BASE), self._records(BASE, snapshot))
                 sink.commit()
-                self._reader.wait_until(lambda: self._base() is not None, "what all models begin as")
+                self._reader.wait_until(lambda: self._base() is not None, "the base of all models")
         except _FENCED:
             self._reader.catch_up()
         finally:

@@ -179,9 +179,11 @@ class TopicSink:
             return translate_error(cause)
         if topic == self._dead_letter_topic and not self.cut:
             self.cut = True
-            return RetriableKafkaError(f"the topic {topic} does not take a dead letter as a whole")
+            return RetriableKafkaError(f"the topic {topic} does not accept a complete dead letter")
         bytes_known = f" ({self._longest[topic]:,})" if topic in self._longest else ""
-        return RunError(f"topic {topic} takes no messages as long as these; raise its {setting}{bytes_known}")
+        return RunError(
+            f"topic {topic} does not accept messages of this size; raise its {setting}{bytes_known}"
+        )
 
     def _check_sent(self) -> None:
         """Wait until all that was sent has arrived; KafkaError if some of it has not.
@@ -191,7 +193,7 @@ class TopicSink:
         self._producer.flush(timeout=self._producer.config["max_block_ms"] / 1000)
         missing = next((each for _, each in self._sent if not each.succeeded()), None)
         if missing is not None:
-            raise missing.exception or errors.KafkaTimeoutError("not all that was sent has arrived")
+            raise missing.exception or errors.KafkaTimeoutError("not everything sent has arrived")
         self._sent = []
 
     def abort(self, seconds: float) -> None:

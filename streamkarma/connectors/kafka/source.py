@@ -32,20 +32,18 @@ from streamkarma.connectors.kafka.topic_configs import longest_messages
 from streamkarma.connectors.kafka.topics import Topics
 from streamkarma.errors import UsageError
 
-#: A connection that was lost is worth a word if nothing has come for so long.
+#: A lost connection is reported if nothing has arrived for this long.
 _SILENCE_SECONDS = 5.0
-#: Once the brokers were there, they are waited for until a signal comes.
+#: Once the brokers were reached, wait for them until a signal arrives.
 _FOREVER = float("inf")
 #: The longest batch of records, where topics take it.
 _BATCH_BYTES = 256 << 10
-#: On a pipe the predictions may be all that is wanted; a service is started again some day.
+#: On a pipe only the predictions may be wanted; a service will be restarted some day.
 _NOT_THE_KEY = (
     "the entity, {}, is not the records' key (--with-key): if several processes share the group, all events "
     "of an entity must be in one partition"
 )
-_NO_MODEL = (
-    "no --model: what is learned is lost at the end, and the next start resumes at the group's offsets"
-)
+_NO_MODEL = "no --model: what is learned is lost at the end, and the next run resumes at the group's offsets"
 
 
 class Attachment(NamedTuple):
@@ -60,11 +58,11 @@ class Attachment(NamedTuple):
     group
         The consumer group.
     start
-        ``earliest`` or ``latest``: where a partition begins of which nothing is known.
+        ``earliest`` or ``latest``: where to start a partition without an offset.
     output_topic, dead_letter_topic, label_topic
         Where predictions and bad records go, and where late labels come from; or None.
     until_end
-        Whether to stop at the offsets that stood when it started.
+        Whether to stop at the end offsets seen at start-up.
     settings
         ``name=value`` of kafka-python's configuration.
     connect_timeout
@@ -74,13 +72,13 @@ class Attachment(NamedTuple):
     max_record_bytes
         Longest record.
     entity
-        The attribute that says whose an event is, if entities are followed.
+        The attribute that identifies the entity of an event, if entities are followed.
     share
         The topic by which processes share their models; None if each has its own in a file.
     learn
         False to score only: then the group alone says how far the topics were read.
     row_fields
-        What rows say of the records that they answer.
+        What rows repeat of their records.
     """
 
     topics: Sequence[str]
@@ -175,7 +173,7 @@ class TopicSource(Source):
 
     @contextmanager
     def open(self, context: Context, failures: int) -> Iterator[Reader]:
-        """Connect, and take over from an older process that works for the same model."""
+        """Connect, and take over from an older process of the same model."""
         self._context = context
         # What was counted since the last commit is counted again.
         self.tombstones = self._tombstones_committed
@@ -201,7 +199,7 @@ class TopicSource(Source):
             yield reader
 
     def summary(self) -> dict[str, Any]:
-        """Where it has got to, and what was out of the ordinary."""
+        """Its progress, and anything unusual."""
         kafka = {
             "group": self.at.group,
             "positions": positions_state(self._positions),
@@ -242,7 +240,7 @@ class TopicSource(Source):
         return self._context.stopped()
 
     def committed(self) -> None:
-        """A commit has come about."""
+        """A commit has succeeded."""
         self._tombstones_committed = self.tombstones
         self.latency.committed()
         self._context.committed()
@@ -260,7 +258,7 @@ class TopicSource(Source):
         return connect(make, self.settings, self._log, self._patience, self.say, self.stopped)
 
     def watch(self) -> Callable[[bool], None]:
-        """What is told whether records came, and says once that the brokers have gone, or are back."""
+        """A callback on whether records arrived; it reports once that the brokers have gone, or are back."""
         heard_at, missed = time.monotonic(), False
 
         def note(heard: bool) -> None:
@@ -272,14 +270,14 @@ class TopicSource(Source):
                 heard_at, missed = now, False
             elif not missed and now - heard_at > _SILENCE_SECONDS and now - self._log.at < 1.0:
                 brokers = ", ".join(self.settings.brokers)
-                self.say(f"no word from {brokers} ({self._log.connection}); waiting")
+                self.say(f"no response from {brokers} ({self._log.connection}); waiting")
                 missed = True
 
         return note
 
 
 def _instance(model: str | None, static: str | None) -> str:
-    """By which the same model is known again: its place in the group, or else its path.
+    """The identity of a model: its member of the group, or else its path.
 
     It is not kept in the model file, so that the same events make the same bytes. It names
     the producer's transactions and the member of the group, so that after a crash there is

@@ -1,4 +1,4 @@
-"""Topics as they stand: read once from their beginnings to their present ends, by no consumer group."""
+"""Topics read once from their beginnings to their current ends, without a consumer group."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class StandingTopics(TopicSource):
         self.dead_letter_hint = Source.dead_letter_hint
 
     def summary(self) -> dict[str, Any]:
-        """What was passed over."""
+        """What was skipped."""
         return {"kafka": {"tombstones": self.tombstones}}
 
     @contextmanager
     def open(self, context: Context, failures: int) -> Iterator[Reader]:
-        """Connect; every failure of the brokers is one of the run."""
+        """Connect; any failure of the brokers ends the run."""
         self._context = context
         self._log.install()
         try:
@@ -97,7 +97,7 @@ class _StandingReader(Reader):
         self._next: dict[TopicPartition, int] = {}
 
     def resume(self, kept: Position | None) -> None:
-        """Begin where the partitions do."""
+        """Start at the beginning of the partitions."""
         begins = self._consumer.beginning_offsets(list(self._ends))
         self._next = {each: begins[each] for each, end in self._ends.items() if begins[each] < end}
         self._waiting = {each: deque() for each in self._next}
@@ -145,10 +145,10 @@ class _StandingReader(Reader):
         return filled
 
     def maybe_commit(self) -> None:
-        """Nothing is."""
+        """Nothing is committed."""
 
     def commit(self) -> None:
-        """Nothing is."""
+        """Nothing is committed."""
 
     def snapshot(self) -> Position:
         """Nothing is kept."""

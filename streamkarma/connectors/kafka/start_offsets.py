@@ -1,4 +1,4 @@
-"""Where a partition begins that has just come to this process."""
+"""Start offsets of newly assigned partitions."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _identify(topics: set[str], offsets: Offsets, source: TopicSource) -> None:
 
 
 def say_recreated(source: TopicSource, topic: str) -> None:
-    """Tell the user that the offsets of a topic mean nothing any more."""
+    """Tell the user that the offsets of a topic are no longer valid."""
     source.recreated.add(topic)
     where = "its beginning" if source.at.start == "earliest" else "its end"
     source.say(
@@ -81,10 +81,10 @@ def id_changed(topic: str) -> str:
 
 
 def say_lost(source: TopicSource, tp: TopicPartition, begin: int, end: int) -> None:
-    """Tell the user of records that a topic no longer has, or that are passed over."""
+    """Tell the user about records that a topic no longer has, or that are skipped."""
     name = f"{tp.topic}/{tp.partition}"
     source.lost[name] = source.lost.get(name, 0) + end - begin
     source.say(
         f"topic {tp.topic}, partition {tp.partition}: offsets {begin} to {end - 1} are lost; "
-        f"they had expired before they were read; reading resumes at {end}"
+        f"they expired before they were read; reading resumes at {end}"
     )

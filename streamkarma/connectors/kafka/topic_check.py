@@ -1,4 +1,4 @@
-"""See, before anything is read, whether the brokers and the topics are there, and where these end."""
+"""Check, before anything is read, that the brokers and the topics exist, and where the topics end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_topics(source: TopicSource) -> dict[TopicPartition, int] | None:
     Raises
     ------
     RunError
-        If a topic is not there, or the brokers are not.
+        If a topic does not exist, or the brokers cannot be reached.
     InterruptedError
         If the user wanted to stop before they answered.
     """

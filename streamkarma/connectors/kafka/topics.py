@@ -1,4 +1,4 @@
-"""Which topics are read."""
+"""The topics to read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Topics(NamedTuple):
     pattern
         A regular expression for whole names, or None.
     labels
-        The topic of labels that come later, or None.
+        The topic of late labels, or None.
     avoid
         Topics that are written to, which a pattern never means.
     """
@@ -43,9 +43,9 @@ class Topics(NamedTuple):
         patterns = [name for name in given if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name)]
         avoid = frozenset(name for name in written if name is not None)
         if patterns and len(given) > 1:
-            raise UsageError(f"a pattern stands alone: join {patterns[0]!r} and the others with |")
+            raise UsageError(f"only one pattern is allowed: join {patterns[0]!r} and the others with |")
         if both := avoid & {*given, labels}:
-            raise UsageError(f"the topic {min(both)} cannot be read and written in one")
+            raise UsageError(f"the topic {min(both)} cannot be both read and written")
         names = () if patterns else tuple(dict.fromkeys(given))
         topics = cls(names, patterns[0] if patterns else None, labels, avoid)
         if topics.pattern is not None:
@@ -53,12 +53,12 @@ class Topics(NamedTuple):
                 re.compile(_in_parentheses(topics.pattern))
             except re.error as error:
                 raise UsageError(
-                    f"{topics.pattern!r} is neither a topic's name nor a pattern: {error}"
+                    f"{topics.pattern!r} is neither a topic name nor a valid pattern: {error}"
                 ) from error
         return topics
 
     def matching(self, there: set[str]) -> set[str]:
-        """Those of the topics there are that are meant."""
+        """The existing topics that match."""
         if self.pattern is None:
             return there.intersection(self.names)
         return {name for name in there if re.match(self.expression(), name)} - {self.labels}

@@ -42,18 +42,18 @@ class DelimitedTable:
     read
         Returns up to so many bytes, none at the end.
     delimiter
-        What stands between cells; None to find out.
+        The delimiter of cells; None to detect it.
     missing
         Which cells say that there is no value.
     types
         What columns hold, by name, where that is known; for others the first rows decide.
     limit
-        Most bytes of a row.
+        Maximum length of a row in bytes.
 
     Raises
     ------
     RunError
-        If its header is none, or it cannot be read.
+        If its header is invalid, or it cannot be read.
 
     Attributes
     ----------
@@ -97,11 +97,11 @@ class DelimitedTable:
         }
 
     def describe(self) -> str:
-        """What it was taken for, in a line."""
-        parted = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}[self._dialect.delimiter]
+        """The detected format, in a line."""
+        delimiter = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}[self._dialect.delimiter]
         unnamed = sum(column is None for column in self._columns)
         left_out = f"; left out, without a name: {unnamed:,}" if unnamed else ""
-        return f"table: columns parted by {parted}: {described(self._columns)}{left_out}"
+        return f"table: columns separated by {delimiter}: {described(self._columns)}{left_out}"
 
     def pieces(self) -> Iterator[Piece]:
         """All rows in order, without the header and blank ones."""
@@ -158,10 +158,10 @@ class DelimitedTable:
         """The header and the first rows that have as many cells."""
         rows, _ = Splitter(self._dialect, None, self._limit).split(sample, at_end=False)
         if not rows:
-            raise RunError(f"{self._name} has no row with the names of its columns")
+            raise RunError(f"{self._name} has no header row with column names")
         header = rows[0]
         if isinstance(header, Refused):
-            raise RunError(f"the first row of {self._name} has no names of columns: {header.reason}")
+            raise RunError(f"the first row of {self._name} has no column names: {header.reason}")
         fitting = (row for row in rows if not isinstance(row, Refused) and len(row) == len(header))
         return list(fitting)
 
@@ -175,7 +175,7 @@ class DelimitedTable:
         names = [name.strip() for name in header]
         twice = [name for name, count in Counter(names).items() if name and count > 1]
         if twice:
-            raise RunError(f"{self._name} has several columns of the name {twice[0]!r:.80}")
+            raise RunError(f"{self._name} has several columns named {twice[0]!r:.80}")
         cells = list(zip(*rows, strict=True)) or [()] * len(names)
         columns: list[Column | None] = []
         for name, own in zip(names, cells, strict=True):
@@ -183,7 +183,7 @@ class DelimitedTable:
             kind = kind if kind in TYPES else type_of(own, missing)
             columns.append(Column(name, kind, missing) if name else None)
         if all(column is None for column in columns):
-            raise RunError(f"{self._name} has no row with the names of its columns")
+            raise RunError(f"{self._name} has no header row with column names")
         return columns
 
 

@@ -1,4 +1,4 @@
-"""How the cells of a table are parted, by its first lines."""
+"""Detection of a table's delimiter from its first lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 from streamkarma.connectors.tables.rows import Dialect, Refused, Splitter
 
-#: Characters that may stand between cells; of those that do equally well the first is taken.
+#: Possible delimiters; of equally good ones the first is taken.
 _DELIMITERS = (",", "\t", ";", "|")
 
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 csv.field_size_limit(1 << 30)
 
 TOO_LONG = "longer than the limit (see --max-record-bytes), or a quote in it is never closed"
-UNCLOSED = "a quote is opened and never closed"
+UNCLOSED = "a quote is never closed"
 NOT_UTF8 = "not valid UTF-8"
 
 
 class Dialect(NamedTuple):
-    """How cells are parted: by which character, and whether blanks behind it count."""
+    """How cells are separated: by which character, and whether blanks after it count."""
 
     delimiter: str
     skip_blanks: bool = False
@@ -49,7 +49,7 @@ class Splitter:
     Parameters
     ----------
     dialect
-        How cells are parted.
+        How cells are separated.
     width
         Number of cells that a row has; None for any.
     limit

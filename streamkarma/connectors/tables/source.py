@@ -19,7 +19,7 @@ from streamkarma.connectors.tables.formats import PACKED, format_of
 from streamkarma.connectors.tables.input import TableInput
 from streamkarma.errors import ModelFileError, RunError, UsageError
 
-#: Formats that are text, with what stands between cells; None to find out.
+#: Text formats with their delimiters; None to detect it.
 _TEXTS = {"csv": None, "tsv": "\t"}
 
 
@@ -54,7 +54,7 @@ class TableSource(JsonLinesSource):
 
     def __init__(self, path: str, format: str, **how: Any) -> None:
         if format not in _TEXTS and path.endswith(PACKED):
-            raise UsageError(f"{path}: unpack it first; a {format} file is packed within")
+            raise UsageError(f"{path}: decompress it first; a {format} file is packed within")
         super().__init__(path, **how)
         self.format = format
 
@@ -102,5 +102,5 @@ def _known_types(context: Context) -> Mapping[str, str]:
     """What the model file says that columns hold."""
     types = context.kept.get("columns", {})
     if not isinstance(types, dict) or not all(kind in TYPES for kind in types.values()):
-        raise ModelFileError(f"{context.model_path} does not say what the columns of its tables hold")
+        raise ModelFileError(f"{context.model_path} does not record the column types of its tables")
     return types
