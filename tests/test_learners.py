@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -360,6 +361,43 @@ def test_categories_are_completed_and_nothing_else_is_touched() -> None:
     with pytest.raises(RecordError, match="attribute 'speed' is infinite"):
         imputer.learn_one({"speed": math.inf, "new": 1.0})
     assert what_it_knows(imputer) == before
+
+
+def of_every_kind(seed: int, events: int = 1500) -> Iterator[dict[str, Any]]:
+    """Events of which only three attributes are numbers or categories throughout."""
+    rng = np.random.default_rng(seed)
+    words = ["this", "pump", "has", "failed", "again", "because", "of", "bearings", "worn"]
+    for t in range(events):
+        yield {
+            "gain": int(rng.choice([0] * 17 + [7298, 15024, 300])),
+            "temp": float(rng.choice([20.0 + rng.random()] * 9 + [-9999.0])),
+            "user": f"u{int(rng.exponential(50))}",
+            "seen": f"2024-{1 + t % 12:02d}-03T{t % 24:02d}:00:00Z",
+            "note": " ".join(rng.choice(words, 8)),
+            "tags": rng.choice(["new", "red", "old"], 2).tolist(),
+            "id": f"{t:x}-{rng.random()}",
+            "odd": "low" if rng.random() < 0.3 else float(rng.random()),
+        }
+
+
+@pytest.mark.parametrize("form", [{}, {"max_pairwise_coordinates": 1, "rank": 3}])
+def test_what_is_filled_in_is_of_the_kind_of_its_attribute(form: dict[str, Any]) -> None:
+    imputer = SubspaceImputer(**form)
+    for event in of_every_kind(5):
+        imputer.learn_one(event)
+    filled = imputer.impute_one({})
+    assert filled.keys() == {"gain", "temp", "user"}
+    assert 500 < filled["gain"] < 2500
+    assert 20 < filled["temp"] < 21
+    assert filled["user"][:1] == "u"
+
+
+def test_numbers_of_which_one_is_usual_go_down_a_pipeline() -> None:
+    model = SubspaceImputer() | preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    for t, event in enumerate(of_every_kind(6, 400)):
+        seen = {name: event[name] for name in ("gain", "temp")[t % 3 :]}
+        model.predict_proba_one(seen)
+        model.learn_one(seen, event["temp"] < 0)
 
 
 def what_it_knows(imputer: SubspaceImputer) -> Any:

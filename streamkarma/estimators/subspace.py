@@ -12,6 +12,7 @@ from streamkarma.core.mixture import Calibrated
 from streamkarma.core.subspace import Completion, Subspace, SubspaceSettings
 from streamkarma.deprecation import renamed
 from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.estimators.outcomes import marks
 from streamkarma.estimators.pipeline import Pipeline
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
@@ -24,6 +25,9 @@ from streamkarma.estimators.settings import (
 )
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.values import Record, is_missing
+
+#: The category that stands for all rare ones.
+RARE = "(rare)"
 
 
 @dataclass(eq=False, repr=False)
@@ -147,8 +151,8 @@ class SubspaceImputer(base.Transformer):
     """Completes events by their mean given what is observed, as a river transformer.
 
     Numbers that are missing are filled in, in their own units, and so are categorical attributes,
-    by the category that is the most likely. What is observed stays as it is, and an attribute that
-    was never learned stays missing.
+    by the category that is the most likely. What is observed stays as it is. Texts, tags, points in time,
+    identifiers, attributes that hold numbers and words, and what was never learned stay missing.
 
     Parameters
     ----------
@@ -207,16 +211,19 @@ class SubspaceImputer(base.Transformer):
         events, encoder = self._pipeline.read([x], [False]), self._pipeline.encoder
         completed = self._completion.completed(events, encoder.coordinate_count)[0]
         result = {name: value for name, value in x.items() if not is_missing(value)}
-        observed = set(result)
+        left_out = result.keys() | marks(encoder)
+        kinds = dict(zip(encoder.attribute_names.values(), encoder.kinds(), strict=True))
         best = dict[Hashable, float]()
         for place, entry in enumerate(encoder.entries(), 1):
-            if entry is None or entry[0] in observed:
+            if entry is None or entry[0] in left_out:
                 continue
             name, category = entry
-            if category is None:
-                mean, deviation = encoder.mean_and_deviation(place)
-                result[name] = mean + deviation * float(completed[place])
-            elif completed[place] > best.get(name, 0.0):
+            if kinds[name] == "number":
+                # Beside its coordinate a number may have some for values that come back, as categories.
+                if category is None:
+                    mean, deviation = encoder.mean_and_deviation(place)
+                    result[name] = mean + deviation * float(completed[place])
+            elif kinds[name] == "category" and category != RARE and completed[place] > best.get(name, 0.0):
                 best[name], result[name] = completed[place], category
         return result
 
