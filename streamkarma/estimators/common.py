@@ -6,6 +6,7 @@ import reprlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from inspect import signature
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -61,25 +62,34 @@ class KARMABase(Explains):
     def _start(self, learner: Learner, rates: int, regression: bool) -> None:
         self._conformal = None
         self.merged_from = []
-        self._check_booleans()
+        self._take_plain()
         if self.coverage is not None:
             self._begin_conformal(check_coverage(self.coverage))
         bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
         rules = check_rules(self.na, self.sentinel, self.sentinels, self.kinds)
+        words, sentinels, _, kinds = rules
+        self.na = None if self.na is None else words
+        self.sentinel = None if self.sentinel is None else sentinels
+        self.kinds = None if self.kinds is None else kinds
         followed = self.entity, self.time, self.carry, self.carry_for, self.max_entities
         following = check_following(*followed)
         self._pipeline = Pipeline(
             learner, bool(self.scale), *bounds, self.forget, rules, rates, regression, following
         )
 
-    def _check_booleans(self) -> None:
-        """Have what is yes or no as a boolean, as a file takes it; UsageError for anything else."""
+    def _take_plain(self) -> None:
+        """Have what is yes or no as a boolean and numbers as Python's own, as a file takes them.
+
+        UsageError for what should be yes or no and is neither; numbers are checked where they are used.
+        """
         for name, parameter in signature(type(self)).parameters.items():
+            value = getattr(self, name, parameter.default)
             if isinstance(parameter.default, bool):
-                value = getattr(self, name, parameter.default)
                 if not isinstance(value, bool | int | np.bool_) or value not in (0, 1):
                     raise UsageError(f"{name} must be True or False, not {reprlib.repr(value)}")
                 setattr(self, name, bool(value))
+            elif isinstance(value, Real) and not isinstance(value, bool):
+                setattr(self, name, int(value) if isinstance(value, Integral) else float(value))
 
     def _asked_coverage(self, coverage: float | None) -> float:
         """The coverage that one call asks for; the model has one for its whole life."""

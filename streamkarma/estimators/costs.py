@@ -197,7 +197,7 @@ def check_class_weight(given: Any) -> dict[str, float] | None:
     >>> check_class_weight({True: 10, "spam": 0.5}), check_class_weight("balanced")
     ({'true': 10.0, 'spam': 0.5}, None)
     """
-    if given is None or given == BALANCED:
+    if given is None or _is_balanced(given):
         return None
     if not isinstance(given, Mapping):
         raise UsageError(
@@ -205,23 +205,34 @@ def check_class_weight(given: Any) -> dict[str, float] | None:
         )
     kind = LEARNING["class_weight"].kind
     assert isinstance(kind, WeightsByClass)
-    weights = by_plain_class(given)
-    for label, weight in weights.items():
+    weights: dict[str, float] = {}
+    for key, weight in given.items():
+        # Classes may be named by values of NumPy, as labels may.
+        label = key.item() if isinstance(key, np.generic) else key
         if not isinstance(label, (bool, int, float, str)) or not kind.weight.holds(weight):
             raise UsageError(f"class_weight: {kind.weight} by class, not {reprlib.repr({label: weight})}")
-    return {names_of(label)[0]: float(weight) for label, weight in weights.items()}
+        name = names_of(label)[0]
+        if name in weights:
+            raise UsageError(f"class_weight names the class {reprlib.repr(name)} twice; give it one weight")
+        weights[name] = float(weight)
+    return weights
 
 
-def by_plain_class(given: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Weights by class, which may be named by a value of NumPy, as labels may."""
-    return {key.item() if isinstance(key, np.generic) else key: each for key, each in given.items()}
+def plain_costs(class_weight: Any, threshold: Any) -> tuple[Any, str | float | None]:
+    """Both as a file has them: None, balanced, and numbers; UsageError if one is out of its range."""
+    weights = check_class_weight(class_weight)
+    return class_weight if weights is None else weights, check_threshold(threshold)
+
+
+def _is_balanced(given: Any) -> bool:
+    return isinstance(given, str) and given == BALANCED
 
 
 def check_threshold(given: Any) -> float | str | None:
     """Return a threshold that is None, balanced or a probability; else raise UsageError."""
     kind = LEARNING["threshold"].kind
     assert isinstance(kind, Threshold)
-    if given is None or given == BALANCED:
+    if given is None or _is_balanced(given):
         return given  # type: ignore[no-any-return]  # one of two values
     if not kind.probability.holds(given):
         raise UsageError(

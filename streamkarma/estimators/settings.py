@@ -179,10 +179,7 @@ def check_rules(words: Any, sentinels: Any, find: Any, kinds: Any) -> Rules:
     >>> check_rules(["missing"], {"temp": -9999}, True, {"user": "category"})
     (['missing'], {'temp': [-9999.0]}, True, {'user': 'category'})
     """
-    words = MISSING_WORDS if words is None else words
-    listed = isinstance(words, Iterable) and not isinstance(words, str)
-    if not listed or not all(isinstance(word, str) for word in words):
-        raise UsageError(f"na must be None or a list of words, not {reprlib.repr(words)}")
+    listed = _listed(MISSING_WORDS if words is None else words)
     if not isinstance(sentinels, Mapping | None) or not isinstance(find, bool):
         raise UsageError("sentinel must be None or numbers by name, and sentinels a boolean")
     by_name = {}
@@ -194,7 +191,7 @@ def check_rules(words: Any, sentinels: Any, find: Any, kinds: Any) -> Rules:
         if len(numbers) > MOST_SENTINELS:
             raise UsageError(f"{name!r} has {len(numbers)} sentinels; {MOST_SENTINELS} is the most")
         by_name[name] = numbers
-    return list(words), by_name, find, _check_kinds(kinds)
+    return listed, by_name, find, _check_kinds(kinds)
 
 
 #: The name of the entity, whether it is an attribute too, the name of the time, what is carried and for how
@@ -230,6 +227,14 @@ def check_following(
     if entity == time:
         raise UsageError(f"{entity!r} cannot be both the entity and the time")
     return entity, True, time, carry, longest, most
+
+
+def _listed(words: Any) -> list[Any]:
+    """Words as a list, those of a set in order, so that the same words make the same file."""
+    listed = list(words) if isinstance(words, Iterable) and not isinstance(words, str) else [None]
+    if not all(isinstance(word, str) for word in listed):
+        raise UsageError(f"na must be None or a list of words, not {reprlib.repr(words)}")
+    return sorted(listed) if isinstance(words, set | frozenset) else listed
 
 
 def _check_kinds(kinds: Any) -> dict[str, str]:

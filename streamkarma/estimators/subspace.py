@@ -189,7 +189,7 @@ class SubspaceImputer(base.Transformer):
         self._completion = Completion(settings)
         bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
         # Only its encoder is used; its learner never runs.
-        self._pipeline = Pipeline(Subspace(settings), True, *bounds, self.forget)
+        self._pipeline = Pipeline(Subspace(settings), True, *bounds, settings.forget or None)
 
     def learn_one(self, x: Record) -> None:
         """Learn from what is observed.
