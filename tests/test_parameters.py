@@ -15,6 +15,7 @@ import click
 import numpy as np
 import pandas as pd
 import pytest
+from river.linear_model import LogisticRegression
 
 from streamkarma import KARMAClassifier, SubspaceImputer, merge
 from streamkarma.cli import cli
@@ -22,7 +23,7 @@ from streamkarma.core.explicit import UPDATES
 from streamkarma.core.loss import CLASSIFICATION, REGRESSION
 from streamkarma.core.support import PRUNING
 from streamkarma.core.theory import DEFAULT_REGULARITY
-from streamkarma.errors import UsageError
+from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learners import LEARNERS
 from streamkarma.estimators.persistence import from_bytes, to_bytes
 from streamkarma.parameters.base import PerTask
@@ -157,6 +158,56 @@ def test_the_imputer_forgets_by_any_number(half_life: Any) -> None:
 def test_a_class_has_one_weight() -> None:
     with pytest.raises(UsageError, match="^class_weight names the class '1' twice; give it one weight$"):
         KARMAClassifier(class_weight={1: 2, "1": 3})
+
+
+#: What hardly any parameter of a learner may be.
+WRONG: dict[str, Any] = {
+    "large": 10**400,
+    "larger": -(10**5000),
+    "fraction": Fraction(10**400),
+    "list": ["squared"],
+    "empty": {},
+    "dict": {"a": 10**400},
+    "array": np.array([1.0, 2.0]),
+    "rows": np.array([["auto"], ["merge"]]),
+    "model": LogisticRegression(),
+    "object": object(),
+}
+#: These are words, and none by name.
+ALLOWED = {
+    "na": {"list", "empty", "dict"},
+    "sentinel": {"empty"},
+    "kinds": {"empty"},
+    "class_weight": {"empty"},
+}
+
+
+@every_estimator
+def test_what_is_no_parameter_at_all_is_refused_in_one_line(learner: str, regression: bool) -> None:
+    kind_of = LEARNERS[learner][regression]
+    loss = {"loss": "absolute"} if learner == "karma" and regression else {}
+    for name in signature(kind_of).parameters:
+        for what in WRONG.keys() - ALLOWED.get(name, set()):
+            given = {**loss, **BESIDE.get((learner, name), {}), name: WRONG[what]}
+            with pytest.raises(UsageError, match="^[^\n]{10,250}$"):
+                kind_of(**given)
+
+
+def test_a_tracker_takes_a_list_of_names_and_says_what_it_does_not_take() -> None:
+    assert RegretTracker(baselines=["mean", " trees "]).baselines == ["mean", "trees"]
+    assert RegretTracker(baselines="mean, zero").baselines == ["mean", "zero"]
+    for wrong in ("meen", ["mean", "tree"], [], "", [3], None, 10**400, {}):
+        with pytest.raises(UsageError, match="^baselines [^\n]*there are all, fast, none, "):
+            RegretTracker(baselines=wrong)  # type: ignore[arg-type]
+    for name in ("task", "loss", "memory", "seconds", "seed", "scale"):
+        with pytest.raises(UsageError, match=f"^{name} [^\n]{{0,200}}$"):
+            RegretTracker(**{name: -(10**400)})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("weight", [-(10**400), LogisticRegression(), ["heavy"] * 100])
+def test_a_weight_that_is_none_is_refused_in_one_line(weight: Any) -> None:
+    with pytest.raises(RecordError, match="^the weight must be [^\n]{10,120}$"):
+        KARMAClassifier().learn_one({"a": 1.0}, True, weight)
 
 
 def test_a_range_takes_the_integers_of_numpy() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from inspect import signature
@@ -21,10 +20,17 @@ from streamkarma.errors import UsageError
 from streamkarma.estimators.explaining import Explains
 from streamkarma.estimators.frames import values_of
 from streamkarma.estimators.pipeline import Pipeline, check_weight
-from streamkarma.estimators.settings import check_bounds, check_coverage, check_following, check_rules
+from streamkarma.estimators.settings import (
+    check_bounds,
+    check_coverage,
+    check_flag,
+    check_following,
+    check_rules,
+)
 from streamkarma.events.block import Block
 from streamkarma.events.frames import records_of, table_of
 from streamkarma.events.values import Record, is_missing
+from streamkarma.parameters.kinds import as_float
 
 #: The coverage of intervals and sets where none is named.
 DEFAULT_COVERAGE = 0.9
@@ -85,11 +91,9 @@ class KARMABase(Explains):
         for name, parameter in signature(type(self)).parameters.items():
             value = getattr(self, name, parameter.default)
             if isinstance(parameter.default, bool):
-                if not isinstance(value, bool | int | np.bool_) or value not in (0, 1):
-                    raise UsageError(f"{name} must be True or False, not {reprlib.repr(value)}")
-                setattr(self, name, bool(value))
+                setattr(self, name, check_flag(name, value))
             elif isinstance(value, Real) and not isinstance(value, bool):
-                setattr(self, name, int(value) if isinstance(value, Integral) else float(value))
+                setattr(self, name, int(value) if isinstance(value, Integral) else as_float(value))
 
     def _asked_coverage(self, coverage: float | None) -> float:
         """The coverage that one call asks for; the model has one for its whole life."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,11 +12,12 @@ from numpy.typing import NDArray
 from streamkarma.errors import UsageError
 from streamkarma.estimators.label_shares import LabelShares
 from streamkarma.estimators.pipeline import HEAVIEST
-from streamkarma.estimators.settings import averaging_window
+from streamkarma.estimators.settings import averaging_window, is_word
 from streamkarma.events.labels import Label
 from streamkarma.parameters.kinds import Threshold, WeightsByClass
 from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.words import BALANCED
+from streamkarma.printable import shown
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -46,8 +46,8 @@ class Costs:
         self._weights = check_class_weight(class_weight)
         check_threshold(threshold)
         #: Of the labels as they came, and as they were weighed; only what is needed is counted.
-        self._came = LabelShares(window) if class_weight == BALANCED else None
-        self._learned = LabelShares(window) if threshold == BALANCED else None
+        self._came = LabelShares(window) if is_word(class_weight, BALANCED) else None
+        self._learned = LabelShares(window) if is_word(threshold, BALANCED) else None
 
     @property
     def balances(self) -> bool:
@@ -197,12 +197,10 @@ def check_class_weight(given: Any) -> dict[str, float] | None:
     >>> check_class_weight({True: 10, "spam": 0.5}), check_class_weight("balanced")
     ({'true': 10.0, 'spam': 0.5}, None)
     """
-    if given is None or _is_balanced(given):
+    if given is None or is_word(given, BALANCED):
         return None
     if not isinstance(given, Mapping):
-        raise UsageError(
-            f"class_weight must be None, 'balanced' or weights by class, not {reprlib.repr(given)}"
-        )
+        raise UsageError(f"class_weight must be None, 'balanced' or weights by class, not {shown(given)}")
     kind = LEARNING["class_weight"].kind
     assert isinstance(kind, WeightsByClass)
     weights: dict[str, float] = {}
@@ -210,10 +208,10 @@ def check_class_weight(given: Any) -> dict[str, float] | None:
         # Classes may be named by values of NumPy, as labels may.
         label = key.item() if isinstance(key, np.generic) else key
         if not isinstance(label, (bool, int, float, str)) or not kind.weight.holds(weight):
-            raise UsageError(f"class_weight: {kind.weight} by class, not {reprlib.repr({label: weight})}")
+            raise UsageError(f"class_weight: {kind.weight} by class, not {shown({label: weight})}")
         name = names_of(label)[0]
         if name in weights:
-            raise UsageError(f"class_weight names the class {reprlib.repr(name)} twice; give it one weight")
+            raise UsageError(f"class_weight names the class {shown(name)} twice; give it one weight")
         weights[name] = float(weight)
     return weights
 
@@ -224,20 +222,14 @@ def plain_costs(class_weight: Any, threshold: Any) -> tuple[Any, str | float | N
     return class_weight if weights is None else weights, check_threshold(threshold)
 
 
-def _is_balanced(given: Any) -> bool:
-    return isinstance(given, str) and given == BALANCED
-
-
 def check_threshold(given: Any) -> float | str | None:
     """Return a threshold that is None, balanced or a probability; else raise UsageError."""
     kind = LEARNING["threshold"].kind
     assert isinstance(kind, Threshold)
-    if given is None or _is_balanced(given):
+    if given is None or is_word(given, BALANCED):
         return given  # type: ignore[no-any-return]  # one of two values
     if not kind.probability.holds(given):
-        raise UsageError(
-            f"threshold must be None, 'balanced' or {kind.probability}, not {reprlib.repr(given)}"
-        )
+        raise UsageError(f"threshold must be None, 'balanced' or {kind.probability}, not {shown(given)}")
     return float(given)
 
 

@@ -55,7 +55,8 @@ class ExternalExperts:
 
     def __init__(self, models: Sequence[base.Estimator], regression: bool) -> None:
         if not isinstance(models, Sequence):
-            raise UsageError(f"extra_experts must be None or a list of river models, not {models!r}")
+            kind = type(models).__name__
+            raise UsageError(f"extra_experts must be None or a list of river models, not a {kind}")
         for model in models:
             if not isinstance(_last_step(model), base.Regressor if regression else base.Classifier):
                 kind = "regressors" if regression else "classifiers"

@@ -13,7 +13,6 @@ from streamkarma._engine import Encoded
 from streamkarma.core.learner import Arrays, Floats
 from streamkarma.core.mixture import Mixture
 from streamkarma.deprecation import renamed
-from streamkarma.errors import UsageError
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.experts import experts, transformed
 from streamkarma.estimators.external_experts import (
@@ -27,7 +26,9 @@ from streamkarma.estimators.settings import (
     CostParameters,
     ValueParameters,
     check_count,
+    check_flag,
     check_forget,
+    check_word,
 )
 
 #: The losses by which experts of numbers are mixed.
@@ -195,10 +196,11 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     loss: str = "squared"
 
     def __post_init__(self) -> None:
-        if self.loss not in POINT_LOSSES:
-            raise UsageError(f"loss must be one of {', '.join(POINT_LOSSES)}, not {self.loss!r}")
+        check_word("loss", self.loss, POINT_LOSSES)
         absolute, external = self.loss == "absolute", self._begin_external(regression=True)
-        self._begin(_mixture(self.budget, self.forget, True, external, absolute, bool(self.scale)))
+        self._begin(
+            _mixture(self.budget, self.forget, True, external, absolute, check_flag("scale", self.scale))
+        )
 
     @property
     def weights(self) -> dict[str, float]:

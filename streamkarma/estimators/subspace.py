@@ -20,11 +20,13 @@ from streamkarma.estimators.settings import (
     ValueParameters,
     check_bounds,
     check_count,
+    check_flag,
     check_forget,
     check_positive,
 )
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.values import Record, is_missing
+from streamkarma.parameters.kinds import as_float
 
 #: The category that stands for all rare ones.
 RARE = "(rare)"
@@ -232,7 +234,7 @@ def _settings(model: SubspaceParameters | SubspaceImputer, regression: bool) -> 
     """The settings of the subspace, checked."""
     return SubspaceSettings(
         regression=regression,
-        shrink=0.0 if model.shrink == 0 else check_positive("shrink", model.shrink),
+        shrink=0.0 if as_float(model.shrink) == 0.0 else check_positive("shrink", model.shrink),
         forget=check_forget(model.forget) or 0.0,
         max_rank_dim=check_count("max_pairwise_coordinates", model.max_pairwise_coordinates, 1024),
         rank=check_count("rank", model.rank, 256),
@@ -242,4 +244,6 @@ def _settings(model: SubspaceParameters | SubspaceImputer, regression: bool) -> 
 def _linear_settings(model: SubspaceParameters, regression: bool) -> SubspaceSettings:
     """The settings of the subspace and of the linear model on it, checked."""
     settings = _settings(model, regression)
-    return settings._replace(r=check_positive("r", model.r), indicators=bool(model.indicators))
+    return settings._replace(
+        r=check_positive("r", model.r), indicators=check_flag("indicators", model.indicators)
+    )
