@@ -155,7 +155,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
 
     def decision_one(self, x: Record) -> float | dict[Label, float]:
         """The raw score: with up to two classes a number that is positive for the second of
-        ``classes``, with more a number for each."""
+        ``classes``, with more a number for each; with ``entity`` it remembers as ``predict_one`` does."""
         scores = self._one(x)
         return scores[0] if len(scores) == 1 else dict(zip(self._labels.known, scores, strict=True))
 

@@ -75,6 +75,8 @@ class Explains:
     def explain_one(self, x: Record, missing: bool = True) -> Explanation:
         """Say what each attribute of an event contributes to its score, and what would be worth knowing.
 
+        Nothing is learned; but with ``entity`` what the event says is remembered, as ``predict_one`` does.
+
         Parameters
         ----------
         x
