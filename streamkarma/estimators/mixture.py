@@ -53,8 +53,9 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
         Most support vectors of the expert that has them, 1 to 1,048,576.
     extra_experts
         A list of river classifiers to mix in: copies of them learn alongside the experts, event by event.
-        They get each event without its missing attributes and must accept that. They are saved with the
-        mixture if nothing in them needs pickle; see the page on learners.
+        They get each event without its missing attributes and must accept that. Weights reach those whose
+        ``learn_one`` takes ``w``; others learn each event alike. They are saved with the mixture if nothing
+        in them needs pickle; see the page on learners.
     forget
         Half-life in events, 1 to 1e15, of what was learned, for streams that drift. None to keep
         everything; the mixture follows a change of the best expert in any case.
@@ -121,7 +122,7 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
         learned = (targets >= 0) & (weights > 0.0)
         labels = [known[target] if each else None for target, each in zip(targets, learned, strict=True)]
         models = self._of_models(
-            events, part, labels, lambda _, chances: class_scores(chances, known, classes), classes
+            events, part, labels, weights, lambda _, chances: class_scores(chances, known, classes), classes
         )
         refits = self._of_refits(part, np.where(targets >= 0, targets, np.nan), weights, classes)
         return np.concatenate([*models, *map(np.nan_to_num, refits)])
@@ -215,7 +216,7 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
         labels = [float(y) if each else None for y, each in zip(targets, learned, strict=True)]
         part = slice(0, len(labels))
         models = self._of_models(
-            events, part, labels, lambda t, said: number_score(said, centres[t], spreads[t]), 1
+            events, part, labels, weights, lambda t, said: number_score(said, centres[t], spreads[t]), 1
         )
         refits = self._of_refits(part, targets, weights, 1)
         return np.concatenate([*models, *(number_scores(each, centres, spreads) for each in refits)])
