@@ -33,7 +33,7 @@ _UNBOUNDED = np.errstate(over="ignore", invalid="ignore")
 class Outcomes(NamedTuple):
     """What an attribute may say: records that say it, and the chance of each."""
 
-    name: str
+    name: Any
     records: list[dict[Any, Any]]
     chances: Floats
 
@@ -97,7 +97,7 @@ def _outcomes(model: KARMABase, record: Record, events: Encoded) -> Iterator[Out
             chances = _CHANCES
         else:
             values, chances = likeliest(model, each.categories, moments)
-        yield Outcomes(str(each.name), [{**record, each.name: value} for value in values], chances)
+        yield Outcomes(each.name, [{**record, each.name: value} for value in values], chances)
 
 
 class Drawable(NamedTuple):

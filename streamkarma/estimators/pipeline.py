@@ -238,7 +238,7 @@ class Pipeline:
         """What became of the values of each attribute, see ``KARMABase.values``."""
         counts = self.encoder.tallies().tolist()
         return {
-            str(name): {what: count for what, count in zip(TALLIES, counts[at], strict=False) if count}
+            name: {what: count for what, count in zip(TALLIES, counts[at], strict=False) if count}
             for at, name in self.encoder.attribute_names.items()
         }
 
