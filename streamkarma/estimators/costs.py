@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from streamkarma.errors import UsageError
 from streamkarma.estimators.label_shares import LabelShares
 from streamkarma.estimators.pipeline import HEAVIEST
-from streamkarma.estimators.settings import averaging_window, is_word
+from streamkarma.estimators.settings import averaging_window
 from streamkarma.events.labels import Label
+from streamkarma.parameters.checks import is_word
 from streamkarma.parameters.kinds import Threshold, WeightsByClass
 from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.words import BALANCED

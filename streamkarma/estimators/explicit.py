@@ -19,8 +19,8 @@ from streamkarma.estimators.settings import (
     check_flag,
     check_forget,
     check_positive,
-    check_word,
 )
+from streamkarma.parameters.checks import check_word
 from streamkarma.parameters.learning import DEFAULT_RHO
 from streamkarma.printable import shown
 

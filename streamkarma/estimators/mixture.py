@@ -28,8 +28,8 @@ from streamkarma.estimators.settings import (
     check_count,
     check_flag,
     check_forget,
-    check_word,
 )
+from streamkarma.parameters.checks import check_word
 
 #: The losses by which experts of numbers are mixed.
 POINT_LOSSES = ("squared", "absolute")

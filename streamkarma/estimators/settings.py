@@ -14,6 +14,7 @@ from streamkarma.core.loss import Loss
 from streamkarma.core.support import PRUNING, DoublingSupportVectors, Rule, SupportVectors
 from streamkarma.core.theory import DEFAULT_REGULARITY, Schedule
 from streamkarma.errors import UsageError
+from streamkarma.parameters.checks import check_word, is_word
 from streamkarma.parameters.kinds import Integer, Kind, Number, as_float
 from streamkarma.parameters.learning import DEFAULT_RHO, LEARNING, MOST, STRENGTH
 from streamkarma.parameters.words import AUTO, CARRY, KINDS, MISSING_WORDS
@@ -112,18 +113,6 @@ def support_vectors(
         return DoublingSupportVectors(rule, check_flag("average", model.average), schedule)
     gamma, strength = schedule.settings(schedule.horizon)
     return SupportVectors(rule._replace(gamma=gamma, rho=strength), check_flag("average", model.average))
-
-
-def is_word(value: Any, word: str) -> bool:
-    """Whether a parameter is this word; of anything else, arrays among it, it is not."""
-    return isinstance(value, str) and value == word
-
-
-def check_word(name: str, value: Any, words: Iterable[str]) -> str:
-    """Return ``value`` if it is one of these words, else raise UsageError."""
-    if not isinstance(value, str) or value not in words:
-        raise UsageError(f"{name} must be one of {', '.join(words)}, not {shown(value)}")
-    return value
 
 
 def check_flag(name: str, value: Any) -> bool:
