@@ -42,7 +42,7 @@ Weights = Sequence[float] | NDArray[np.float64]
 
 
 class KARMABase(Explains):
-    """A river model around a Pipeline."""
+    """A river model around a Pipeline, for one thread at a time."""
 
     scale: bool
     max_attributes: int

@@ -154,7 +154,8 @@ class SubspaceImputer(base.Transformer):
 
     Numbers that are missing are filled in, in their own units, and so are categorical attributes,
     by the category that is the most likely. What is observed stays as it is. Texts, tags, points in time,
-    identifiers, attributes that hold numbers and words, and what was never learned stay missing.
+    identifiers, attributes that hold numbers and words, and what was never learned stay missing. As any
+    model, it is to be used by one thread at a time.
 
     Parameters
     ----------
