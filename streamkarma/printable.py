@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import reprlib
+from typing import Any
+
 
 def printable(text: str, keep: str = "") -> str:
     r"""The text with control characters escaped, so that none of them steers a terminal; not those to keep.
@@ -17,3 +20,17 @@ def printable(text: str, keep: str = "") -> str:
         each if each.isprintable() or each in keep else each.encode("unicode_escape").decode()
         for each in text
     )
+
+
+def shown(value: Any) -> str:
+    """A value that a user gave, as a short piece of one line.
+
+    Examples
+    --------
+    >>> shown("some"), shown(10**5000)
+    ("'some'", 'a very large int')
+    """
+    try:
+        return printable(reprlib.repr(value))
+    except ValueError:  # Python writes no integers of thousands of digits
+        return f"a very large {type(value).__name__}"

@@ -11,13 +11,14 @@ function of what is observed [H, section 5.1.2].
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.blocktarget import block_target, block_weights, target_deviation
 from streamkarma.errors import UsageError
+from streamkarma.parameters.checks import check_fields
 
 Floats = NDArray[np.float64]
 Task = Literal["binary", "multiclass", "regression"]
@@ -88,6 +89,7 @@ class StreamSpec(NamedTuple):
 
 def check(plan: StreamSpec) -> StreamSpec:
     """Return ``plan``, or raise UsageError if it cannot be made."""
+    check_fields(plan, {"task": get_args(Task), "missing": get_args(Missing), "label": get_args(Label)})
     if not 1 <= plan.rank <= plan.attributes:
         raise UsageError(f"rank must be between 1 and attributes ({plan.attributes}), not {plan.rank}")
     if not 0.0 < plan.observed <= 1.0:

@@ -16,12 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.errors import UsageError
+from streamkarma.parameters.checks import check_fields
 from streamkarma.population import PERIOD, Floats, Places
 
 #: Shares of a sensor's variance: what its device's level adds, and what all sensors have in common.
@@ -48,6 +49,8 @@ UNEVENNESS = 0.5
 SILENCE = 12 * 3_600
 #: Messages made at once. The stream does not depend on how many of its messages are asked for.
 CHUNK = 256
+#: What a label is.
+Task = Literal["binary", "multiclass", "regression"]
 
 
 class DeviceSpec(NamedTuple):
@@ -81,12 +84,13 @@ class DeviceSpec(NamedTuple):
     turnover: float = 0.02
     drift: float = 0.01
     noise: float = 0.0
-    task: Literal["binary", "multiclass", "regression"] = "binary"
+    task: Task = "binary"
     seed: int = 0
 
 
 def check(plan: DeviceSpec) -> DeviceSpec:
     """Return ``plan``, or raise UsageError if it cannot be made."""
+    check_fields(plan, {"task": get_args(Task)})
     for name in ("devices", "sensors"):
         if getattr(plan, name) < 1:
             raise UsageError(f"{name} must be 1 or more, not {getattr(plan, name)}")

@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.errors import UsageError
+from streamkarma.parameters.checks import check_fields
 from streamkarma.population import Floats, Places, Population, word_maker
 
 #: Each part's share of the variance of f.
@@ -57,6 +58,8 @@ START, GAP = np.datetime64("2026-01-05T00:00:00", "s"), 30
 DEVICES = 5_000
 #: Events made at once. The stream does not depend on how many of its events are asked for.
 CHUNK = 256
+#: What a label is.
+Task = Literal["binary", "multiclass", "regression"]
 
 
 class EventSpec(NamedTuple):
@@ -91,12 +94,13 @@ class EventSpec(NamedTuple):
     drift: float = 0.0
     junk: int = 0
     noise: float = 0.0
-    task: Literal["binary", "multiclass", "regression"] = "binary"
+    task: Task = "binary"
     seed: int = 0
 
 
 def check(plan: EventSpec) -> EventSpec:
     """Return ``plan``, or raise UsageError if it cannot be made."""
+    check_fields(plan, {"task": get_args(Task)})
     for name in ("users", "words", "tags"):
         if getattr(plan, name) < 1:
             raise UsageError(f"{name} must be 1 or more, not {getattr(plan, name)}")

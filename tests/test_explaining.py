@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from math import exp, isclose, log, nan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from streamkarma import (
     KARMAMixtureClassifier,
     KARMARegressor,
     SubspaceClassifier,
+    save,
 )
 from streamkarma.cli import cli
 from streamkarma.estimators.explaining import columns_of
@@ -352,3 +354,28 @@ def test_a_label_that_comes_later_repeats_the_contributions(tmp_path: Any) -> No
 def test_the_constant_target_has_contributions_of_nothing() -> None:
     model = KARMARegressor()
     assert model.explain_one({}).score == 0.0
+
+
+@pytest.mark.parametrize("learner", ["explicit", "karma", "auto"])
+def test_names_of_several_types_are_told_apart(learner: str) -> None:
+    model, draw = LEARNERS[learner][0](), np.random.default_rng(2)
+    for _ in range(60):
+        x = {name: float(draw.normal()) for name in (1, "1", 2.5, "2.5")}
+        model.learn_one(x, x[1] > x["1"])  # type: ignore[index]
+    explained = model.explain_one({1: 0.5, "1": -0.5, 2.5: 1.0}, missing=True)
+    assert set(explained.contributions) == {1, "1", 2.5}
+    assert list(explained.missing) == ["2.5"]
+    assert isclose(explained.score, explained.constant + sum(explained.contributions.values()), abs_tol=1e-9)
+    assert set(model.values) == {1, "1", 2.5, "2.5"}
+
+
+def test_a_model_with_such_names_is_described_and_ranked(tmp_path: Path) -> None:
+    model = KARMAMixtureClassifier()
+    for t in range(60):
+        model.learn_one({1: t % 5, "1": t % 3, 2: -9999 if t % 9 == 0 else 0.01 * t}, t % 5 > 2)
+    save(model, path := tmp_path / "model.karma")
+    inspected = json.loads(CliRunner().invoke(cli, ["inspect", str(path), "--json"]).stdout)
+    assert set(inspected["attributes"]) == set(inspected["values"]) == {"1", "'1'", "2", "2.sentinel"}
+    assert CliRunner().invoke(cli, ["inspect", str(path)]).exit_code == 0
+    ranked = json.loads(CliRunner().invoke(cli, ["explain", str(path), "--json"]).stdout)
+    assert [row["attribute"] for row in ranked["attributes"]].count("1") == 2

@@ -388,3 +388,39 @@ def test_an_expert_may_have_no_answer_yet(regression: bool) -> None:
         asked(mixture, x)
         mixture.learn_one(x, y)
     assert 0.0 < mixture.weights["other 1"] < 1.0
+
+
+WEIGHED = [tree.HoeffdingTreeClassifier(**LEAVES), NUMBERS | linear_model.LogisticRegression()]
+UNWEIGHED = [naive_bayes.GaussianNB(), ensemble.BaggingClassifier(naive_bayes.GaussianNB(), 2, seed=1)]
+
+
+@pytest.mark.parametrize("class_weight", [None, {True: 3.0}])
+@pytest.mark.parametrize("in_one_run", [False, True])
+def test_weights_reach_the_models_that_take_them(in_one_run: bool, class_weight: Any) -> None:
+    draw = random.Random(4)
+    events = [({"a": draw.gauss(0, 1)}, draw.random() < 0.4, draw.choice([0, 0.5, 4])) for _ in range(60)]
+    model = KARMAMixtureClassifier(extra_experts=[*WEIGHED, *UNWEIGHED], class_weight=class_weight)
+    alone = [each.clone() for each in (*WEIGHED, *UNWEIGHED)]
+    for x, y, w in events:
+        factor = 3.0 if class_weight and y else 1.0
+        for each in alone if w > 0 else []:
+            # River's pipelines and trees take it, and what only hands it on might not.
+            each.learn_one(x, y, **({"w": w * factor} if alone.index(each) < 2 else {}))
+    if in_one_run:
+        xs, ys, ws = map(list, zip(*events, strict=True))
+        model.learn_many(pd.DataFrame(xs), ys, ws)
+    else:
+        for x, y, w in events:
+            model.learn_one(x, y, w)
+    for own, other in zip(model._external.models, alone, strict=True):
+        assert own.predict_proba_one({"a": 0.3}) == other.predict_proba_one({"a": 0.3})
+
+
+def test_weights_reach_regressors() -> None:
+    model = KARMAMixtureRegressor(extra_experts=[linear_model.LinearRegression()])
+    alone = linear_model.LinearRegression()
+    for t in range(30):
+        model.learn_one({"a": t % 5}, t % 7, w=t % 3)
+        if t % 3:
+            alone.learn_one({"a": t % 5}, t % 7, w=t % 3)
+    assert model._external.models[0].predict_one({"a": 2}) == alone.predict_one({"a": 2})

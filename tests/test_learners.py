@@ -6,6 +6,7 @@ import copy
 import math
 import pickle
 import sys
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -174,7 +175,7 @@ def test_events_of_weight_zero_leave_no_trace(form: str, task: str) -> None:
 
 
 def wrong_beside(task: str) -> float:
-    """The loss of a forest beside events of next to no weight whose labels are wrong, over that without them."""
+    """The loss of a forest with wrong labels of next to no weight among its events, over that without."""
     plain, beside = made("forest", task), made("forest", task)
     losses = [0.0, 0.0]
     for x, y in events(task, 600):
@@ -191,7 +192,8 @@ def test_a_forest_heeds_weights_where_it_compares_nodes_and_trees(task: str) -> 
     assert wrong_beside(task) < 1.1
 
 
-@pytest.mark.parametrize("form", [form for form in FORMS if form != "hashed"])  # where names may share a place
+# Where places are hashed, a new name may share one.
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "hashed"])
 @every_task
 def test_new_names_and_categories_count_alike_whether_learned_or_only_predicted(form: str, task: str) -> None:
     model, stream = made(form, task), events(task, 300)
@@ -393,6 +395,43 @@ def test_categories_are_completed_and_nothing_else_is_touched() -> None:
     with pytest.raises(RecordError, match="attribute 'speed' is infinite"):
         imputer.learn_one({"speed": math.inf, "new": 1.0})
     assert what_it_knows(imputer) == before
+
+
+def of_every_kind(seed: int, events: int = 1500) -> Iterator[dict[str, Any]]:
+    """Events of which only three attributes are numbers or categories throughout."""
+    rng = np.random.default_rng(seed)
+    words = ["this", "pump", "has", "failed", "again", "because", "of", "bearings", "worn"]
+    for t in range(events):
+        yield {
+            "gain": int(rng.choice([0] * 17 + [7298, 15024, 300])),
+            "temp": float(rng.choice([20.0 + rng.random()] * 9 + [-9999.0])),
+            "user": f"u{int(rng.exponential(50))}",
+            "seen": f"2024-{1 + t % 12:02d}-03T{t % 24:02d}:00:00Z",
+            "note": " ".join(rng.choice(words, 8)),
+            "tags": rng.choice(["new", "red", "old"], 2).tolist(),
+            "id": f"{t:x}-{rng.random()}",
+            "odd": "low" if rng.random() < 0.3 else float(rng.random()),
+        }
+
+
+@pytest.mark.parametrize("form", [{}, {"max_pairwise_coordinates": 1, "rank": 3}])
+def test_what_is_filled_in_is_of_the_kind_of_its_attribute(form: dict[str, Any]) -> None:
+    imputer = SubspaceImputer(**form)
+    for event in of_every_kind(5):
+        imputer.learn_one(event)
+    filled = imputer.impute_one({})
+    assert filled.keys() == {"gain", "temp", "user"}
+    assert 500 < filled["gain"] < 2500
+    assert 20 < filled["temp"] < 21
+    assert filled["user"][:1] == "u"
+
+
+def test_numbers_of_which_one_is_usual_go_down_a_pipeline() -> None:
+    model = SubspaceImputer() | preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    for t, event in enumerate(of_every_kind(6, 400)):
+        seen = {name: event[name] for name in ("gain", "temp")[t % 3 :]}
+        model.predict_proba_one(seen)
+        model.learn_one(seen, event["temp"] < 0)
 
 
 def what_it_knows(imputer: SubspaceImputer) -> Any:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from inspect import signature
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
 import numpy as np
+import pandas as pd
 import pytest
+from river.linear_model import LogisticRegression
 
+from streamkarma import KARMAClassifier, SubspaceImputer, merge
 from streamkarma.cli import cli
 from streamkarma.core.explicit import UPDATES
 from streamkarma.core.loss import CLASSIFICATION, REGRESSION
 from streamkarma.core.support import PRUNING
 from streamkarma.core.theory import DEFAULT_REGULARITY
-from streamkarma.errors import UsageError
+from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learners import LEARNERS
+from streamkarma.estimators.persistence import from_bytes, to_bytes
 from streamkarma.parameters.base import PerTask
 from streamkarma.parameters.kinds import Integer, Number
 from streamkarma.parameters.learning import LEARNING, parameters_of
@@ -90,6 +97,117 @@ def test_an_estimator_takes_the_declared_range_and_nothing_beyond(learner: str, 
             with pytest.raises(UsageError, match=name):
                 kind_of(**beside, **{name: value})
         assert getattr(kind_of(**beside, **{name: kind.least}), name) == kind.least
+
+
+#: The same parameters in several forms, the plain one first.
+FORMS: dict[str, list[Any]] = {
+    "na": [
+        ["-", "none"],
+        ("-", "none"),
+        {"none", "-"},
+        frozenset({"none", "-"}),
+        {"-": 1, "none": 2}.keys(),
+        pd.Series(["-", "none"]),
+    ],
+    "kinds": [{"user": "category"}, MappingProxyType({"user": "category"})],
+    "sentinel": [{"a": [-1.0]}, MappingProxyType({"a": (-1,)}), {"a": -1}, {"a": np.array([-1])}],
+    "forget": [100.5, np.float32(100.5), np.float64(100.5), Fraction(201, 2)],
+    "max_attributes": [50, np.int64(50)],
+    "coverage": [0.5, np.float32(0.5), Fraction(1, 2)],
+    "class_weight": [{"true": 10.0}, {True: 10}, MappingProxyType({np.bool_(True): np.float32(10)})],
+    "threshold": [0.25, np.float32(0.25), Fraction(1, 4)],
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("learner", LEARNER_NAMES)
+def test_the_form_of_a_parameter_does_not_show(learner: str, name: str) -> None:
+    models = [LEARNERS[learner][0](**{name: form}) for form in FORMS[name]]
+    for model in models:
+        for t in range(20):
+            model.learn_one({"a": t % 3 - 1.0, "user": t % 5, "b": 0.1 * t}, t % 3 > 1)
+    for form, model in zip(FORMS[name], models, strict=True):
+        assert type(getattr(model, name)) is type(FORMS[name][0])
+        assert model.predict_proba_one({"a": 1.0}) == models[0].predict_proba_one({"a": 1.0})
+        again = model.clone()
+        assert getattr(again, name) == getattr(models[0], name) == FORMS[name][0]
+        assert getattr(type(model)(**{name: form}), name) == FORMS[name][0]
+        # A copy that went through a file is of the same parameters, and goes on alike.
+        loaded, _, _ = from_bytes(to_bytes(model), "it")
+        assert merge([model, loaded]).steps == 2 * model.steps
+        assert loaded.predict_proba_one({"a": 1.0}) == model.predict_proba_one({"a": 1.0})
+
+
+def test_what_a_user_passed_stays_as_it_is() -> None:
+    given = {"sentinel": {"a": -1}, "class_weight": {True: 10}, "kinds": {"b": "category"}, "na": {"-"}}
+    before = copy.deepcopy(given)
+    model = KARMAClassifier(**given)  # type: ignore[arg-type]  # these are of several types
+    model.kinds["c"] = "category"  # type: ignore[index]
+    assert given == before
+
+
+@pytest.mark.parametrize("half_life", [np.float32(100), np.float64(100), Fraction(100)])
+def test_the_imputer_forgets_by_any_number(half_life: Any) -> None:
+    imputers = [SubspaceImputer(forget=100), SubspaceImputer(forget=half_life)]
+    for imputer in imputers:
+        for t in range(300):
+            imputer.learn_one({"a": t % 7, "b": 2.0 * (t % 7) + (t > 200)})
+    assert imputers[0].impute_one({"a": 3}) == imputers[1].impute_one({"a": 3})
+
+
+def test_a_class_has_one_weight() -> None:
+    with pytest.raises(UsageError, match="^class_weight names the class '1' twice; give it one weight$"):
+        KARMAClassifier(class_weight={1: 2, "1": 3})
+
+
+#: What hardly any parameter of a learner may be.
+WRONG: dict[str, Any] = {
+    "large": 10**400,
+    "larger": -(10**5000),
+    "fraction": Fraction(10**400),
+    "list": ["squared"],
+    "empty": {},
+    "dict": {"a": 10**400},
+    "array": np.array([1.0, 2.0]),
+    "rows": np.array([["auto"], ["merge"]]),
+    "model": LogisticRegression(),
+    "object": object(),
+}
+#: These are words, and none by name.
+ALLOWED = {
+    "na": {"list", "empty", "dict"},
+    "sentinel": {"empty"},
+    "kinds": {"empty"},
+    "class_weight": {"empty"},
+}
+
+
+@every_estimator
+def test_what_is_no_parameter_at_all_is_refused_in_one_line(learner: str, regression: bool) -> None:
+    kind_of = LEARNERS[learner][regression]
+    loss = {"loss": "absolute"} if learner == "karma" and regression else {}
+    for name in signature(kind_of).parameters:
+        for what in WRONG.keys() - ALLOWED.get(name, set()):
+            given = {**loss, **BESIDE.get((learner, name), {}), name: WRONG[what]}
+            with pytest.raises(UsageError, match="^[^\n]{10,250}$"):
+                kind_of(**given)
+
+
+def test_a_tracker_takes_a_list_of_names_and_says_what_it_does_not_take() -> None:
+    assert RegretTracker(baselines=["mean", " trees "]).baselines == ["mean", "trees"]
+    assert RegretTracker(baselines="mean, zero").baselines == ["mean", "zero"]
+    for wrong in ("meen", ["mean", "tree"], [], "", [3], None, 10**400, {}):
+        with pytest.raises(UsageError, match="^baselines [^\n]*there are all, fast, none, "):
+            RegretTracker(baselines=wrong)  # type: ignore[arg-type]
+    for name in ("task", "loss", "memory", "seconds", "seed", "scale"):
+        with pytest.raises(UsageError, match=f"^{name} [^\n]{{0,200}}$"):
+            RegretTracker(**{name: -(10**400)})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("weight", [-(10**400), LogisticRegression(), ["heavy"] * 100])
+def test_a_weight_that_is_none_is_refused_in_one_line(weight: Any) -> None:
+    with pytest.raises(RecordError, match="^the weight must be [^\n]{10,120}$"):
+        KARMAClassifier().learn_one({"a": 1.0}, True, weight)
 
 
 def test_a_range_takes_the_integers_of_numpy() -> None:

@@ -197,6 +197,15 @@ def test_small_streams(devices: int, count: int) -> None:
         {"drift": float("nan")},
         {"noise": 1.1},
         {"task": "multiclass"},
+        {"task": "foo"},
+        {"task": 0},
+        {"task": ["binary"]},
+        {"seed": -1},
+        {"seed": 1.5},
+        {"noise": "much"},
+        {"noise": 10**400},
+        {"devices": True},
+        {"sensors": 1.5},
     ],
 )
 def test_plans_that_cannot_be(change: Any) -> None:

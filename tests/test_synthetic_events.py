@@ -203,6 +203,14 @@ def test_no_two_words_are_alike() -> None:
         {"junk": -1},
         {"noise": 1.1},
         {"task": "multiclass"},
+        {"task": "foo"},
+        {"task": 0},
+        {"task": ["binary"]},
+        {"seed": -1},
+        {"seed": 1.5},
+        {"noise": "much"},
+        {"noise": 10**400},
+        {"users": 2.5},
     ],
 )
 def test_plans_that_cannot_be(change: Any) -> None:

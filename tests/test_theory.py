@@ -92,6 +92,21 @@ def test_a_sample_larger_than_any_float() -> None:
     assert sample_size(1e-3, 0.05, 1000, 1.0, 0.05) > 10**400
 
 
+def test_quotients_beyond_any_float_have_logarithms() -> None:
+    for epsilon, L, lam in ((1e-200, 1.0, 1e-200), (1.0, 1e308, 1.0), (5e-324, 1.0, 5e-324)):
+        order = sufficient_order(epsilon, L, lam)
+        exact = Fraction(2) * Fraction(L) / (Fraction(lam) * Fraction(epsilon))
+        logarithm = math.log(exact.numerator) - math.log(exact.denominator)
+        assert float(order * Fraction(lam)) == pytest.approx(logarithm, abs=1.0, rel=1e-9)
+
+
+def test_numbers_may_be_of_any_type() -> None:
+    half, size = Fraction(1, 2), sample_size(0.5, 0.05, 20, 1.0, 0.5)
+    assert sample_size(np.float32(0.5), 0.05, np.int64(20), 1, half) == size  # type: ignore[arg-type]
+    assert truncation_error(half, np.int8(2)) == 0.5  # type: ignore[arg-type]
+    assert truncation_error(0.5, 10**400) == 0.0
+
+
 @pytest.mark.parametrize(
     ("call", "complaint"),
     [
@@ -103,6 +118,12 @@ def test_a_sample_larger_than_any_float() -> None:
         (lambda: feature_dimension(0, 2), "d must be"),
         (lambda: feature_dimension(3, 1.5), "gamma must be"),  # type: ignore[arg-type]  # what it must refuse
         (lambda: sample_size(0.1, 1.0, 3, 1.0, 0.5), "delta must be"),
+        (lambda: truncation_error(0.5, math.inf), "gamma must be"),  # type: ignore[arg-type]
+        (lambda: truncation_error(0.5, math.nan), "gamma must be"),  # type: ignore[arg-type]
+        (lambda: truncation_error(0.5, "2"), "gamma must be"),  # type: ignore[arg-type]
+        (lambda: sufficient_order(10**400, 1.0, 0.5), "epsilon must be"),
+        (lambda: sufficient_order(0.1, "1", 0.5), "L must be"),  # type: ignore[arg-type]
+        (lambda: sample_size(0.1, None, 3, 1.0, 0.5), "delta must be"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_out_of_range(call: Any, complaint: str) -> None:

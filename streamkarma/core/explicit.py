@@ -7,6 +7,7 @@ from typing import NamedTuple
 from streamkarma import _engine
 from streamkarma.core.learner import Learner
 from streamkarma.errors import UsageError
+from streamkarma.printable import shown
 
 #: log2 of the most weights when nothing else is said: 64 MB with their variances.
 TABLE_BITS = 22
@@ -95,7 +96,7 @@ class Explicit(Learner):
         self, gamma: int, normalize: bool, step: Step, table_bits: int = TABLE_BITS, most: int | None = None
     ) -> None:
         if gamma not in (1, 2, 3):
-            raise UsageError(f"the explicit form has gamma 1, 2 or 3, not {gamma!r}")
+            raise UsageError(f"the explicit form has gamma 1, 2 or 3, not {shown(gamma)}")
         check_bits(table_bits)
         self.gamma, self.normalize, self.step, self.table_bits = gamma, bool(normalize), step, table_bits
         self.most = most

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streamkarma.errors import UsageError
+from streamkarma.printable import shown
 
 Floats = NDArray[np.float64]
 
@@ -91,7 +92,7 @@ def gram(X: ArrayLike, Z: ArrayLike | None = None, *, gamma: int = 2, normalize:
 def check_gamma(gamma: Any) -> int:
     """Return ``gamma`` if it is a positive integer, else raise UsageError."""
     if isinstance(gamma, bool) or not isinstance(gamma, (int, np.integer)) or gamma < 1:
-        raise UsageError(f"gamma must be an integer of 1 or more, not {gamma!r}")
+        raise UsageError(f"gamma must be an integer of 1 or more, not {shown(gamma)}")
     return int(gamma)
 
 

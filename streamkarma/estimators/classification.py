@@ -19,7 +19,7 @@ from streamkarma.core.conformal import PredictionSets
 from streamkarma.core.learner import Arrays, Learner
 from streamkarma.errors import UsageError
 from streamkarma.estimators.common import KARMABase, Weights
-from streamkarma.estimators.costs import Costs, check_threshold, choose, greater_of
+from streamkarma.estimators.costs import Costs, check_threshold, choose, greater_of, plain_costs
 from streamkarma.estimators.frames import column_like, frame_like
 from streamkarma.estimators.pipeline import check_weight
 from streamkarma.estimators.results import ClassificationResult, joined, padded, probabilities
@@ -55,6 +55,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         most = check_count("max_classes", self.max_classes)
         self._start(learner, rates=min(most, MOST_RATED) if most > 2 else 1, regression=False)
         self._labels = Labels(most, self.max_name_bytes)
+        self.class_weight, self.threshold = plain_costs(self.class_weight, self.threshold)
         given = self.class_weight, self.threshold
         self._costs = None if given == (None, None) else Costs(*given, self.forget)
 
@@ -153,7 +154,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
 
     def decision_one(self, x: Record) -> float | dict[Label, float]:
         """The raw score: with up to two classes a number that is positive for the second of
-        ``classes``, with more a number for each."""
+        ``classes``, with more a number for each; with ``entity`` it remembers as ``predict_one`` does."""
         scores = self._one(x)
         return scores[0] if len(scores) == 1 else dict(zip(self._labels.known, scores, strict=True))
 

@@ -145,6 +145,9 @@ class KARMAClassifier(CostParameters, SupportVectorParameters, SupportVectorMode
     that is infinite, or neither a number nor a string, raises RecordError, a ValueError,
     and the event is not learned.
 
+    A model is to be used by one thread at a time: threads that share one need a lock around each call, or
+    a call meets another's and raises RuntimeError.
+
     References
     ----------
     Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.

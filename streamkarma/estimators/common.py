@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import reprlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from inspect import signature
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -20,10 +20,17 @@ from streamkarma.errors import UsageError
 from streamkarma.estimators.explaining import Explains
 from streamkarma.estimators.frames import values_of
 from streamkarma.estimators.pipeline import Pipeline, check_weight
-from streamkarma.estimators.settings import check_bounds, check_coverage, check_following, check_rules
+from streamkarma.estimators.settings import (
+    check_bounds,
+    check_coverage,
+    check_flag,
+    check_following,
+    check_rules,
+)
 from streamkarma.events.block import Block
 from streamkarma.events.frames import records_of, table_of
 from streamkarma.events.values import Record, is_missing
+from streamkarma.parameters.kinds import as_float
 
 #: The default coverage of intervals and sets.
 DEFAULT_COVERAGE = 0.9
@@ -35,7 +42,7 @@ Weights = Sequence[float] | NDArray[np.float64]
 
 
 class KARMABase(Explains):
-    """A river model around a Pipeline."""
+    """A river model around a Pipeline, for one thread at a time."""
 
     scale: bool
     max_attributes: int
@@ -61,25 +68,32 @@ class KARMABase(Explains):
     def _start(self, learner: Learner, rates: int, regression: bool) -> None:
         self._conformal = None
         self.merged_from = []
-        self._check_booleans()
+        self._take_plain()
         if self.coverage is not None:
             self._begin_conformal(check_coverage(self.coverage))
         bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
         rules = check_rules(self.na, self.sentinel, self.sentinels, self.kinds)
+        words, sentinels, _, kinds = rules
+        self.na = None if self.na is None else words
+        self.sentinel = None if self.sentinel is None else sentinels
+        self.kinds = None if self.kinds is None else kinds
         followed = self.entity, self.time, self.carry, self.carry_for, self.max_entities
         following = check_following(*followed)
         self._pipeline = Pipeline(
             learner, bool(self.scale), *bounds, self.forget, rules, rates, regression, following
         )
 
-    def _check_booleans(self) -> None:
-        """Convert flags to booleans, as files need them; UsageError for anything else."""
+    def _take_plain(self) -> None:
+        """Convert flags to booleans and numbers to Python's own, as files need them.
+
+        UsageError for a flag that is neither; numbers are checked where they are used.
+        """
         for name, parameter in signature(type(self)).parameters.items():
+            value = getattr(self, name, parameter.default)
             if isinstance(parameter.default, bool):
-                value = getattr(self, name, parameter.default)
-                if not isinstance(value, bool | int | np.bool_) or value not in (0, 1):
-                    raise UsageError(f"{name} must be True or False, not {reprlib.repr(value)}")
-                setattr(self, name, bool(value))
+                setattr(self, name, check_flag(name, value))
+            elif isinstance(value, Real) and not isinstance(value, bool):
+                setattr(self, name, int(value) if isinstance(value, Integral) else as_float(value))
 
     def _asked_coverage(self, coverage: float | None) -> float:
         """The coverage that one call asks for; the model has one for its whole life."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,9 +14,11 @@ from streamkarma.estimators.label_shares import LabelShares
 from streamkarma.estimators.pipeline import HEAVIEST
 from streamkarma.estimators.settings import averaging_window
 from streamkarma.events.labels import Label
+from streamkarma.parameters.checks import is_word
 from streamkarma.parameters.kinds import Threshold, WeightsByClass
 from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.words import BALANCED
+from streamkarma.printable import shown
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -46,8 +47,8 @@ class Costs:
         self._weights = check_class_weight(class_weight)
         check_threshold(threshold)
         #: Of the labels as they came, and as they were weighed; only what is needed is counted.
-        self._came = LabelShares(window) if class_weight == BALANCED else None
-        self._learned = LabelShares(window) if threshold == BALANCED else None
+        self._came = LabelShares(window) if is_word(class_weight, BALANCED) else None
+        self._learned = LabelShares(window) if is_word(threshold, BALANCED) else None
 
     @property
     def balances(self) -> bool:
@@ -197,36 +198,39 @@ def check_class_weight(given: Any) -> dict[str, float] | None:
     >>> check_class_weight({True: 10, "spam": 0.5}), check_class_weight("balanced")
     ({'true': 10.0, 'spam': 0.5}, None)
     """
-    if given is None or given == BALANCED:
+    if given is None or is_word(given, BALANCED):
         return None
     if not isinstance(given, Mapping):
-        raise UsageError(
-            f"class_weight must be None, 'balanced' or weights by class, not {reprlib.repr(given)}"
-        )
+        raise UsageError(f"class_weight must be None, 'balanced' or weights by class, not {shown(given)}")
     kind = LEARNING["class_weight"].kind
     assert isinstance(kind, WeightsByClass)
-    weights = by_plain_class(given)
-    for label, weight in weights.items():
+    weights: dict[str, float] = {}
+    for key, weight in given.items():
+        # Classes may be named by values of NumPy, as labels may.
+        label = key.item() if isinstance(key, np.generic) else key
         if not isinstance(label, (bool, int, float, str)) or not kind.weight.holds(weight):
-            raise UsageError(f"class_weight: {kind.weight} by class, not {reprlib.repr({label: weight})}")
-    return {names_of(label)[0]: float(weight) for label, weight in weights.items()}
+            raise UsageError(f"class_weight: {kind.weight} by class, not {shown({label: weight})}")
+        name = names_of(label)[0]
+        if name in weights:
+            raise UsageError(f"class_weight names the class {shown(name)} twice; give it one weight")
+        weights[name] = float(weight)
+    return weights
 
 
-def by_plain_class(given: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Weights by class, which may be named by a value of NumPy, as labels may."""
-    return {key.item() if isinstance(key, np.generic) else key: each for key, each in given.items()}
+def plain_costs(class_weight: Any, threshold: Any) -> tuple[Any, str | float | None]:
+    """Both as a file has them: None, balanced, and numbers; UsageError if one is out of its range."""
+    weights = check_class_weight(class_weight)
+    return class_weight if weights is None else weights, check_threshold(threshold)
 
 
 def check_threshold(given: Any) -> float | str | None:
     """Return a threshold that is None, balanced or a probability; else raise UsageError."""
     kind = LEARNING["threshold"].kind
     assert isinstance(kind, Threshold)
-    if given is None or given == BALANCED:
+    if given is None or is_word(given, BALANCED):
         return given  # type: ignore[no-any-return]  # one of two values
     if not kind.probability.holds(given):
-        raise UsageError(
-            f"threshold must be None, 'balanced' or {kind.probability}, not {reprlib.repr(given)}"
-        )
+        raise UsageError(f"threshold must be None, 'balanced' or {kind.probability}, not {shown(given)}")
     return float(given)
 
 

@@ -32,7 +32,7 @@ class Explanation(NamedTuple):
     calibration
         The part of the constant added by calibrating and mixing scores.
     contributions
-        By observed attribute.
+        By observed attribute; names are what they are in the event, so that ``1`` is not ``"1"``.
     missing
         By missing attribute: the standard deviation of the score over the possible values of this attribute,
         given what is observed. The first is the one to acquire next.
@@ -41,8 +41,8 @@ class Explanation(NamedTuple):
     score: Any
     constant: Any
     calibration: Any
-    contributions: dict[str, Any]
-    missing: dict[str, Any]
+    contributions: dict[Any, Any]
+    missing: dict[Any, Any]
 
 
 class Columns(NamedTuple):
@@ -74,6 +74,8 @@ class Explains:
 
     def explain_one(self, x: Record, missing: bool = True) -> Explanation:
         """Explain what each attribute of an event contributes to its score, and which missing ones matter.
+
+        Nothing is learned; but with ``entity`` what the event says is remembered, as ``predict_one`` does.
 
         Parameters
         ----------
@@ -132,7 +134,7 @@ def columns_of(model: KARMABase, events: Encoded, t: int = 0) -> Columns:
     contributions = {}
     for attribute, part in zip(attributes, parts, strict=True):
         if attribute in names:
-            contributions[str(names[attribute])] = part
+            contributions[names[attribute]] = part
         else:
             constants = constants + part  # a name never learned: it is in the norm alone
     return Columns(scores, constants, calibrations, contributions)

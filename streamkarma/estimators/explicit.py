@@ -16,10 +16,13 @@ from streamkarma.estimators.settings import (
     CostParameters,
     ValueParameters,
     check_count,
+    check_flag,
     check_forget,
     check_positive,
 )
+from streamkarma.parameters.checks import check_word
 from streamkarma.parameters.learning import ADAGRAD_ETA, DEFAULT_RHO
+from streamkarma.printable import shown
 
 
 @dataclass(eq=False, repr=False)
@@ -145,12 +148,11 @@ class ExplicitKARMARegressor(ExplicitParameters, BaseRegressor):
 
 def _loss(update: str, loss: str | None, fixed: dict[str, str], default: str) -> str:
     """The name of the loss; UsageError for an unknown update, or a loss that it does not have."""
-    if update not in UPDATES:
-        raise UsageError(f"update must be one of {', '.join(UPDATES)}, not {update!r}")
+    check_word("update", update, UPDATES)
     known = CLASSIFICATION if default in CLASSIFICATION else REGRESSION
     allowed = {fixed[update]} if update in fixed else set(known)
-    if loss is not None and loss not in allowed:
-        raise UsageError(f"loss must be one of {', '.join(sorted(allowed))} with {update}, not {loss!r}")
+    if loss is not None and (not isinstance(loss, str) or loss not in allowed):
+        raise UsageError(f"loss must be one of {', '.join(sorted(allowed))} with {update}, not {shown(loss)}")
     return loss or fixed.get(update, default)
 
 
@@ -173,5 +175,8 @@ def _explicit(model: ExplicitParameters, loss: Loss, step_margin: float) -> Expl
         steepness = step_margin * max(steepness, 1.0)
     step = Step(update, loss.code, r, eta, rho, steepness, check_forget(model.forget) or 0.0)
     return Explicit(
-        check_gamma(model.gamma), bool(model.normalize), step, check_count("table_bits", model.table_bits)
+        check_gamma(model.gamma),
+        check_flag("normalize", model.normalize),
+        step,
+        check_count("table_bits", model.table_bits),
     )

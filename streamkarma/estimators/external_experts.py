@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,7 +44,7 @@ class ExternalExperts:
     ----------
     models
         River classifiers, or regressors. They get each event without its missing attributes and must accept
-        that.
+        that. Those whose ``learn_one`` takes a weight ``w`` learn with that of the event, others without.
     regression
         Whether they are regressors.
 
@@ -55,20 +56,26 @@ class ExternalExperts:
 
     def __init__(self, models: Sequence[base.Estimator], regression: bool) -> None:
         if not isinstance(models, Sequence):
-            raise UsageError(f"extra_experts must be None or a list of river models, not {models!r}")
+            kind = type(models).__name__
+            raise UsageError(f"extra_experts must be None or a list of river models, not a {kind}")
         for model in models:
             if not isinstance(_last_step(model), base.Regressor if regression else base.Classifier):
                 kind = "regressors" if regression else "classifiers"
                 raise UsageError(f"extra_experts must be river {kind}, not {type(model).__name__}")
         kept = isinstance(models, RestoredExperts)
         self.models: list[Any] = list(models) if kept else [model.clone() for model in models]
+        self._weighed = [_takes_weight(model) for model in self.models]
         self._regression = regression
         #: What was asked last and what they said, unless they have learned since: whoever predicts an event
         #: and then learns it asks them once.
         self._last: tuple[Record, list[Any]] | None = None
 
     def run(
-        self, records: Sequence[Record], labels: Sequence[Any], score: Callable[[int, Any], Any]
+        self,
+        records: Sequence[Record],
+        labels: Sequence[Any],
+        weights: Floats,
+        score: Callable[[int, Any], Any],
     ) -> list[list[Any]]:
         """Predict, then learn, each event in turn.
 
@@ -78,6 +85,8 @@ class ExternalExperts:
             T events; nested ones are flattened.
         labels
             The label of each, None for one that is not learned.
+        weights
+            The weight of each, above 0 where it is learned.
         score
             From the number of an event and what a model says of it to scores.
 
@@ -86,13 +95,14 @@ class ExternalExperts:
         Scores of each event by each model, from before it was learned.
         """
         scores = []
-        for t, (record, label) in enumerate(zip(records, labels, strict=True)):
+        each = zip(records, labels, weights.tolist(), strict=True)
+        for t, (record, label, weight) in enumerate(each):
             x = dict(_plain(record if is_flat(record) else flatten(record)))
             scores.append([score(t, answer) for answer in self._answers(x)])
             if label is not None:
                 self._last = None
-                for model in self.models:
-                    model.learn_one(x, label)
+                for model, is_weighed in zip(self.models, self._weighed, strict=True):
+                    model.learn_one(x, label, **({"w": weight} if is_weighed else {}))
         return scores
 
     def _answers(self, x: Record) -> list[Any]:
@@ -151,6 +161,7 @@ class WithExternalExperts(KARMABase):
         events: Encoded,
         part: slice,
         labels: Sequence[Any],
+        weights: Floats,
         score: Callable[[int, Any], Any],
         classes: int,
     ) -> list[Floats]:
@@ -159,7 +170,7 @@ class WithExternalExperts(KARMABase):
             return []
         if not isinstance(events, EncodedRecords):
             raise UsageError("extra experts need records, which only Python has: use learn_one or learn_many")
-        scores = self._external.run(events.records[part], labels, score)
+        scores = self._external.run(events.records[part], labels, weights, score)
         shape = (len(labels), len(self._external.models), classes)
         return [np.ascontiguousarray(np.reshape(scores, shape).swapaxes(0, 1), np.float64)]
 
@@ -268,6 +279,11 @@ def _last_step(model: Any) -> Any:
     while steps := getattr(model, "steps", None):
         model = list(steps.values())[-1]
     return model
+
+
+def _takes_weight(model: Any) -> bool:
+    """Whether what predicts takes a weight by name; who only hands it on may have nobody to take it."""
+    return "w" in signature(_last_step(model).learn_one).parameters
 
 
 def _plain(flat: Record) -> Iterator[tuple[Hashable, Any]]:

@@ -13,7 +13,6 @@ from streamkarma._engine import Encoded
 from streamkarma.core.learner import Arrays, Floats
 from streamkarma.core.mixture import Mixture
 from streamkarma.deprecation import renamed
-from streamkarma.errors import UsageError
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.experts import experts, transformed
 from streamkarma.estimators.external_experts import (
@@ -27,8 +26,10 @@ from streamkarma.estimators.settings import (
     CostParameters,
     ValueParameters,
     check_count,
+    check_flag,
     check_forget,
 )
+from streamkarma.parameters.checks import check_word
 
 #: The losses by which experts of numbers are mixed.
 POINT_LOSSES = ("squared", "absolute")
@@ -52,8 +53,9 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
         Maximum number of support vectors of the expert that has them, 1 to 1,048,576.
     extra_experts
         A list of river classifiers to mix in: copies of them learn alongside the experts, event by event.
-        They get each event without its missing attributes and must accept that. They are saved with the
-        mixture if nothing in them needs pickle; see the page on learners.
+        They get each event without its missing attributes and must accept that. Weights reach those whose
+        ``learn_one`` takes ``w``; others learn each event alike. They are saved with the mixture if nothing
+        in them needs pickle; see the page on learners.
     forget
         Half-life in events, 1 to 1e15, of what was learned, for streams that drift. None to keep
         everything; the mixture follows a change of the best expert in any case.
@@ -120,7 +122,7 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
         learned = (targets >= 0) & (weights > 0.0)
         labels = [known[target] if each else None for target, each in zip(targets, learned, strict=True)]
         models = self._of_models(
-            events, part, labels, lambda _, chances: class_scores(chances, known, classes), classes
+            events, part, labels, weights, lambda _, chances: class_scores(chances, known, classes), classes
         )
         refits = self._of_refits(part, np.where(targets >= 0, targets, np.nan), weights, classes)
         return np.concatenate([*models, *map(np.nan_to_num, refits)])
@@ -195,10 +197,11 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     loss: str = "squared"
 
     def __post_init__(self) -> None:
-        if self.loss not in POINT_LOSSES:
-            raise UsageError(f"loss must be one of {', '.join(POINT_LOSSES)}, not {self.loss!r}")
+        check_word("loss", self.loss, POINT_LOSSES)
         absolute, external = self.loss == "absolute", self._begin_external(regression=True)
-        self._begin(_mixture(self.budget, self.forget, True, external, absolute, bool(self.scale)))
+        self._begin(
+            _mixture(self.budget, self.forget, True, external, absolute, check_flag("scale", self.scale))
+        )
 
     @property
     def weights(self) -> dict[str, float]:
@@ -213,7 +216,7 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
         labels = [float(y) if each else None for y, each in zip(targets, learned, strict=True)]
         part = slice(0, len(labels))
         models = self._of_models(
-            events, part, labels, lambda t, said: number_score(said, centres[t], spreads[t]), 1
+            events, part, labels, weights, lambda t, said: number_score(said, centres[t], spreads[t]), 1
         )
         refits = self._of_refits(part, targets, weights, 1)
         return np.concatenate([*models, *(number_scores(each, centres, spreads) for each in refits)])

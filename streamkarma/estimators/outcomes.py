@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma import _engine
-from streamkarma._engine import Encoded
+from streamkarma._engine import Encoded, Encoder
 from streamkarma.events.values import Record
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 #: Maximum number of missing attributes, and of categories of each, that are considered: the commonest ones.
 MOST_MISSING = 64
 MOST_CATEGORIES = 16
+#: Suffixes of names of marks, and the column of ``Encoder.tallies`` with the values they stand for.
+MARKS = {"sentinel": 3, "far_high": 4, "far_low": 4}
 #: Nodes and weights for a normal distribution: exact for polynomials up to degree 9.
 _NODES, _CHANCES = np.polynomial.hermite_e.hermegauss(5)
 _CHANCES = _CHANCES / _CHANCES.sum()
@@ -31,7 +33,7 @@ _UNBOUNDED = np.errstate(over="ignore", invalid="ignore")
 class Outcomes(NamedTuple):
     """What the values of an attribute may be: records that have them, and the probability of each."""
 
-    name: str
+    name: Any
     records: list[dict[Any, Any]]
     chances: Floats
 
@@ -85,7 +87,7 @@ def _outcomes(model: KARMABase, record: Record, events: Encoded) -> Iterator[Out
     """The attributes that an event lacks, those observed most often first."""
     observed = set(events.arrays()[1][: events.arrays()[0][1]].tolist())
     moments = moments_of(model, events)
-    left_out = _derived(model)
+    left_out = marks(model.vocabulary) | _carried(model)
     for each in drawable(model):
         if each.attribute in observed or each.name in left_out:
             continue
@@ -95,7 +97,7 @@ def _outcomes(model: KARMABase, record: Record, events: Encoded) -> Iterator[Out
             chances = _CHANCES
         else:
             values, chances = likeliest(model, each.categories, moments)
-        yield Outcomes(str(each.name), [{**record, each.name: value} for value in values], chances)
+        yield Outcomes(each.name, [{**record, each.name: value} for value in values], chances)
 
 
 class Drawable(NamedTuple):
@@ -140,7 +142,18 @@ def drawable(model: KARMABase) -> list[Drawable]:
     return found
 
 
-def _derived(model: KARMABase) -> set[str]:
+def marks(vocabulary: Encoder) -> set[str]:
+    """Names of what stands beside numbers that are no measurements: nobody can be asked for it."""
+    counts, names = vocabulary.tallies(), vocabulary.attribute_names
+    return {
+        f"{names[attribute]}.{mark}"
+        for mark, column in MARKS.items()
+        for attribute in counts[:, column].nonzero()[0].tolist()
+        if attribute in names
+    }
+
+
+def _carried(model: KARMABase) -> set[str]:
     """Names of what is carried beside attributes, which nobody can be asked for."""
     if model.entity is None or model.carry != "last":
         return set()

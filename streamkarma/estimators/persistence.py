@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 from streamkarma import checkpoint
 from streamkarma.core.learner import Arrays
 from streamkarma.errors import ModelFileError, UsageError
-from streamkarma.estimators.costs import by_plain_class
 from streamkarma.estimators.external_experts import WithExternalExperts, restored_experts
 from streamkarma.estimators.learners import KINDS, Model
 from streamkarma.replacing import backup_of
@@ -84,8 +82,6 @@ def _content(
     _check_names(learned)
     # Extra experts are part of what was learned.
     params = {**model._get_params(), **({"extra_experts": None} if "external" in learned else {})}
-    if isinstance(weights := params.get("class_weight"), Mapping):
-        params["class_weight"] = by_plain_class(weights)
     header = {"kind": kind, "params": params, "learned": learned, "run": run or {}}
     extra = {_RUN_PREFIX + name: array for name, array in (arrays or {}).items()}
     return header, {**own, **extra}

@@ -24,6 +24,7 @@ from streamkarma.core.mixture import Calibrated, Mixture
 from streamkarma.errors import RecordError
 from streamkarma.estimators.settings import Following, Rules, averaging_window
 from streamkarma.events.values import Record, fits, is_missing
+from streamkarma.printable import shown
 
 #: What the encoder keeps beside names, in the order in which it takes it back.
 _STATISTICS = ("moments", "levels", "tallies", "once", "uses")
@@ -48,7 +49,7 @@ def check_weight(weight: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not 0.0 <= number < float("inf"):
-        raise RecordError(f"the weight must be a finite number of 0 or more, not {weight!r}")
+        raise RecordError(f"the weight must be a finite number of 0 or more, not {shown(weight)}")
     return min(number, HEAVIEST)
 
 
@@ -237,7 +238,7 @@ class Pipeline:
         """What became of the values of each attribute, see ``KARMABase.values``."""
         counts = self.encoder.tallies().tolist()
         return {
-            str(name): {what: count for what, count in zip(TALLIES, counts[at], strict=False) if count}
+            name: {what: count for what, count in zip(TALLIES, counts[at], strict=False) if count}
             for at, name in self.encoder.attribute_names.items()
         }
 

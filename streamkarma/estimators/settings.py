@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,9 +14,11 @@ from streamkarma.core.loss import Loss
 from streamkarma.core.support import PRUNING, DoublingSupportVectors, Rule, SupportVectors
 from streamkarma.core.theory import DEFAULT_REGULARITY, Schedule
 from streamkarma.errors import UsageError
-from streamkarma.parameters.kinds import Integer, Kind, Number
+from streamkarma.parameters.checks import check_word, is_word
+from streamkarma.parameters.kinds import Integer, Kind, Number, as_float
 from streamkarma.parameters.learning import DEFAULT_RHO, LEARNING, MOST, STRENGTH
 from streamkarma.parameters.words import AUTO, CARRY, KINDS, MISSING_WORDS
+from streamkarma.printable import shown
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -79,20 +79,17 @@ def support_vectors(
     UsageError
         If a parameter is out of its range, or two are incompatible.
     """
-    if model.loss not in losses:
-        raise UsageError(f"loss must be one of {', '.join(losses)}, not {model.loss!r}")
-    loss = losses[model.loss]
+    loss = losses[check_word("loss", model.loss, losses)]
     schedule = _schedule(model, loss)
-    gamma = 1 if model.gamma == AUTO else _checked_gamma(model.gamma)
-    rho = None if model.rho == AUTO else model.rho
+    gamma = 1 if is_word(model.gamma, AUTO) else _checked_gamma(model.gamma)
+    rho = None if is_word(model.rho, AUTO) else model.rho
     for name, value in (("rho", rho), ("eta", model.eta)):
         if value is not None:
             _check(name, value)
     budget = model.budget
     if budget is not None:
         _check("budget", budget)
-    if model.pruning not in PRUNING:
-        raise UsageError(f"pruning must be one of {', '.join(PRUNING)}, not {model.pruning!r}")
+    check_word("pruning", model.pruning, PRUNING)
     strength = DEFAULT_RHO if rho is None else float(rho)
     if model.eta is not None and model.eta * strength >= 1.0:
         raise UsageError(f"eta * rho must be below 1, or each step forgets all: {model.eta} * {strength}")
@@ -101,7 +98,7 @@ def support_vectors(
         steepness = step_margin * max(steepness, 1.0)
     rule = Rule(
         gamma,
-        bool(model.normalize),
+        check_flag("normalize", model.normalize),
         strength,
         float(model.eta or 0.0),
         loss.code,
@@ -111,11 +108,18 @@ def support_vectors(
         averaging_window(check_forget(model.forget)),
     )
     if schedule is None:
-        return SupportVectors(rule, bool(model.average))
+        return SupportVectors(rule, check_flag("average", model.average))
     if schedule.horizon is None:
-        return DoublingSupportVectors(rule, bool(model.average), schedule)
+        return DoublingSupportVectors(rule, check_flag("average", model.average), schedule)
     gamma, strength = schedule.settings(schedule.horizon)
-    return SupportVectors(rule._replace(gamma=gamma, rho=strength), bool(model.average))
+    return SupportVectors(rule._replace(gamma=gamma, rho=strength), check_flag("average", model.average))
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return ``value`` as a boolean if it is one, or 0 or 1, else raise UsageError."""
+    if not isinstance(value, bool | int | np.bool_) or value not in (0, 1):
+        raise UsageError(f"{name} must be True or False, not {shown(value)}")
+    return bool(value)
 
 
 def check_count(name: str, value: Any, most: int = MOST) -> int:
@@ -179,24 +183,19 @@ def check_rules(words: Any, sentinels: Any, find: Any, kinds: Any) -> Rules:
     >>> check_rules(["missing"], {"temp": -9999}, True, {"user": "category"})
     (['missing'], {'temp': [-9999.0]}, True, {'user': 'category'})
     """
-    words = MISSING_WORDS if words is None else words
-    listed = isinstance(words, Iterable) and not isinstance(words, str)
-    if not listed or not all(isinstance(word, str) for word in words):
-        raise UsageError(f"na must be None or a list of words, not {reprlib.repr(words)}")
+    listed = _listed(MISSING_WORDS if words is None else words)
     if not isinstance(sentinels, Mapping | None) or not isinstance(find, bool):
         raise UsageError("sentinel must be None or numbers by name, and sentinels a boolean")
     by_name = {}
     for name, values in (sentinels or {}).items():
         each = list(values) if isinstance(values, Sequence | np.ndarray) else [values]
-        numbers = [float(value) for value in each if isinstance(value, Real)]
-        if len(numbers) < len(each) or not all(map(math.isfinite, numbers)) or not isinstance(name, str):
-            raise UsageError(
-                f"a sentinel must be a finite number by name, not {reprlib.repr({name: values})}"
-            )
+        numbers = [as_float(value) for value in each]
+        if not all(map(math.isfinite, numbers)) or not isinstance(name, str):
+            raise UsageError(f"a sentinel must be a finite number by name, not {shown({name: values})}")
         if len(numbers) > MOST_SENTINELS:
             raise UsageError(f"{name!r} has {len(numbers)} sentinels; {MOST_SENTINELS} is the most")
         by_name[name] = numbers
-    return list(words), by_name, find, _check_kinds(kinds)
+    return listed, by_name, find, _check_kinds(kinds)
 
 
 #: The name of the entity, whether it is an attribute too, the name of the time, what is carried and for how
@@ -220,9 +219,8 @@ def check_following(
     ('device', True, 'ts', 'fill', 3600.0, 1000)
     """
     if not isinstance(entity, str | None) or not isinstance(time, str | None):
-        raise UsageError(f"entity and time must be names or None, not {reprlib.repr((entity, time))}")
-    if carry not in CARRY:
-        raise UsageError(f"carry must be one of {', '.join(CARRY)}, not {reprlib.repr(carry)}")
+        raise UsageError(f"entity and time must be names or None, not {shown((entity, time))}")
+    check_word("carry", carry, CARRY)
     most = int(_check("max_entities", max_entities))
     longest = math.inf if carry_for is None else float(_check("carry_for", carry_for))
     if entity is None:
@@ -234,13 +232,21 @@ def check_following(
     return entity, True, time, carry, longest, most
 
 
+def _listed(words: Any) -> list[Any]:
+    """Words as a list, those of a set in order, so that the same words make the same file."""
+    listed = list(words) if isinstance(words, Iterable) and not isinstance(words, str) else [None]
+    if not all(isinstance(word, str) for word in listed):
+        raise UsageError(f"na must be None or a list of words, not {shown(words)}")
+    return sorted(listed) if isinstance(words, set | frozenset) else listed
+
+
 def _check_kinds(kinds: Any) -> dict[str, str]:
     if not isinstance(kinds, Mapping | None):
-        raise UsageError(f"kinds must be None or kinds by name, not {reprlib.repr(kinds)}")
+        raise UsageError(f"kinds must be None or kinds by name, not {shown(kinds)}")
     for name, kind in (kinds or {}).items():
-        if not isinstance(name, str) or kind not in KINDS:
+        if not isinstance(name, str) or not isinstance(kind, str) or kind not in KINDS:
             known = ", ".join(KINDS)
-            raise UsageError(f"a kind must be one of {known} by name, not {reprlib.repr({name: kind})}")
+            raise UsageError(f"a kind must be one of {known} by name, not {shown({name: kind})}")
     return dict(kinds or {})
 
 
@@ -252,15 +258,15 @@ def _check(name: str, value: Any) -> Any:
 def _in_range(name: str, value: Any, kind: Kind, or_else: str = "") -> Any:
     assert isinstance(kind, Integer | Number)
     if not kind.holds(value):
-        raise UsageError(f"{name} must be {or_else}{kind}, not {reprlib.repr(value)}")
+        raise UsageError(f"{name} must be {or_else}{kind}, not {shown(value)}")
     return value
 
 
 def _schedule(model: SupportVectorParameters, loss: Loss) -> Schedule | None:
     """The schedule, if the theorem chooses rho; else None."""
-    if model.rho != AUTO:
+    if not is_word(model.rho, AUTO):
         for name, is_so in (
-            ("gamma='auto'", model.gamma == AUTO),
+            ("gamma='auto'", is_word(model.gamma, AUTO)),
             ("horizon", model.horizon is not None),
             ("regularity", model.regularity is not None),
         ):
@@ -284,10 +290,10 @@ def _schedule(model: SupportVectorParameters, loss: Loss) -> Schedule | None:
         )
     if model.horizon is not None:
         _check("horizon", model.horizon)
-    if model.regularity is not None and model.gamma != AUTO:
+    if model.regularity is not None and not is_word(model.gamma, AUTO):
         raise UsageError("regularity needs gamma='auto'")
     lam = DEFAULT_REGULARITY if model.regularity is None else _check("regularity", model.regularity)
-    gamma = None if model.gamma == AUTO else _checked_gamma(model.gamma)
+    gamma = None if is_word(model.gamma, AUTO) else _checked_gamma(model.gamma)
     return Schedule(gamma, lam, model.horizon)
 
 

@@ -12,6 +12,7 @@ from streamkarma.core.mixture import Calibrated
 from streamkarma.core.subspace import Completion, Subspace, SubspaceSettings
 from streamkarma.deprecation import renamed
 from streamkarma.estimators.classification import BaseClassifier
+from streamkarma.estimators.outcomes import marks
 from streamkarma.estimators.pipeline import Pipeline
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
@@ -19,11 +20,16 @@ from streamkarma.estimators.settings import (
     ValueParameters,
     check_bounds,
     check_count,
+    check_flag,
     check_forget,
     check_positive,
 )
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.values import Record, is_missing
+from streamkarma.parameters.kinds import as_float
+
+#: The category that stands for all rare ones.
+RARE = "(rare)"
 
 
 @dataclass(eq=False, repr=False)
@@ -146,8 +152,9 @@ class SubspaceImputer(base.Transformer):
     """Completes events by their mean given what is observed, as a river transformer.
 
     Numbers that are missing are filled in, in their own units, and so are categorical attributes, by the
-    category that is the most likely. What is observed stays as it is, and an attribute that was never seen
-    stays missing.
+    category that is the most likely. What is observed stays as it is. Texts, tags, points in time,
+    identifiers, attributes that hold numbers and words, and attributes that were never learned stay missing.
+    Like any model, it is to be used by one thread at a time.
 
     Parameters
     ----------
@@ -184,7 +191,7 @@ class SubspaceImputer(base.Transformer):
         self._completion = Completion(settings)
         bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
         # Only its encoder is used; its learner never runs.
-        self._pipeline = Pipeline(Subspace(settings), True, *bounds, self.forget)
+        self._pipeline = Pipeline(Subspace(settings), True, *bounds, settings.forget or None)
 
     def learn_one(self, x: Record) -> None:
         """Learn from what is observed.
@@ -206,16 +213,19 @@ class SubspaceImputer(base.Transformer):
         events, encoder = self._pipeline.read([x], [False]), self._pipeline.encoder
         completed = self._completion.completed(events, encoder.coordinate_count)[0]
         result = {name: value for name, value in x.items() if not is_missing(value)}
-        observed = set(result)
+        left_out = result.keys() | marks(encoder)
+        kinds = dict(zip(encoder.attribute_names.values(), encoder.kinds(), strict=True))
         best = dict[Hashable, float]()
         for place, entry in enumerate(encoder.entries(), 1):
-            if entry is None or entry[0] in observed:
+            if entry is None or entry[0] in left_out:
                 continue
             name, category = entry
-            if category is None:
-                mean, deviation = encoder.mean_and_deviation(place)
-                result[name] = mean + deviation * float(completed[place])
-            elif completed[place] > best.get(name, 0.0):
+            if kinds[name] == "number":
+                # Beside its coordinate a number may have some for values that come back, as categories.
+                if category is None:
+                    mean, deviation = encoder.mean_and_deviation(place)
+                    result[name] = mean + deviation * float(completed[place])
+            elif kinds[name] == "category" and category != RARE and completed[place] > best.get(name, 0.0):
                 best[name], result[name] = completed[place], category
         return result
 
@@ -224,7 +234,7 @@ def _settings(model: SubspaceParameters | SubspaceImputer, regression: bool) -> 
     """The settings of the subspace, checked."""
     return SubspaceSettings(
         regression=regression,
-        shrink=0.0 if model.shrink == 0 else check_positive("shrink", model.shrink),
+        shrink=0.0 if as_float(model.shrink) == 0.0 else check_positive("shrink", model.shrink),
         forget=check_forget(model.forget) or 0.0,
         max_rank_dim=check_count("max_pairwise_coordinates", model.max_pairwise_coordinates, 1024),
         rank=check_count("rank", model.rank, 256),
@@ -234,4 +244,6 @@ def _settings(model: SubspaceParameters | SubspaceImputer, regression: bool) -> 
 def _linear_settings(model: SubspaceParameters, regression: bool) -> SubspaceSettings:
     """The settings of the subspace and of the linear model on it, checked."""
     settings = _settings(model, regression)
-    return settings._replace(r=check_positive("r", model.r), indicators=bool(model.indicators))
+    return settings._replace(
+        r=check_positive("r", model.r), indicators=check_flag("indicators", model.indicators)
+    )

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from numbers import Integral, Real
+
+
+def as_float(value: object) -> float:
+    """A real number as a float, infinite if it is too large for one; NaN for what is none."""
+    try:
+        return float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        return math.inf
 
 
 @dataclass(frozen=True)
@@ -32,9 +41,7 @@ class Number:
 
     def holds(self, value: object) -> bool:
         """Whether ``value`` is one of them; NumPy's numbers are, booleans are not."""
-        if not isinstance(value, Real) or isinstance(value, bool):
-            return False
-        return self.least <= float(value) <= self.most
+        return not isinstance(value, bool) and self.least <= as_float(value) <= self.most
 
     def __str__(self) -> str:
         return f"a number from {self.least:g} to {self.most:g}"

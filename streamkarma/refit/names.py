@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from streamkarma.errors import UsageError
+from streamkarma.printable import shown
 
 #: By name the library it needs beside what this package always has, and the extra that installs it.
 NAMES: dict[str, str | None] = {"lightgbm": "lightgbm", "boosting": None, "trees": None}
@@ -29,7 +30,7 @@ def parse_refits(text: str | None) -> list[str]:
     unknown = [name for name in names if name not in NAMES]
     if unknown or not names or len(set(names)) < len(names):
         raise UsageError(
-            f"refit must be comma-separated names, each once, of {', '.join(NAMES)}, not {text!r:.100}"
+            f"refit must be comma-separated names, each once, of {', '.join(NAMES)}, not {shown(text)}"
         )
     for name in names:
         if (library := NAMES[name]) is not None and find_spec(library) is None:

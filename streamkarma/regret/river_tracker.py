@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import reprlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from streamkarma.events.block import Block
 from streamkarma.events.labels import Labels
 from streamkarma.events.values import LONGEST_NAME, Record, is_missing
 from streamkarma.parameters.kinds import Integer
+from streamkarma.printable import shown
 from streamkarma.regret.losses import LOSSES
 from streamkarma.regret.metric import RegressionRegretMetric, RegretMetric
 from streamkarma.regret.tracker import Tracker, parse_baselines
@@ -38,7 +39,7 @@ class RegretTracker:
     task
         ``"classification"`` or ``"regression"``.
     baselines
-        Comma-separated names, ``"fast"`` or ``"all"``; see ``streamkarma.baselines.REGISTRY``.
+        Names, in a list or with commas, ``"fast"`` or ``"all"``; see ``streamkarma.baselines.REGISTRY``.
     loss
         For classes ``"logistic"`` (the default) or, for two of them, ``"hinge"``; for numbers
         ``"squared"`` (the default) or ``"absolute"``.
@@ -77,7 +78,7 @@ class RegretTracker:
     def __init__(
         self,
         task: str = "classification",
-        baselines: str = "fast",
+        baselines: str | Sequence[str] = "fast",
         loss: str | None = None,
         memory: int = 20_000,
         seconds: float = 60.0,
@@ -85,22 +86,22 @@ class RegretTracker:
         seed: int = 0,
     ) -> None:
         if task not in ("classification", "regression"):
-            raise UsageError(f"task is classification or regression, not {task!r}")
+            raise UsageError(f"task is classification or regression, not {shown(task)}")
         known = LOSSES["binary" if task == "classification" else "regression"]
         if loss is not None and loss not in known:
-            raise UsageError(f"loss is one of {', '.join(known)}, not {loss!r}")
+            raise UsageError(f"loss is one of {', '.join(known)}, not {shown(loss)}")
         if not Integer(1).holds(memory):
-            raise UsageError(f"memory is 1 or more, not {memory!r}")
+            raise UsageError(f"memory is 1 or more, not {shown(memory)}")
         if not (isinstance(seconds, (int, float)) and seconds > 0.0):
-            raise UsageError(f"seconds is a number above 0, not {seconds!r}")
+            raise UsageError(f"seconds is a number above 0, not {shown(seconds)}")
         if not Integer(0, 2**31 - 1).holds(seed):
-            raise UsageError(f"seed is an integer from 0 to 2^31 - 1, not {seed!r}")
+            raise UsageError(f"seed is an integer from 0 to 2^31 - 1, not {shown(seed)}")
         if not isinstance(scale, bool):
-            raise UsageError(f"scale is True or False, not {scale!r}")
+            raise UsageError(f"scale is True or False, not {shown(scale)}")
         self.task = task
         self.loss = loss or known[0]
         self.scale = scale
-        self._tracker = Tracker(parse_baselines(baselines), memory, seconds, seed)
+        self._tracker = Tracker(parse_baselines(baselines, called="baselines"), memory, seconds, seed)
         self._labels = Labels(1 << 20)
         self._encoder = Encoder(1 << 20, 1 << 20, LONGEST_NAME, scale, math.inf)
         self._events = Encoded()

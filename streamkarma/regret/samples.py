@@ -10,8 +10,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from numbers import Integral
+from typing import Any
 
 from streamkarma.errors import UsageError
+from streamkarma.parameters.kinds import as_float
+from streamkarma.printable import shown
 
 
 def truncation_error(lam: float, gamma: int) -> float:
@@ -34,9 +38,8 @@ def truncation_error(lam: float, gamma: int) -> float:
     >>> truncation_error(0.25, 2)
     2.25
     """
-    _check_regularity(lam)
-    _check_whole("gamma", gamma)
-    return (1.0 - lam) ** gamma / lam
+    lam = _regularity(lam)
+    return math.pow(1.0 - lam, as_float(_whole("gamma", gamma))) / lam
 
 
 def sufficient_order(epsilon: float, L: float, lam: float) -> int:
@@ -64,10 +67,10 @@ def sufficient_order(epsilon: float, L: float, lam: float) -> int:
     >>> sufficient_order(epsilon=0.1, L=1, lam=0.5)
     8
     """
-    _check_regularity(lam)
-    _check_positive("epsilon", epsilon)
-    _check_positive("L", L)
-    return max(1, math.ceil(math.log(2.0 * L / (lam * epsilon)) / lam))
+    lam, epsilon, L = _regularity(lam), _positive("epsilon", epsilon), _positive("L", L)
+    # The quotient may be beyond any float, its logarithm is not.
+    logarithm = math.log(2.0) + math.log(L) - math.log(lam) - math.log(epsilon)
+    return max(1, math.ceil(Fraction(logarithm) / Fraction(lam)))
 
 
 def feature_dimension(d: int, gamma: int) -> int:
@@ -90,9 +93,7 @@ def feature_dimension(d: int, gamma: int) -> int:
     >>> feature_dimension(3, 2)
     12
     """
-    _check_whole("d", d)
-    _check_whole("gamma", gamma)
-    d, gamma = int(d), int(gamma)  # NumPy's would overflow
+    d, gamma = _whole("d", d), _whole("gamma", gamma)
     return gamma if d == 1 else (d ** (gamma + 1) - d) // (d - 1)
 
 
@@ -125,22 +126,28 @@ def sample_size(epsilon: float, delta: float, d: int, L: float, lam: float) -> i
     >>> f"{sample_size(epsilon=0.5, delta=0.05, d=20, L=1, lam=0.5):,}"
     '135,961,348,735,776'
     """
-    if not 0.0 < delta < 1.0:
-        raise UsageError(f"delta must be between 0 and 1, not {delta}")
+    if not 0.0 < as_float(delta) < 1.0:
+        raise UsageError(f"delta must be between 0 and 1, not {shown(delta)}")
     features = feature_dimension(d, sufficient_order(epsilon, L, lam))
-    return math.ceil((Fraction(L) / Fraction(epsilon) * features) ** 2 * Fraction(-math.log(delta)))
+    ratio = Fraction(as_float(L)) / Fraction(as_float(epsilon))
+    return math.ceil((ratio * features) ** 2 * Fraction(-math.log(as_float(delta))))
 
 
-def _check_regularity(lam: float) -> None:
-    if not 0.0 < lam <= 1.0:
-        raise UsageError(f"lam must be above 0 and at most 1, not {lam}")
+def _regularity(lam: Any) -> float:
+    if not 0.0 < as_float(lam) <= 1.0:
+        raise UsageError(f"lam must be above 0 and at most 1, not {shown(lam)}")
+    return as_float(lam)
 
 
-def _check_positive(name: str, value: float) -> None:
-    if not 0.0 < value < math.inf:
-        raise UsageError(f"{name} must be above 0, not {value}")
+def _positive(name: str, value: Any) -> float:
+    if not 0.0 < as_float(value) < math.inf:
+        raise UsageError(f"{name} must be above 0, not {shown(value)}")
+    return as_float(value)
 
 
-def _check_whole(name: str, value: int) -> None:
-    if value < 1 or value != int(value):
-        raise UsageError(f"{name} must be a whole number from 1 on, not {value}")
+def _whole(name: str, value: Any) -> int:
+    """``value`` as an integer of Python, since those of NumPy would overflow."""
+    is_whole = isinstance(value, Integral) or as_float(value).is_integer()
+    if not is_whole or value < 1:
+        raise UsageError(f"{name} must be a whole number from 1 on, not {shown(value)}")
+    return int(value)

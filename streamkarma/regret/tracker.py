@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from streamkarma.events.block import Block
 from streamkarma.events.lasting_indices import LastingIndices
 from streamkarma.events.reservoir import ERROR, LOSS, Arrays, Reservoir
 from streamkarma.parameters.words import FAST_BASELINES
+from streamkarma.printable import shown
 from streamkarma.regret.background_fit import BackgroundFit, Worker
 from streamkarma.regret.loss_curves import LossCurve, RecentLosses
 from streamkarma.regret.oracle import LearnerProfile
@@ -30,10 +31,11 @@ FIRST = 256
 ORACLES = ("full", "projection-full")
 
 
-def parse_baselines(text: str, full: bool = False) -> list[str]:
+def parse_baselines(text: Any, full: bool = False, called: str = "--regret") -> list[str]:
     """Names of baselines from a user's comma-separated list, which may have ``all``, ``fast`` and ``none``.
 
-    With ``full``, the stream has complete vectors, and the oracles are added.
+    A list of names will do, too. With ``full``, the stream has complete vectors, and the oracles are added.
+    ``called`` is what the user knows the list by.
 
     Raises
     ------
@@ -46,11 +48,11 @@ def parse_baselines(text: str, full: bool = False) -> list[str]:
     (['mean', 'karma-batch'], [])
     """
     names: list[str] = []
-    words = [part.strip() for part in text.split(",")]
-    if not any(words):
-        raise UsageError(
-            f"--regret {text!r} names no baseline; there are all, fast, none, {', '.join(REGISTRY)}"
-        )
+    listed = text.split(",") if isinstance(text, str) else list(text) if isinstance(text, Iterable) else []
+    known = f"there are all, fast, none, {', '.join(REGISTRY)}"
+    if not listed or not all(isinstance(part, str) for part in listed) or not any(map(str.strip, listed)):
+        raise UsageError(f"{called} {shown(text)} names no baseline; {known}")
+    words = [part.strip() for part in listed]
     for word in words:
         if word == "all":
             names += [name for name in REGISTRY if name not in ORACLES]
@@ -59,9 +61,7 @@ def parse_baselines(text: str, full: bool = False) -> list[str]:
         elif word in REGISTRY:
             names.append(word)
         elif word not in ("none", ""):
-            raise UsageError(
-                f"--regret {word}: no such baseline; there are all, fast, none, {', '.join(REGISTRY)}"
-            )
+            raise UsageError(f"{called} {word}: no such baseline; {known}")
     if names and full:
         names += ORACLES
     return list(dict.fromkeys(names))

@@ -13,16 +13,23 @@ from streamkarma.estimators.persistence import load_with_run
 from streamkarma.runtime.session import pending_of, resumed
 
 
+def _texts(model: Model) -> dict[Any, str]:
+    """The names of attributes as texts; in quotes where a name that is no text has the same one."""
+    names = model.vocabulary.attributes
+    numbers = {str(name) for name in names if not isinstance(name, str)}
+    return {name: repr(name) if isinstance(name, str) and name in numbers else str(name) for name in names}
+
+
 def _values(model: Model) -> dict[str, dict[str, Any]]:
     """The kind of each attribute, the share of learned events that have it, and a summary of its values."""
     vocabulary = model.vocabulary
     # The constant is in every event, with or without a label.
     events = max(int(vocabulary.tallies()[0, 0]), 1)
-    owners = vocabulary.owners
+    owners, texts = vocabulary.owners, _texts(model)
     places = np.bincount(owners[owners >= 0])
     counts = (int(places[attribute]) for attribute in vocabulary.attribute_names)
     return {
-        name: {"kind": kind, "observed": row.get("values", 0) / events, "coordinates": count, **row}
+        texts[name]: {"kind": kind, "observed": row.get("values", 0) / events, "coordinates": count, **row}
         for (name, row), kind, count in zip(model.values.items(), vocabulary.kinds(), counts, strict=True)
     }
 
@@ -56,7 +63,7 @@ def describe(path: str) -> dict[str, Any]:
         "fields": kept.get("fields"),
         "unlabelled": kept.get("unlabelled"),
         "model": model.summary(),
-        "attributes": sorted(map(str, model.vocabulary.attributes)),
+        "attributes": sorted(_texts(model).values()),
         "values": _values(model),
     }
     if model.merged_from:

@@ -73,11 +73,11 @@ class _Sums:
         #: Events that lack it, and sums over these: how far its absence moves the score, and deviations.
         self.asked, self.absence, self.deviation = 0, 0.0, 0.0
 
-    def row(self, name: str, events: int) -> dict[str, Any]:
+    def row(self, name: Any, events: int) -> dict[str, Any]:
         """Means; None over no event."""
         contribution, observed = self.contribution / events, self.observed / events
         row: dict[str, Any] = {
-            "attribute": name,
+            "attribute": str(name),
             "contribution": contribution,
             "when_observed": contribution / observed if observed else None,
             "observed": observed,
@@ -106,7 +106,7 @@ def rank(task_model: TaskModel, window: Window) -> Ranking:
 
     With more than two classes the score is that of the class which has the highest.
     """
-    model, sums = task_model.model, defaultdict[str, _Sums](_Sums)
+    model, sums = task_model.model, defaultdict[Any, _Sums](_Sums)
     for record in window.records:
         events = read_whole(model, [record])
         scores = columns_of(model, events)
