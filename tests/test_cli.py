@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from streamkarma import KARMAClassifier, KARMARegressor, save
+from streamkarma import KARMAClassifier, KARMARegressor, load, save
 from streamkarma.checkpoint import read
 from streamkarma.cli import cli, main
 from streamkarma.oracle import Oracle
@@ -365,6 +365,25 @@ def test_predicting_learns_nothing(streamkarma: Program, tmp_path: Path) -> None
     )
     assert [row["score"] for row in unlabelled.rows] == [row["score"] for row in scored.rows]
     assert not any("target" in row or "loss" in row for row in unlabelled.rows)
+
+
+@pytest.mark.parametrize("more", [(), ("--id", "meta.id"), ("--time", "meta.t"), ("--weight", "meta.w")])
+def test_nothing_is_taken_of_what_is_ignored_however_deep(
+    streamkarma: Program, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    events = [
+        {"y": k % 2, "x": k, "audit": {"y": k % 2, "log": [{"y": k % 2}]}, "bits": [k % 2, {"a": 1}],
+         "meta": {"id": k, "t": k, "w": 1.0, "raw": {"y": k % 2}}}
+        for k in range(20)
+    ]  # fmt: skip
+    ignored = [word for name in ("audit", "bits", "meta.raw") for word in ("--ignore", name)]
+    plain = streamkarma("learn", *ignored, *more, "--model", "a", records=events)
+    assert plain.code == 0
+    names = set(load(tmp_path / "a").vocabulary.attributes)
+    assert names - {"meta.id", "meta.t", "meta.w"} == {"x"}
+    # What only Python reads, too.
+    streamkarma("learn", *ignored, *more, "--full", "f", "--model", "b", "--regret", "none", records=events)
+    assert set(load(tmp_path / "b").vocabulary.attributes) == names
 
 
 def test_ignored_records_without_a_label_are_predicted_only(streamkarma: Program, tmp_path: Path) -> None:

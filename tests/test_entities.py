@@ -379,3 +379,26 @@ def test_values_that_are_far_out_leave_a_model_that_can_be_saved(tmp_path: Path)
         model.learn_one({"device": "d", "x": (-1.7e308, 1.7e308)[n % 2], "z": float(n)}, n % 3 == 0)
     save(model, tmp_path / "m")
     assert load(tmp_path / "m").steps == 20
+
+
+@pytest.mark.parametrize("missing", [-9999.0, 7e9])
+@pytest.mark.parametrize("carry", ["fill", "last"])
+def test_what_counts_as_missing_is_filled_and_not_remembered(missing: float, carry: str) -> None:
+    def model() -> KARMAClassifier:
+        made = KARMAClassifier(entity="u", carry=carry, sentinel={"t": [-9999.0]})
+        for k in range(300):
+            made.learn_one({"u": f"z{k % 5}", "t": 20 + k % 7, "s": float(k % 3)}, k % 2)
+        made.learn_one({"u": "a", "t": 21.0, "s": 1.0}, 1)
+        return made
+
+    wrong, absent = model(), model()
+    wrong.learn_one({"u": "a", "t": missing, "s": 1.5}, 1)
+    absent.learn_one({"u": "a", "s": 1.5}, 1)
+    for _ in range(60):
+        wrong.learn_one({"u": "a", "s": 2.0}, 1)
+        absent.learn_one({"u": "a", "s": 2.0}, 1)
+    assert wrong.vocabulary.carried() == absent.vocabulary.carried()
+    # One reading is one, however long nothing else comes; and it becomes no sentinel by being repeated.
+    names = wrong.vocabulary.attribute_names
+    counts = {name: wrong.vocabulary.tallies()[index] for index, name in names.items()}
+    assert counts["t"][3] + counts["t"][4] == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -198,3 +199,43 @@ def test_as_many_labels_and_weights_as_rows(model: Any) -> None:
         each.learn_many(frame, labels, w=(1.0, 2.0, 1.0) if each is plain else pd.Series([1.0, 2.0, 1.0]))
     assert plain.predict_one({"a": 2.5}) == other.predict_one({"a": 2.5})
     assert plain.vocabulary.tallies().tolist() == other.vocabulary.tallies().tolist()
+
+
+def test_columns_whose_names_gave_their_places_up_keep_them() -> None:
+    random = np.random.default_rng(0)
+    table = np.where(random.random((300, 30)) < 0.1, random.random((300, 30)), np.nan)
+    labels = [bool(i % 2) for i in range(300)]
+    model, by_row = (KARMAClassifier(max_attributes=10, max_coordinates=10) for _ in range(2))
+    model.learn_many(pd.DataFrame(table), labels)
+    for row, label in zip(table, labels, strict=True):
+        by_row.learn_one({i: value for i, value in enumerate(row) if not np.isnan(value)}, label)
+    assert model.vocabulary.attributes == by_row.vocabulary.attributes
+    assert pickle.loads(pickle.dumps(model)).vocabulary.attributes == model.vocabulary.attributes
+
+
+@pytest.mark.parametrize("names", [("born",), ("x", "x.far_high"), ("x", "x.other")])
+def test_a_frame_is_its_rows_whatever_its_columns_are_called(names: tuple[str, ...]) -> None:
+    random = np.random.default_rng(1)
+    columns = {name: random.normal(size=200) for name in names}
+    if "born" in names:
+        columns["born"] = 1e9 * random.normal(size=200)
+    columns[names[0]][150:] *= 1e4
+    table, labels = pd.DataFrame(columns), (random.random(200) < 0.5).tolist()
+    frame, rows = (KARMAClassifier(kinds={"born": "time"}) for _ in range(2))
+    frame.learn_many(table, labels)
+    rows.learn_many(table.to_dict("records"), labels)
+    assert bits(frame) == bits(rows)
+
+
+def bits(model: Any) -> tuple[Any, dict[str, bytes]]:
+    header, arrays = model.state()
+    return header, {name: array.tobytes() for name, array in arrays.items()}
+
+
+def test_which_words_of_a_large_set_count_does_not_depend_on_their_order() -> None:
+    words = [f"w{k}" for k in range(400)]
+    as_set, in_order = KARMAClassifier(), KARMAClassifier()
+    as_set.learn_one({"t": set(words)}, True)
+    in_order.learn_one({"t": tuple(sorted(words))}, True)
+    assert as_set.vocabulary.coordinate_count == in_order.vocabulary.coordinate_count
+    assert bits(as_set) == bits(in_order)

@@ -16,6 +16,7 @@ from streamkarma.runtime.recent import Recent
 from streamkarma.synthetic import StreamSpec
 from streamkarma.synthetic import records as synthetic
 from tests.conftest import Program
+from tests.encoding import encoder
 
 
 def written(path: Path, records: list[dict[str, Any]]) -> str:
@@ -84,6 +85,17 @@ def test_an_attribute_that_goes_missing_is_seen_within_500_events(seed: int) -> 
     assert drift.attribute == 2
     assert drift.before == pytest.approx(0.9, abs=0.02)
     assert drift.after == pytest.approx(0.6, abs=0.2)
+
+
+def test_an_attribute_in_the_place_of_another_is_not_compared_with_it() -> None:
+    by, rng, watch = encoder(9, 9), np.random.default_rng(0), ObservedDrift()
+    events = [{f"old{i}": 1.0 for i in range(8)}] * 2000
+    # Within a few events the new names have the places of all old ones.
+    events += [{f"new{i}": 1.0 for i in range(8) if rng.random() < 0.4} for _ in range(2000)]
+    for begin in range(0, 4000, 1000):
+        read = Encoded()
+        by.read_dicts(events[begin : begin + 1000], [True] * 1000, read)
+        assert watch.add(read, begin + 1) == []
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -318,3 +319,21 @@ def test_the_running_regret_knows_nothing_of_them(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     regret = json.loads(summary.read_bytes())["regret"]
     assert [math.isfinite(regret[name]["regret"]) for name in ("zero", "mean")] == [True, True]
+
+
+def test_who_resumes_knows_the_rates_of_an_attribute_that_has_few_categories_left() -> None:
+    model = ExplicitKARMAClassifier(max_attributes=120, max_coordinates=120)
+    numbers = random.Random(3)
+    for t in range(3000):
+        # First 40 categories, later ten, while other names push them out.
+        categories = 40 if t < 1500 else 10
+        x: dict[str, Any] = {"c": f"c{numbers.randrange(categories)}", "x": numbers.gauss(0, 1)}
+        x |= {f"n{numbers.randrange(60 if t < 1500 else 4000)}": 1.0 for _ in range(3)}
+        model.learn_one(x, x["x"] > 0)
+    again = pickle.loads(pickle.dumps(model))
+    for category in range(12):
+        x = {"c": f"c{category}", "x": 0.1}
+        assert model.predict_proba_one(x) == again.predict_proba_one(x)
+        model.learn_one(x, True)
+        again.learn_one(x, True)
+    assert model.vocabulary.attributes == again.vocabulary.attributes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
 from streamkarma.errors import RecordError
@@ -25,10 +25,17 @@ def is_flat(record: Mapping[Any, Any]) -> bool:
     return not any(isinstance(value, COLLECTIONS) for value in record.values())
 
 
-def flatten(record: Mapping[Any, Any]) -> dict[Any, Any]:
+def flatten(record: Mapping[Any, Any], ignored: Collection[str] = ()) -> dict[Any, Any]:
     """Join nested names with dots, and number the elements of arrays; other names stay what they are.
 
     The texts of an array are tags, which stay together under its name.
+
+    Parameters
+    ----------
+    record
+        Values by name, which may be nested.
+    ignored
+        Names of objects and arrays, joined by dots, that are left out.
 
     Raises
     ------
@@ -42,13 +49,17 @@ def flatten(record: Mapping[Any, Any]) -> dict[Any, Any]:
     {'gps.lat': 1.5, 'gps.fix.0': True, 'gps.fix.1': None, 'id': 7}
     >>> flatten({"tags": ["new", "red"]})
     {'tags': ['new', 'red']}
+    >>> flatten({"gps": {"lat": 1.5, "raw": {"x": 7}}, "log": [1, 2]}, ignored=["gps.raw", "log"])
+    {'gps.lat': 1.5}
     """
     flat: dict[Hashable, Any] = {}
-    _flatten_into(flat, "", dict(record), 1, MAX_NAMES)
+    _flatten_into(flat, "", dict(record), 1, MAX_NAMES, ignored)
     return flat
 
 
-def _flatten_into(flat: dict[Hashable, Any], prefix: str, value: Any, depth: int, left: int) -> int:
+def _flatten_into(
+    flat: dict[Hashable, Any], prefix: str, value: Any, depth: int, left: int, ignored: Collection[str]
+) -> int:
     """Add what is in an object or an array; returns how many characters names may still have."""
     if depth > MAX_DEPTH:
         raise RecordError(f"nested deeper than {MAX_DEPTH} levels")
@@ -63,7 +74,8 @@ def _flatten_into(flat: dict[Hashable, Any], prefix: str, value: Any, depth: int
         if left < 0:
             raise RecordError("nested names are too long once they are joined by dots")
         if isinstance(inner, COLLECTIONS) and not _is_odd(inner):
-            left = _flatten_into(flat, f"{name}.", inner, depth + 1, left)
+            if name not in ignored:
+                left = _flatten_into(flat, f"{name}.", inner, depth + 1, left, ignored)
         else:
             _add(flat, name, inner)
     if tags:

@@ -101,7 +101,7 @@ class Fields(NamedTuple):
     def flattened(self, record: dict[str, Any]) -> dict[str, Any]:
         """A record, flattened; tags are left out under these names, since a label or an id is one value."""
         vector = record.get(self.full) if self.full is not None else None
-        flat = flatten({name: value for name, value in record.items() if name != self.full})
+        flat = flatten({name: value for name, value in record.items() if name != self.full}, self.ignore)
         if vector is not None:
             flat[str(self.full)] = vector
         for name in self._names():

@@ -231,14 +231,20 @@ impl Encoder {
     /// Encode the event. What is new gets a place if the event is learned; else it leaves no trace.
     pub fn finish(&mut self, learned: bool, out: &mut Encoded) {
         let (is_new, learned) = (learned, learned && !self.frozen);
-        if self.following.is_some() {
-            self.carry();
-        }
+        let read = (self.items.len(), self.new.len());
         if self.has_sentinels {
             self.take_sentinels_out();
         }
         if self.scale {
-            self.standardise(learned);
+            self.standardise(0..read.0, learned);
+        }
+        if self.following.is_some() {
+            // What counts as missing is filled like anything else that is, and is not remembered.
+            let known = self.items.len();
+            self.carry(read);
+            if self.scale {
+                self.standardise_carried(known..self.items.len(), learned);
+            }
         }
         if !self.new.is_empty() {
             self.take_given_sentinels_out();

@@ -167,6 +167,9 @@ impl Reading {
         if is_nested && depth == MAX_DEPTH {
             return Err(format!("nested deeper than {MAX_DEPTH} levels"));
         }
+        if is_nested && self.roles.dotted && self.roles.of(name) == Some(Role::Ignored) {
+            return Ok(());
+        }
         if raw.starts_with('{') {
             for (key, inner) in members(raw)? {
                 self.walk(encoder, taken, &format!("{name}.{key}"), inner, depth + 1, left)?;

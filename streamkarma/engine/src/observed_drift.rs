@@ -57,6 +57,9 @@ impl ObservedDrift {
     pub fn add(&mut self, events: &Block, first: u64) -> Vec<Change> {
         let mut found = Vec::new();
         for (t, number) in (0..events.len()).zip(first..) {
+            if let Some(gone) = events.gone_before(t) {
+                self.forget(&gone.attributes);
+            }
             // An attribute may have several items, side by side.
             for items in events.event(t).attributes.chunk_by(|one, next| one == next) {
                 let attribute = items[0] as usize;
@@ -74,6 +77,19 @@ impl ObservedDrift {
             }
         }
         found
+    }
+
+    /// Attributes were given up, whose indices may be those of others from now on.
+    fn forget(&mut self, attributes: &[u32]) {
+        for attribute in attributes.iter().filter(|&&attribute| attribute > 0) {
+            let at = *attribute as usize - 1;
+            if let Some(count) = self.counts.get_mut(at) {
+                *count = 0;
+            }
+            if let Some(watch) = self.watches.get_mut(at) {
+                *watch = Watch { adwin: Adwin::new(self.how.delta), last: None };
+            }
+        }
     }
 
     /// In what share of the events since its last change each attribute is there, that has been there at all.

@@ -52,6 +52,9 @@ fn without_zone(time: &str) -> Option<(&str, i32)> {
     let Some(at) = time.rfind(['+', '-']) else { return Some((time, 0)) };
     let (time, zone) = time.split_at(at);
     let digits: String = zone[1..].chars().filter(|&c| c != ':').collect();
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
     let (hours, minutes) = match digits.len() {
         2 => (digits.parse::<i32>().ok()?, 0),
         4 => (digits[..2].parse().ok()?, digits[2..].parse::<i32>().ok()?),
@@ -100,5 +103,18 @@ impl Moment {
             ]);
         }
         parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_like_a_zone_and_is_none_is_no_time() {
+        for zone in ["+aéb", "+é1", "-1é", "+٣٤", "+a", "+aa", "+aaaa", "+12é", "+", "-:", "+99", "+1 00"] {
+            assert!(moment(format!("2024-01-01T00:00:00{zone}").as_bytes()).is_none(), "{zone}");
+        }
+        assert!(moment(b"2024-01-01T00:00:00+0530").is_some());
     }
 }

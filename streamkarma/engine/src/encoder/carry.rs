@@ -7,10 +7,13 @@
 //! Numbers and categories are remembered; texts, tags and points in time belong to their message. A category
 //! that has no place of its own yet is remembered as the rare one.
 
+use std::collections::BTreeSet;
+
 use super::{Encoder, Following, Item, New, NewName, RARE};
 use crate::entities::{Carry, Remembered, Rules};
 use crate::math::log1p;
 use crate::names::Name;
+use crate::vocabulary::NOBODY;
 
 impl Encoder {
     /// Follow entities from now on, or none.
@@ -58,6 +61,9 @@ impl Encoder {
 
     /// As attributes of an event.
     fn as_attributes(&self, carry: Carry, each: &Remembered, age: f64) -> Vec<Carried> {
+        if each.generation != self.uses[each.coordinate as usize].generation {
+            return vec![]; // given up since
+        }
         let (name, category) = self.vocabulary.describe(each.coordinate as usize);
         let (name, category) = (name.text().to_vec(), category.map(<[u8]>::to_vec));
         match carry {
@@ -70,8 +76,9 @@ impl Encoder {
         }
     }
 
-    /// Have what the entity of the event said before observed.
-    pub(super) fn carry(&mut self) {
+    /// Have what the entity of the event said before observed; of the event in hand, so many items and new names
+    /// were `read`.
+    pub(super) fn carry(&mut self, read: (usize, usize)) {
         let Some(mut following) = self.following.take() else { return };
         self.vocabulary.ignored += u64::from(following.has_no_time);
         if let Some(name) = following.entity.take_if(|name| name.len() > following.longest_name)
@@ -83,7 +90,7 @@ impl Encoder {
             && let Some(name) = following.entity.take()
         {
             let in_bags = self.in_bags();
-            self.find_own(&mut following, &in_bags);
+            self.find_own(&mut following, &in_bags, read);
             following.place = following.entities.find(&name);
             if let Some(at) = following.place {
                 following.entities.settle(at, &following.own);
@@ -103,42 +110,48 @@ impl Encoder {
         self.following = Some(following);
     }
 
-    /// What the event says itself, but for what is `in_bags`.
-    fn find_own(&self, following: &mut Following, in_bags: &[u32]) {
+    /// What the event says itself, but for what is `in_bags` and what counts as missing; marks come after what was
+    /// `read`.
+    fn find_own(&self, following: &mut Following, in_bags: &[u32], read: (usize, usize)) {
         let now = following.now();
         let rules = &following.rules;
         let is_attribute = rules.is_attribute.then(|| self.vocabulary.find(Name::Text(&rules.entity)));
         let entity = is_attribute.flatten();
-        for item in &self.items {
+        for item in self.items[..read.0].iter().filter(|item| item.attribute != NOBODY) {
             if Some(item.attribute) != entity && !in_bags.contains(&item.attribute) {
                 following.own.push(self.remembered(item.attribute, item.coordinate, item.value, now));
             }
         }
         following.own.sort_unstable_by_key(|each| each.attribute);
         let is_named = |new: &&New| self.name_of(&new.name).text() != &*following.rules.entity;
-        following.new.extend(self.new.iter().filter(|new| !new.value.is_nan()).filter(is_named).cloned());
+        let new = self.new[..read.1].iter().filter(|new| !new.value.is_nan());
+        following.new.extend(new.filter(is_named).cloned());
     }
 
     /// What its entity said before, as far as it counts.
     fn find_carried(&self, following: &mut Following, at: u32, in_bags: &[u32]) {
         let now = following.now();
         let Following { rules, entities, own, new, carried, .. } = following;
-        let is_new =
-            |attribute| new.iter().any(|new| matches!(new.name, NewName::Known(a) if a == attribute));
+        let known = |new: &New| if let NewName::Known(attribute) = new.name { Some(attribute) } else { None };
+        let new: BTreeSet<u32> = new.iter().filter_map(known).collect();
         // Both are ascending.
         let mut said = own.iter().map(|each| each.attribute).peekable();
         for each in entities.values_at(at) {
             let attribute = each.attribute;
             while said.next_if(|&own| own < attribute).is_some() {}
-            let mut is_there =
-                || said.peek() == Some(&attribute) || is_new(attribute) || in_bags.contains(&attribute);
+            let mut is_there = || {
+                said.peek() == Some(&attribute) || new.contains(&attribute) || in_bags.contains(&attribute)
+            };
             if rules.carry != Carry::Last && is_there() {
                 continue;
             }
             // Between two times that are far out there may be more than a number holds.
             let age = (now - each.time).clamp(0.0, f64::MAX);
-            let is_current = each.generation == self.uses[each.coordinate as usize].generation;
-            if is_current && age <= rules.longest {
+            let coordinate = each.coordinate as usize;
+            let is_current = each.generation == self.uses[coordinate].generation;
+            // It may have turned out a sentinel since.
+            let is_value = !self.has_sentinels || !self.sentinels[coordinate].contain(each.value);
+            if is_current && is_value && age <= rules.longest {
                 carried.push((*each, age));
             }
         }

@@ -1,5 +1,7 @@
 //! Numbers as the learners see them, and marks where they are no measurements.
 
+use std::ops::Range;
+
 use super::kinds::spell;
 use super::{Encoder, Item, New, Unclean};
 use crate::cleaning::{FEW, OUT, VOTES, Verdict};
@@ -8,24 +10,43 @@ use crate::scale::{CLIP, FAR, Scale};
 use crate::vocabulary::NOBODY;
 
 impl Encoder {
-    /// Numbers as the learners see them.
-    pub(super) fn standardise(&mut self, learned: bool) {
-        for at in 0..self.items.len() {
-            let Item { coordinate, is_number, value, .. } = self.items[at];
-            if is_number && self.survey.is_some() {
-                _ = learned && self.survey_number(coordinate, value);
-            } else if is_number {
-                let scale = &mut self.scales[coordinate as usize];
-                let standardised = match self.frozen {
-                    true => scale.measure(value),
-                    false => scale.standardise(value, learned, self.longest),
-                };
-                self.items[at].scaled = standardised.value;
-                if standardised.distance > CLIP {
-                    self.look_at(at, standardised.distance, learned);
-                }
+    /// Numbers that an event says, as the learners see them.
+    pub(super) fn standardise(&mut self, items: Range<usize>, learned: bool) {
+        for at in items {
+            let distance = self.standardise_item(at, learned);
+            if distance > CLIP {
+                self.look_at(at, distance, learned);
             }
         }
+    }
+
+    /// Numbers that its entity said before. They were judged when they were said: those that are far out by now
+    /// are left out, and count nowhere.
+    pub(super) fn standardise_carried(&mut self, items: Range<usize>, learned: bool) {
+        for at in items {
+            if self.standardise_item(at, learned) >= FAR {
+                self.drop_item(at);
+            }
+        }
+    }
+
+    /// Standardise a number; returns how far out it is, in deviations.
+    fn standardise_item(&mut self, at: usize, learned: bool) -> f64 {
+        let Item { coordinate, is_number, value, .. } = self.items[at];
+        if !is_number {
+            return 0.0;
+        }
+        if self.survey.is_some() {
+            _ = learned && self.survey_number(coordinate, value);
+            return 0.0;
+        }
+        let scale = &mut self.scales[coordinate as usize];
+        let standardised = match self.frozen {
+            true => scale.measure(value),
+            false => scale.standardise(value, learned, self.longest),
+        };
+        self.items[at].scaled = standardised.value;
+        standardised.distance
     }
 
     /// Count, mark or take back a value that is not among the others.

@@ -109,13 +109,17 @@ impl Encoder {
         }
     }
 
-    /// Know no rates that were given up.
+    /// Know no rates that were given up, nor those of attributes that have few categories left: who resumes knows
+    /// none of these either.
     pub(super) fn forget_rates(&mut self) {
-        for rated in &mut self.rated {
-            if rated.coordinates.iter().any(|&k| self.vocabulary.owner(k as usize) == NOBODY) {
+        let all = (0..).zip(&mut self.rated);
+        for (attribute, rated) in all.filter(|(_, rated)| !rated.coordinates.is_empty()) {
+            let has_gone = |&coordinate: &u32| self.vocabulary.owner(coordinate as usize) == NOBODY;
+            if self.vocabulary.category_count(attribute) <= FEW || rated.coordinates.iter().any(has_gone) {
                 *rated = RatePlaces::default();
             }
         }
+        self.keys.retain(|&(attribute, _)| !self.rated[attribute as usize].coordinates.is_empty());
     }
 
     /// Put an item for rates out, once for each of the coordinates.

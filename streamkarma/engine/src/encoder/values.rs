@@ -111,6 +111,7 @@ impl Encoder {
     /// A number at a coordinate that is known, of an attribute that was not there yet: no name is looked up.
     pub fn number_at(&mut self, coordinate: u32, value: f64) {
         let attribute = self.vocabulary.owner(coordinate as usize);
+        self.mark(attribute);
         let value = value + 0.0;
         self.items.push(Item { attribute, coordinate, is_number: true, value, scaled: value });
     }

@@ -218,8 +218,13 @@ impl<'py> Flat<'py> {
                 self.add(prefix.add(&index)?, inner, depth)?;
             }
             if !tags.is_empty() {
+                let tags = PyList::new(py, tags)?;
+                if is_set {
+                    // Which of too many count must not depend on the order in which a process happens to have them.
+                    tags.sort()?;
+                }
                 self.enter(Some(&bytes_of(prefix)?), prefix)?;
-                self.values.push((prefix.clone().into_any(), PyTuple::new(py, tags)?.into_any()));
+                self.values.push((prefix.clone().into_any(), tags.to_tuple().into_any()));
             }
         }
         Ok(())

@@ -24,9 +24,11 @@ pub fn read(
 ) -> PyResult<()> {
     let py = names.py();
     let objects: Vec<Bound<PyAny>> = names.iter().collect();
-    let keys: Vec<Key> = objects.iter().map(|name| foreigners.key(name)).collect::<PyResult<_>>()?;
+    let mut keys = keys_of(foreigners, &objects)?;
     let mut known: Vec<Option<u32>> = vec![None; keys.len()];
-    let followed: Vec<bool> = keys.iter().map(|key| encoder.is_followed(key.name().text())).collect();
+    // What is no number, or says whose the event is or when it happened, is looked at by name.
+    let by_name = |key: &Key| encoder.is_followed(key.name().text()) || encoder.wants_digits(key.name());
+    let by_name: Vec<bool> = keys.iter().map(by_name).collect();
     let unlike: HashSet<_> = keys.iter().map(|key| (key.name().text(), key.name().kind())).collect();
     if unlike.len() < keys.len() {
         return Err(PyValueError::new_err("a column's name occurs twice"));
@@ -38,17 +40,18 @@ pub fn read(
     let mut evicted = encoder.evicted();
     for (t, row) in table.rows().into_iter().enumerate() {
         if encoder.evicted() > evicted {
-            // Coordinates may be those of others by now.
+            // Coordinates may be those of others by now, and names that are gone come back with another id.
             evicted = encoder.evicted();
             known.fill(None);
+            keys = keys_of(foreigners, &objects)?;
         }
         encoder.begin();
         let mut is_new = false;
-        for (((value, key), place), followed) in row.iter().zip(&keys).zip(&mut known).zip(&followed) {
+        for (((value, key), place), by_name) in row.iter().zip(&keys).zip(&mut known).zip(&by_name) {
             if value.is_nan() {
                 continue;
             }
-            if place.is_none() && !followed {
+            if place.is_none() && !by_name {
                 *place = encoder.place_of(key.name());
             }
             match place {
@@ -66,4 +69,8 @@ pub fn read(
         }
     }
     Ok(())
+}
+
+fn keys_of<'a>(foreigners: &mut Foreigners, names: &'a [Bound<'_, PyAny>]) -> PyResult<Vec<Key<'a>>> {
+    names.iter().map(|name| foreigners.key(name)).collect()
 }
