@@ -21,7 +21,7 @@ def merge(models: Sequence[Model], base: Model | None = None, names: Sequence[st
     ----------
     models
         One or more of the same kind and with the same parameters; they stay unchanged. They may have seen
-        names and classes in any order.
+        names and classes in any order, unless a table is hashed: then a common base has to know the names.
     base
         The model that all of them were trained from, or None if each started empty.
     names
