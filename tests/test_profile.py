@@ -190,6 +190,7 @@ def test_what_is_suspicious() -> None:
             "bad": -999.0 if t % 50 == 0 else float(rng.normal()),
             "mixed": "broken" if t % 40 == 0 else t % 7,
             "cents": int(rng.integers(1 << 40)), "town": f"t{rng.integers(40)}",
+            "postcode": int(1000 + 37 * rng.integers(200)), "age": int(rng.integers(18, 90)),
         }  # fmt: skip
         if y:
             row["refund"] = 1.5
@@ -200,7 +201,7 @@ def test_what_is_suspicious() -> None:
     assert {(each["attribute"], each["what"]) for each in found["suspicious"]} == {
         ("row", "identifier"), ("uuid", "identifier"), ("user_id", "identifier"), ("same", "constant"),
         ("won", "tells the label"), ("refund", "tells the label"), ("bad", "far off"), ("mixed", "mixed"),
-        ("seldom", "rare"),
+        ("seldom", "rare"), ("postcode", "maybe names"),
     }  # fmt: skip
     assert found["command"] == (
         "streamkarma learn in.csv --target y --ignore row --ignore uuid --ignore user_id --ignore same "

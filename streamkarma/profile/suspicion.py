@@ -14,6 +14,9 @@ _LEAK, _LEAK_REGRESSION, _LEAST_SAVED = 0.95, 0.98, 20
 #: A value so many quartile ranges off that comes back so often stands for something else.
 _FAR, _OFTEN = 10.0, 5
 _ENOUGH = 50
+#: More than _FEW whole numbers that occur _RECURRING times on average may be names if they span a range
+#: _SPARSE times as wide.
+_FEW, _RECURRING, _SPARSE = 32, 3, 8
 _NUMBERING = re.compile(r"(?:^|[._ -])(?:id|uuid|guid|key|index|row|no|number|nr)$|^unnamed", re.IGNORECASE)
 
 
@@ -44,6 +47,12 @@ def _of(name: str, seen: Mapping[str, Any], task: str) -> Iterator[Suspicion]:
     elif _is_identifier(name, seen):
         new = "counts upwards" if seen["increasing"] else "new in nearly every event"
         yield Suspicion(name, "identifier", new, leave_out)
+    elif _may_be_names(seen):
+        numbers = seen["numbers"]
+        between = f"{numbers['least']:.0f} to {numbers['greatest']:.0f}"
+        few = f"{seen['distinct']:,} of the whole numbers from {between} recur"
+        why = f"{few}; if they are names, give --kind {name}=category"
+        yield Suspicion(name, "maybe names", why, [])
     if seen["observed"] and seen["share"] < _RARE:
         yield Suspicion(name, "rare", f"observed in {seen['share']:.2%} of the events", [])
     if seen["kind"] in ("number", "mixed") and 0 < seen["texts"] < 0.2 * seen["observed"]:
@@ -76,6 +85,14 @@ def _is_identifier(name: str, seen: Mapping[str, Any]) -> bool:
     if seen["kind"] != "number" or not seen["integers"] or seen["observed"] < _ENOUGH:
         return False
     return bool(seen["increasing"] or (seen["nearly_always_new"] and _NUMBERING.search(name)))
+
+
+def _may_be_names(seen: Mapping[str, Any]) -> bool:
+    """Whole numbers that recur, of which there are few for their range."""
+    if seen["kind"] != "number" or not seen["integers"] or seen["distinct"] <= _FEW:
+        return False
+    span = seen["numbers"]["greatest"] - seen["numbers"]["least"]
+    return bool(seen["observed"] >= _RECURRING * seen["distinct"] and span >= _SPARSE * seen["distinct"])
 
 
 def _is_far(value: str, count: int, seen: Mapping[str, Any]) -> bool:
