@@ -95,8 +95,8 @@ class KARMAClassifier(CostParameters, SupportVectorParameters, SupportVectorMode
     entity
         The name that says whose event it is: a device, a patient, a customer. Its value, a number or a
         string, is an attribute, too. Of each entity the last value of every number and category is
-        remembered, see ``carry``. ``learn_one`` remembers, and so does every call that predicts or explains; the same event
-        learned next counts once. None for no entities.
+        remembered, see ``carry``. ``learn_one`` remembers, and so does every call that predicts or
+        explains; the same event learned next counts once. None for no entities.
     time
         The name that says when an event happened, in seconds since 1970, ISO 8601 or as a ``datetime``; it is
         no attribute then. None: events are counted.
