@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -62,8 +63,12 @@ class PerLabel:
                 last.update_strangers(1)
             else:
                 last.update(np.array([target]), predicted[[end]])
-            if chances is None or not 0 <= target < known[group].min() or known[group].min() < 2:
+            if target < 0:
                 mean.update_strangers(1)
+                continue
+            if chances is None or not target < known[group].min() or known[group].min() < 2:
+                # There are no probabilities of it to average.
+                mean.update(np.array([target]), np.array([_most_frequent(predicted[group].tolist())]))
                 continue
             average = chances[group].mean(axis=0)
             mean.update(np.array([target]), np.array([decide(average, group[0])]))
@@ -92,3 +97,8 @@ class PerLabel:
             # Without probabilities there is no mean.
             del results["mean"]
         return {"labels": self.labels, **results}
+
+
+def _most_frequent(predicted: Sequence[int]) -> int:
+    """What was predicted most often; of several, what was predicted last."""
+    return max(reversed(predicted), key=Counter(predicted).__getitem__)
