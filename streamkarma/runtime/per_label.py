@@ -81,8 +81,29 @@ class PerLabel:
 
     def add_numbers(self, groups: Sequence[range], targets: Floats, predictions: Floats) -> None:
         """Count labels that are numbers."""
+        self.labels += len(groups)
+        self._add_numbers(groups, targets, predictions)
+
+    def add_unsettled(self, groups: Sequence[range], number: float, learned: NDArray[np.bool_]) -> None:
+        """Have labels that are counted as a class ready as numbers, for ``turn_to_numbers``.
+
+        Parameters
+        ----------
+        groups
+            As in ``add_classes``.
+        number
+            What all labels are.
+        learned
+            Shape (T,): whether anything was learned when the event came; a regression predicts 0 before.
+        """
+        self._add_numbers(groups, np.full(len(learned), number), np.where(learned, number, 0.0))
+
+    def turn_to_numbers(self) -> None:
+        """Count all labels so far as numbers."""
+        self._classes = {name: ClassificationMetrics() for name in self._classes}
+
+    def _add_numbers(self, groups: Sequence[range], targets: Floats, predictions: Floats) -> None:
         for group in groups:
-            self.labels += 1
             target = targets[[group[-1]]]
             self._numbers["last"].update(target, predictions[[group[-1]]])
             self._numbers["mean"].update(target, predictions[group].mean(keepdims=True))

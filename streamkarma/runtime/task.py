@@ -63,6 +63,8 @@ class TaskModel:
         #: Whether the task follows from the loss.
         self._by_loss = task == "auto" and self.settled
         self.model = create(learner, options, self.task == "regression")
+        #: What all labels that were learned had been when they turned out to be numbers, if that is known.
+        self.repeated: float | None = None
 
     @property
     def name(self) -> str:
@@ -152,6 +154,7 @@ class TaskModel:
         if known or self.model.vocabulary.attributes:
             regressor.take_over(self.model, float(known[0]) if known else None)
         self.model, self.task, self.settled = regressor, "regression", True
+        self.repeated = float(known[0]) if known else None
 
     def accepted(self) -> set[tuple[type, Any]]:
         """Labels that need no check, with their types: True is not 1."""
