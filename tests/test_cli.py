@@ -228,6 +228,7 @@ def test_an_empty_input_is_no_error(streamkarma: Program, tmp_path: Path, text: 
         (["learn", "--regret", ","], "--regret ',' names nothing; there are all, fast, none,"),
         (["learn", "--regret", ""], "--regret '' names nothing"),
         (["regret", "--baselines", "none"], "nothing to compare with"),
+        (["regret", "--regret", "none"], "--regret none leaves nothing to compare with"),
         (["regret", "--baselines", " ,none,"], "nothing to compare with"),
         (["regret", "--learner", ", "], "--learner ', ' names none; there are auto,"),
         (["regret", "--plot", "a.gif"], ".png"),
