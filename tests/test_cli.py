@@ -435,6 +435,19 @@ def test_a_resumed_model_keeps_to_its_options(streamkarma: Program) -> None:
     other = streamkarma("learn", "--model", "m", "--gamma", "2", records=EVENTS[40:])
     assert other.code == 2
     assert "m was made with gamma 3, not 2" in other.stderr
+    for option, made, other_value in (
+        ("--budget=9", "budget unlimited", "9"),
+        ("--rho=1", "rho none", "1.0"),
+        ("--forget=9", "forget none", "9.0"),
+        ("--kind=a=text", "kind none", "a=text"),
+        ("--na=x", "na none", "x"),
+        ("--sentinel=a=9", "sentinel none", "a=9.0"),
+        ("--class-weight=balanced", "class-weight none", "balanced"),
+        ("--no-scale", "scale true", "false"),
+        ("--max-attributes=9", "max-attributes 16384", "9"),
+    ):
+        refused = streamkarma("learn", "--model", "m", option, records=EVENTS[40:])
+        assert f"m was made with {made}, not {other_value}; leave" in refused.stderr
     other = streamkarma("learn", "--model", "m", "--task", "regression", records=EVENTS[40:])
     assert other.code == 2
     assert "m was made for the task binary, not regression" in other.stderr

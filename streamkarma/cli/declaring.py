@@ -27,7 +27,7 @@ def together(*decorators: Decorator) -> Decorator:
 
 def option(declared: Parameter) -> Decorator:
     """The option of a parameter; without a default in click, if the model file may hold another value."""
-    name = declared.flag or declared.name.replace("_", "-")
+    name = declared.option
     default = _default_text(declared)
     flag = f"--{name}/--no-{name}" if declared.kind is bool else f"--{name}"
     return click.option(
