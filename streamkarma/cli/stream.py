@@ -64,6 +64,10 @@ def learn(**said: Any) -> None:
     """
     if said["resume_input"] and said["model"] is None:
         raise UsageError("--resume-input needs --model, which knows how much of INPUT was taken")
+    if said["model"] is None:
+        plans.check_typed(("checkpoint_every", "fresh"), "model")
+    if said["fresh"] and said["resume_input"]:
+        raise UsageError("--fresh begins a new model, and --resume-input goes on with one; leave one out")
     _execute(said, fresh=said["fresh"], explaining=plans.strongest(said), **plans.learning(said))
 
 
