@@ -169,8 +169,11 @@ def test_a_third_class_where_two_were_asked_for() -> None:
     _, dead, _, _ = learn(["a", "b", "c", "a"], task="binary")
     assert [row["line"] for row in dead] == [3]
     task_model = learn(["a", "b"], task="binary")[3]
-    with pytest.raises(RecordError, match="neither of the two classes"):
+    with pytest.raises(RecordError, match="neither of the two classes 'a' and 'b'; a model that"):
         task_model.check("c")
+    # Who only predicts has no --task to give, and a model keeps to its own.
+    assert dead[0]["error"].endswith("--task multiclass")
+    assert learn([0, 1, 2])[1][0]["error"].endswith("--task multiclass or regression")
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

@@ -97,10 +97,11 @@ class TaskModel:
         if self.task == "binary" and isinstance(model, BaseClassifier):
             known = model.classes
             if len(known) >= 2 and checked not in known:
+                others = "multiclass or regression" if _is_number(checked) else "multiclass"
                 raise RecordError(
                     f"the label {reprlib.repr(checked)} is neither of the two classes "
                     f"{reprlib.repr(known[0])} and {reprlib.repr(known[1])}; "
-                    "give --task multiclass or regression if it should be one"
+                    f"a model that takes it begins with --task {others}"
                 )
         return checked
 
@@ -263,6 +264,8 @@ def _check_options(task: str, positive: str | None, options: dict[str, Any]) -> 
     """UsageError if an option has no meaning for a task."""
     if positive is not None and task in ("multiclass", "regression"):
         raise UsageError(f"--positive has no meaning with --task {task}")
+    if task in ("binary", "multiclass") and options.get("loss") in REGRESSION:
+        raise UsageError(f"--loss {options['loss']} is for numbers, and --task {task} for classes")
     if task == "multiclass" and isinstance(options.get("threshold"), float):
         raise UsageError(
             f"--threshold {options['threshold']:g} is for two classes; balanced is for any number"
