@@ -60,13 +60,25 @@ def infer_learner(options: Mapping[str, Any]) -> str:
     ('auto', 'karma')
     """
     given = set(options)
-    # All learners of numbers have one of these losses.
-    common = given - {"loss"} if options.get("loss") in POINT_LOSSES else given
-    if common <= frozenset.intersection(*map(parameters_of, LEARNERS)):
+    if not telling(options):
         return "auto"
     # Of those that a single learner shares with the mixture, the single one is meant.
     order = sorted(LEARNERS, key="auto".__eq__)
     return next((name for name in order if given <= parameters_of(name)), "karma")
+
+
+def telling(options: Mapping[str, Any]) -> list[str]:
+    """Those of the options given that not all learners have.
+
+    Examples
+    --------
+    >>> telling({"scale": False, "rho": 1.0, "budget": 9}), telling({"loss": "absolute"})
+    (['rho', 'budget'], [])
+    """
+    common = frozenset.intersection(*map(parameters_of, LEARNERS))
+    # All learners of numbers have one of these losses.
+    common |= {"loss"} if options.get("loss") in POINT_LOSSES else set()
+    return [name for name in options if name not in common]
 
 
 def create(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
