@@ -77,6 +77,7 @@ def test_the_learner_is_the_one_that_has_the_options(
                        records=EVENTS[:60])  # fmt: skip
     assert done.code == 0, done.stderr
     assert json.loads((tmp_path / "s.json").read_text())["learner"] == learner
+    assert re.search(rf"^learner +{learner}$", done.stderr, re.M)
     assert json.loads(streamkarma("inspect", "m", "--json").stdout)["learner"] == learner
 
 
