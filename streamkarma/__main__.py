@@ -1,5 +1,17 @@
-"""``python -m streamkarma``."""
+"""``python -m streamkarma``, and the program ``streamkarma``."""
 
-from streamkarma.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Run the program; Ctrl-C ends it without a word, also while it is still being imported."""
+    try:
+        from streamkarma.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

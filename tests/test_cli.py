@@ -228,12 +228,20 @@ def test_an_empty_input_is_no_error(streamkarma: Program, tmp_path: Path, text: 
         (["learn", "--regret", ","], "--regret ',' names no baseline; there are all, fast, none,"),
         (["learn", "--regret", ""], "--regret '' names no baseline"),
         (["regret", "--baselines", "none"], "nothing to compare with"),
+        (["regret", "--regret", "none"], "--regret none leaves nothing to compare with"),
         (["regret", "--baselines", " ,none,"], "nothing to compare with"),
         (["regret", "--learner", ", "], "--learner ', ' names no learner; there are auto,"),
         (["regret", "--plot", "a.gif"], ".png"),
         (["learn", "--full", "f", "--id", "i", "--pending", "3"], "--full has no meaning"),
         (["learn", "--loss", "none"], "loss must be one of"),
-        (["learn", "--task", "regression", "--loss", "hinge"], "loss must be one of"),
+        (["learn", "--task", "regression", "--loss", "hinge"], "--loss must be one of"),
+        (["learn", "--task", "binary", "--loss", "squared"], "--loss squared is for numbers, and --task"),
+        (["regret", "--task", "multiclass", "--loss", "huber"], "--loss huber is for numbers, and"),
+        (["learn", "--horizon", "100"], "--horizon needs --rho auto"),
+        (["learn", "--regularity", "0.3"], "--regularity needs --rho auto"),
+        (["learn", "--gamma", "auto"], "--gamma auto needs --rho auto"),
+        (["learn", "--rho", "auto", "--eta", "1"], "--eta cannot be combined with --rho auto"),
+        (["learn", "--eta", "0.1", "--update", "arow"], "--eta has no meaning with update 'arow'"),
         (["learn", "--rho", "10", "--eta", "1"], "eta * rho"),
         (["learn", "--task", "regression", "--positive", "1"], "--positive"),
         (["learn", "--predictions", "x", "--no-predictions"], "contradict"),
@@ -453,6 +461,19 @@ def test_a_resumed_model_keeps_to_its_options(streamkarma: Program) -> None:
     other = streamkarma("learn", "--model", "m", "--gamma", "2", records=EVENTS[40:])
     assert other.code == 2
     assert "m was made with gamma 3, not 2" in other.stderr
+    for option, made, other_value in (
+        ("--budget=9", "budget unlimited", "9"),
+        ("--rho=1", "rho none", "1.0"),
+        ("--forget=9", "forget none", "9.0"),
+        ("--kind=a=text", "kind none", "a=text"),
+        ("--na=x", "na none", "x"),
+        ("--sentinel=a=9", "sentinel none", "a=9.0"),
+        ("--class-weight=balanced", "class-weight none", "balanced"),
+        ("--no-scale", "scale true", "false"),
+        ("--max-attributes=9", "max-attributes 16384", "9"),
+    ):
+        refused = streamkarma("learn", "--model", "m", option, records=EVENTS[40:])
+        assert f"m was made with {made}, not {other_value}; leave" in refused.stderr
     other = streamkarma("learn", "--model", "m", "--task", "regression", records=EVENTS[40:])
     assert other.code == 2
     assert "m was made for the task binary, not regression" in other.stderr

@@ -396,7 +396,10 @@ def test_a_threshold_that_is_a_number_may_change(streamkarma: Program) -> None:
     refused = streamkarma("learn", "--model", "m", "--threshold", "balanced", records=RARE)
     assert (refused.code, len(refused.stderr.splitlines())) == (2, 1)
     refused = streamkarma("learn", "--model", "m", "--class-weight", "balanced", records=RARE)
-    assert "was made with class_weight" in refused.stderr
+    streamkarma("learn", "--model", "numbers", "--task", "regression", records=[{"a": 1, "y": 2.5}])
+    alien = streamkarma("learn", "--model", "numbers", "--threshold", "balanced", records=RARE)
+    assert alien.stderr == "streamkarma: --threshold has no meaning for numbers, a regression\n"
+    assert "m was made with class-weight none, not balanced; " in refused.stderr
 
 
 @pytest.mark.parametrize(

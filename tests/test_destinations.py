@@ -68,6 +68,15 @@ def test_a_crash_costs_no_row_and_doubles_none(taken: int, capsys: pytest.Captur
     assert "d ends with 1 row beyond" in said
 
 
+def test_a_record_that_stops_the_run_is_one_dead_letter_however_often_it_is_tried() -> None:
+    for _ in range(3):
+        with pytest.raises(RunError, match="line 31: not JSON"):
+            learn(fail=True, resume=Path("m").exists())
+        assert [json.loads(row)["line"] for row in Path("d").read_bytes().splitlines()] == [31]
+    assert learn(resume=True) == 0
+    assert content() == undisturbed()
+
+
 def test_without_the_same_input_nothing_that_was_written_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
     killed(100)
     before, letters = content("p", "d")

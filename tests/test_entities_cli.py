@@ -164,6 +164,50 @@ def test_a_label_counts_as_one_and_is_reported_as_one(
     assert set(summary["per_label"]["mean"]) >= {"error_rate", "log_loss", "auc"}
 
 
+@pytest.mark.parametrize("costs", [(), ("--threshold", "balanced")])
+@pytest.mark.parametrize("labels", [(0, 1), ("a", "b", "c")])
+def test_the_mean_counts_labels_from_before_two_classes_are_known(
+    streamkarma: Program, tmp_path: Path, labels: tuple[Any, ...], costs: tuple[str, ...]
+) -> None:
+    outcomes = [labels[0]] * 20 + [labels[n % len(labels)] for n in range(20)]
+    given = [
+        (f"s{n}", [{"stay": f"s{n}", "a": labels.index(y) + 0.1 * t} for t in range(3)], y)
+        for n, y in enumerate(outcomes)
+    ]
+    learn = ("learn", *LATE, *costs, "--learner", "explicit", "--summary", "s")
+    done = streamkarma(*learn, records=with_labels(given))
+    rows = [row for row in done.rows if "target" in row]
+    said = [[row.get("prediction") for row in rows[at : at + 3]] for at in range(0, len(rows), 3)]
+    most = [max(each, key=each.count) for each in said]
+    wrong = [one != y for one, y in zip(most, outcomes, strict=True)]
+    per_label = json.loads((tmp_path / "s").read_text())["per_label"]
+    assert per_label["labels"] == len(outcomes)
+    assert per_label["mean"]["error_rate"] == pytest.approx(np.mean(wrong))
+    assert 0 < sum(wrong) < 20
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_labels_that_turn_out_to_be_numbers_are_counted_as_such(
+    streamkarma: Program, tmp_path: Path, label: int
+) -> None:
+    outcomes = [label] * 5 + [2.5, label, 4]
+    # The predictions of events that wait for a number are made anew, one after another: here for one only.
+    given = [
+        (stay, events[: 1 if y == 2.5 else None], y)
+        for (stay, events, _), y in zip(stays(len(outcomes)), outcomes, strict=True)
+    ]
+    # One that waits since before anything was learned, and whose first prediction is another than the next.
+    records = [*given[2][1][:1], *with_labels(given)]
+    found = []
+    for task in ("auto", "regression"):
+        learn = ("learn", *LATE, "--unlabelled", "ignore", "--learner", "karma", "--task", task)
+        assert streamkarma(*learn, "--summary", "s", records=records).code == 0
+        found.append(json.loads((tmp_path / "s").read_text())["per_label"])
+    assert found[0]["labels"] == len(outcomes)
+    for name in ("last", "mean"):
+        assert found[0][name] == pytest.approx(found[1][name])
+
+
 def test_events_wait_through_a_restart_with_what_was_carried(streamkarma: Program, tmp_path: Path) -> None:
     records = with_labels(stays())
     for options in ((), ("--unlabelled", "ignore")):

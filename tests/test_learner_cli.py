@@ -77,7 +77,32 @@ def test_the_learner_is_the_one_that_has_the_options(
                        records=EVENTS[:60])  # fmt: skip
     assert done.code == 0, done.stderr
     assert json.loads((tmp_path / "s.json").read_text())["learner"] == learner
+    assert re.search(rf"^learner +{learner}$", done.stderr, re.M)
     assert json.loads(streamkarma("inspect", "m", "--json").stdout)["learner"] == learner
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ([], None),
+        (["--no-scale"], None),
+        (["--learner", "karma", "--gamma", "2"], None),
+        (["--gamma", "2"], "learner: karma, since --gamma was given"),
+        (["--no-scale", "--table-bits", "10"], "learner: explicit, since --table-bits was given"),
+        (["--budget", "20", "--rho", "1"], "learner: karma, since --rho and --budget were given"),
+    ],
+)
+def test_a_learner_that_follows_from_options_is_said(
+    streamkarma: Program, said: list[str], line: str | None
+) -> None:
+    learn = ["learn", *said, "--no-predictions", "--model", "m"]
+    first = streamkarma(*learn, records=EVENTS[:9]).stderr.splitlines()
+    assert [each for each in first if each.startswith("learner: ")] == [line] * (line is not None)
+    # The model has it by now.
+    assert "learner: " not in streamkarma(*learn, records=EVENTS[9:20]).stderr
+    assert streamkarma(*learn, "--fresh", "--quiet", records=EVENTS[:9]).stderr == ""
+    logged = streamkarma(*learn, "--fresh", "--log-format", "json", records=EVENTS[:9]).stderr.splitlines()
+    assert [json.loads(each)["event"] for each in logged].count(line) == (line is not None)
 
 
 @pytest.mark.parametrize(

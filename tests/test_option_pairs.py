@@ -22,6 +22,8 @@ LONELY = [
     ("learn --carry-for 5", "--carry-for", "--entity"),
     ("learn --model m --carry-for 5", "--carry-for", "--entity"),
     ("learn --model m --max-entities 100000", "--max-entities", "--entity"),
+    ("learn --checkpoint-every 3", "--checkpoint-every", "--model"),
+    ("learn --fresh", "--fresh", "--model"),
     ("learn --regret-memory 50", "--regret-memory", "--regret"),
     ("learn --regret none --regret-seconds 5", "--regret-seconds", "--regret"),
     ("regret --max-entities 5", "--max-entities", "--entity"),
@@ -74,8 +76,9 @@ def test_a_name_has_one_purpose(program: Program, command: str) -> None:
         "learn --entity a --pending 3 --share-label off",
         "learn --regret zero --regret-memory 50",
         "learn --model m --fresh --checkpoint-every 5",
-        # A script may have them whether it keeps a model or not.
-        "learn --fresh --checkpoint-every 5",
+        "learn --kind a=number --kind a=number",
+        # Its values are read, though it is left out.
+        "learn --entity a --ignore a --kind a=number --sentinel a=-1",
         # To score without the labels.
         "predict m --ignore y",
         "profile --ignore y",
@@ -100,6 +103,38 @@ def test_a_file_for_all_commands_may_say_more_than_one_of_them_needs(
         assert program(*command.split(), "--config", "all.toml", records=RECORDS).code == 0
     (tmp_path / "all.toml").write_text("carry-for = 3\n")
     assert program("learn", "--config", "all.toml", records=RECORDS).code == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        ("learn --kind y=text", "--kind y=… has no meaning: --target y is no attribute"),
+        ("learn --target b --kind b=text", "--kind b=… has no meaning: --target b is no attribute"),
+        ("learn --id b --kind b=text", "--kind b=… has no meaning: --id b is no attribute"),
+        ("learn --weight w --kind w=text", "--kind w=… has no meaning: --weight w is no attribute"),
+        ("learn --ignore a --kind a=text", "--kind a=… has no meaning: --ignore a is no attribute"),
+        ("learn --full a --kind a=text", "--kind a=… has no meaning: --full a is no attribute"),
+        ("regret --kind y=text", "--kind y=… has no meaning: --target y is no attribute"),
+        ("learn --sentinel y=-1", "--sentinel y=… has no meaning: --target y is no attribute"),
+        ("learn --kind a=text --kind a=number", "--kind a=text and a=number contradict each other"),
+        (
+            "learn --model m --fresh --resume-input",
+            "--fresh begins a new model, and --resume-input goes on with one; leave one out",
+        ),
+    ],
+)
+def test_what_has_no_meaning_is_refused(program: Program, command: str, complaint: str) -> None:
+    done = program(*command.split(), records=RECORDS)
+    assert (done.code, done.stdout, done.stderr) == (2, b"", f"streamkarma: {complaint}\n")
+
+
+def test_a_script_may_set_what_a_model_needs_whether_it_keeps_one_or_not(
+    program: Program, tmp_path: Path
+) -> None:
+    (tmp_path / "all.toml").write_text("checkpoint-every = 3\nfresh = true\n")
+    environment = {"STREAMKARMA_LEARN_CHECKPOINT_EVERY": "3", "STREAMKARMA_LEARN_FRESH": "1"}
+    assert program("learn", "--config", "all.toml", records=RECORDS).code == 0
+    assert program("learn", env=environment, records=RECORDS).code == 0
 
 
 def test_a_row_that_is_not_written_explains_nothing(program: Program) -> None:

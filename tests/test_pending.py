@@ -408,6 +408,20 @@ def test_a_label_that_cannot_be_leaves_the_event_waiting(streamkarma: Program) -
     assert [row["line"] for row in done.rows if "line" in row] == [3]
 
 
+@pytest.mark.parametrize(
+    ("of_event", "of_label", "same"),
+    [("4", "4.0", True), ("4.0", "4", True), ("4e0", "4", True), ("-0.0", "0", True), ("4.5", "45e-1", True),
+     ("10000000000000000", "1e16", True), ("9007199254740993", "9007199254740992.0", False),
+     ("4.5", "4", False), ('"4"', "4.0", False), ("true", "1.0", False), ("1e300", "1e300", True)],
+)  # fmt: skip
+def test_a_number_finds_the_integer_that_it_equals(of_event: str, of_label: str, same: bool) -> None:
+    pending = Pending(9)
+    loop = a_loop(pending)
+    for line in (f'{{"id": {of_event}, "a": 1}}', f'{{"id": {of_label}, "y": 1}}'):
+        loop.feed([line.encode()])
+    assert pending.matched == same
+
+
 def test_pending_needs_an_id(streamkarma: Program) -> None:
     done = streamkarma("learn", "--pending", "5")
     assert (done.code, "need --id NAME" in done.stderr) == (2, True)

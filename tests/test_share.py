@@ -96,7 +96,7 @@ def test_a_process_with_other_options_is_refused(cluster: Cluster) -> None:
     cluster.attach(*arguments, *LEARNING)
     for more, why in (
         (["--learner", "karma"], "was made with learner explicit, not karma"),
-        (["--forget", "100"], "was made with forget unlimited, not 100.0"),
+        (["--forget", "100"], "was made with forget none, not 100.0"),
         (["--task", "multiclass"], "was made for the task binary, not multiclass"),
         (["--target", "z"], "was started with target y, not z"),
         (["--ignore", "a"], "was started with ignore none, not a"),

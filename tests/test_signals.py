@@ -4,13 +4,42 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from streamkarma.connectors.jsonlines.inputs import Input
 from streamkarma.runtime.signals import StopSignal
+
+INTERRUPTED = """
+import sys
+
+class Interrupts:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupts())
+sys.argv = ["streamkarma", "learn"]
+"""
+
+
+@pytest.mark.parametrize("module", ["streamkarma.cli", "click", "streamkarma.cli.regret"])
+@pytest.mark.parametrize("start", ["script", "module"])
+def test_ctrl_c_while_the_program_is_imported_is_no_traceback(module: str, start: str) -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    place, _, function = project["scripts"]["streamkarma"].partition(":")
+    starts = {
+        "script": f"from {place} import {function}; {function}()",
+        "module": "import runpy; runpy.run_module('streamkarma', run_name='__main__')",
+    }
+    code = INTERRUPTED.format(module=module) + starts[start]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
 def test_a_signal_is_waited_for_as_well_as_input() -> None:

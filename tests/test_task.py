@@ -7,8 +7,12 @@ import pytest
 
 from streamkarma.errors import RecordError, RunError, UsageError
 from streamkarma.estimators.regressor import KARMARegressor
+from streamkarma.runtime.fields import Fields
+from streamkarma.runtime.loop import Loop
+from streamkarma.runtime.output import Output
+from streamkarma.runtime.report import summarise
 from streamkarma.runtime.task import TaskModel
-from tests.loops import kept
+from tests.loops import kept, records_of
 
 
 def learn(labels: list[Any], task: str = "auto", positive: str | None = None, **options: Any) -> Any:
@@ -65,6 +69,46 @@ def test_a_late_regression_is_as_if_it_had_been_one_from_the_start(label: float)
     assert [row["prediction"] for row in late[1:5]] == [label] * 4
     one, other = task_model.model.state()[1], reference.model.state()[1]
     assert all(one[name].tobytes() == other[name].tobytes() for name in one)
+
+
+def counted(labels: list[Any], **more: Any) -> tuple[Any, list[str]]:
+    """The loss, the metrics and the recent means after some labels, and what was said."""
+    said: list[str] = []
+    task, weights = more.pop("task", "auto"), more.pop("weights", [1] * len(labels))
+    model = TaskModel(task, more, None, said.append, "karma")
+    loop = Loop(model, Fields(weight="w"), True, Output(), False, 1, recent=4)
+    rows = zip(labels, weights, strict=True)
+    lines = [json.dumps({"a": i % 5, "b": -i, "w": w, "y": y}).encode() for i, (y, w) in enumerate(rows)]
+    loop.feed(records_of(lines))
+    found = summarise(loop, 0, 1.0)
+    return {name: found[name] for name in ("loss", "metrics", "recent")}, said
+
+
+@pytest.mark.parametrize("label", [0, 1, -1])
+@pytest.mark.parametrize("repeated", [1, 2, 6])
+@pytest.mark.parametrize("weights", [[1, 1, 1], [0.5, 2, 1]])
+def test_a_late_regression_counts_as_if_it_had_been_one_from_the_start(
+    label: float, repeated: int, weights: list[float]
+) -> None:
+    labels = [label] * repeated + [4.5, 3.0]
+    weights = (weights + [1] * len(labels))[: len(labels)]
+    late, _ = counted(labels, weights=weights)
+    early, _ = counted(labels, weights=weights, task="regression")
+    for part in late:
+        assert late[part] == pytest.approx(early[part])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"scale": False}, {"coverage": 0.9}, {"weights": [0, 1, 1, 1, 1]}, {"weights": [0, 0, 0, 1, 1]}],
+)
+def test_what_a_regression_would_have_said_is_left_out_where_nobody_knows(options: dict[str, Any]) -> None:
+    labels = [1] * 3 + [4.5, 3.0]
+    late, said = counted(labels, **options)
+    assert late["recent"]["events"] == 2
+    assert late["loss"]["mean"] == pytest.approx(late["recent"]["loss"])
+    assert late["metrics"]["mae"] == pytest.approx(late["recent"]["mae"])
+    assert said[-1] == "loss and metrics are of the events from 4 on"
 
 
 def test_labels_that_change_half_way_are_set_aside() -> None:
@@ -125,8 +169,11 @@ def test_a_third_class_where_two_were_asked_for() -> None:
     _, dead, _, _ = learn(["a", "b", "c", "a"], task="binary")
     assert [row["line"] for row in dead] == [3]
     task_model = learn(["a", "b"], task="binary")[3]
-    with pytest.raises(RecordError, match="neither of the two classes"):
+    with pytest.raises(RecordError, match="neither of the two classes 'a' and 'b'; a model that"):
         task_model.check("c")
+    # Who only predicts has no --task to give, and a model keeps to its own.
+    assert dead[0]["error"].endswith("--task multiclass")
+    assert learn([0, 1, 2])[1][0]["error"].endswith("--task multiclass or regression")
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

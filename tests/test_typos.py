@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 
 from streamkarma.cli import cli
+from streamkarma.cli.typos import _in_environment
 
 
 @pytest.fixture
@@ -43,6 +45,19 @@ def test_what_is_known_is_no_matter(said) -> None:  # type: ignore[no-untyped-de
         "STREAMKARMA_LEARN_SEED": "not ours to say",
     }  # fmt: skip
     assert said(config, **environment) == []
+
+
+def test_every_long_name_of_every_option_is_known_in_the_environment() -> None:
+    for name, command in cli.commands.items():
+        prefix = f"STREAMKARMA_{name.upper()}"
+        context = click.Context(command, info_name=name, auto_envvar_prefix=prefix)
+        for parameter in command.params:
+            for option in (each for each in parameter.opts if each.startswith("--")):
+                variable = f"{prefix}_{option[2:].replace('-', '_').upper()}"
+                assert list(_in_environment(command, context, [variable])) == []
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setenv(variable, "x")
+                    assert parameter.resolve_envvar_value(context) == "x"
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def option(declared: Parameter, default_text: str = "") -> Decorator:
 
     It has no default in click if the model file may hold another value.
     """
-    name = declared.flag or declared.name.replace("_", "-")
+    name = declared.option
     default = default_text or _default_text(declared)
     flag = f"--{name}/--no-{name}" if declared.kind is bool else f"--{name}"
     return click.option(

@@ -68,6 +68,13 @@ def check_alone(names: Iterable[str], needed: str) -> None:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning without --{needed}")
 
 
+def check_typed(names: Iterable[str], needed: str) -> None:
+    """As ``check_alone``, on the command line: a file or an environment may be for runs with and without."""
+    context = click.get_current_context()
+    typed = (each for each in names if context.get_parameter_source(each) is ParameterSource.COMMANDLINE)
+    check_alone(typed, needed)
+
+
 def strongest(options: dict[str, Any]) -> Explaining | None:
     """What rows explain, or None."""
     from streamkarma.runtime.explaining import Explaining
@@ -98,7 +105,7 @@ def learner_options(options: dict[str, Any]) -> dict[str, Any]:
         if isinstance(declared.kind, NumbersByName) and value:
             parameters[name] = {each: [number for n, number in value if n == each] for each, _ in value}
         elif isinstance(declared.kind, WordsByName) and value:
-            parameters[name] = dict(value)
+            parameters[name] = _once(declared.option, value)
         elif isinstance(declared.kind, Texts) and value:
             parameters[name] = list(value)
         elif value is not None and value != ():
@@ -107,6 +114,15 @@ def learner_options(options: dict[str, Any]) -> dict[str, Any]:
         # Then the time does not concern the learner.
         parameters.pop("time", None)
     return parameters
+
+
+def _once(option: str, given: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Words by name; UsageError if a name has two."""
+    words: dict[str, str] = {}
+    for name, word in given:
+        if words.setdefault(name, word) != word:
+            raise UsageError(f"--{option} {name}={words[name]} and {name}={word} contradict each other")
+    return words
 
 
 def compared(options: dict[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,8 @@ from streamkarma.parameters.words import FAST_BASELINES, LEARNER_NAMES
     "--regret",
     "--baselines",
     "baselines",
+    # By itself, click knows only the name that the parameter has in here.
+    envvar=["STREAMKARMA_REGRET_REGRET", "STREAMKARMA_REGRET_BASELINES"],
     metavar="NAMES",
     default="fast",
     show_default=True,
@@ -60,7 +62,7 @@ def regret(**options: Any) -> None:
     from streamkarma.runtime.regret_run import RegretRun
 
     if {word.strip() for word in options["baselines"].split(",")} <= {"", "none"}:
-        raise UsageError("--baselines none leaves nothing to compare with; name some, or fast, or all")
+        raise UsageError("--regret none leaves nothing to compare with; name baselines, or fast, or all")
     learners = [name.strip() for name in (options["learner"] or "").split(",") if name.strip()]
     for name in learners:
         if name not in LEARNER_NAMES:

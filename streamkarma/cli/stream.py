@@ -62,6 +62,10 @@ def learn(**options: Any) -> None:
     """
     if options["resume_input"] and options["model"] is None:
         raise UsageError("--resume-input needs --model, which records how much of INPUT was read")
+    if options["model"] is None:
+        plans.check_typed(("checkpoint_every", "fresh"), "model")
+    if options["fresh"] and options["resume_input"]:
+        raise UsageError("--fresh starts a new model, and --resume-input continues one; leave one out")
     _execute(options, fresh=options["fresh"], explaining=plans.strongest(options), **plans.learning(options))
 
 

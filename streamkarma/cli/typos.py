@@ -72,6 +72,7 @@ def _in_environment(command: click.Command, ctx: click.Context, names: Iterable[
     if prefix is None:
         return
     known = {f"{prefix}_{str(parameter.name).upper()}" for parameter in command.params}
+    known.update(*(parameter.envvar or () for parameter in command.params))
     program = prefix.removesuffix(str(ctx.info_name).upper())
     others = tuple(f"{program}{other.upper()}_" for other in _commands(ctx) if other != ctx.info_name)
     for name in sorted(names):

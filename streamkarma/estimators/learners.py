@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from inspect import signature
 from typing import Any
@@ -59,13 +60,25 @@ def infer_learner(options: Mapping[str, Any]) -> str:
     ('auto', 'karma')
     """
     given = set(options)
-    # All learners of numbers have one of these losses.
-    common = given - {"loss"} if options.get("loss") in POINT_LOSSES else given
-    if common <= frozenset.intersection(*map(parameters_of, LEARNERS)):
+    if not telling(options):
         return "auto"
     # If a single learner shares an option with the mixture, the single one is chosen.
     order = sorted(LEARNERS, key="auto".__eq__)
     return next((name for name in order if given <= parameters_of(name)), "karma")
+
+
+def telling(options: Mapping[str, Any]) -> list[str]:
+    """Those of the options given that not all learners have.
+
+    Examples
+    --------
+    >>> telling({"scale": False, "rho": 1.0, "budget": 9}), telling({"loss": "absolute"})
+    (['rho', 'budget'], [])
+    """
+    common = frozenset.intersection(*map(parameters_of, LEARNERS))
+    # All learners of numbers have one of these losses.
+    common |= {"loss"} if options.get("loss") in POINT_LOSSES else set()
+    return [name for name in options if name not in common]
 
 
 def create(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
@@ -85,4 +98,20 @@ def create(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning with --learner {learner}")
         if declared is not None and declared.needs and options.get(declared.needs) is None:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning without --{declared.needs}")
-    return kind(**options)
+    try:
+        return kind(**options)
+    except UsageError as error:
+        raise UsageError(_in_options(str(error))) from error
+
+
+def _in_options(complaint: str) -> str:
+    """A complaint about parameters, with these as the command line spells them.
+
+    Examples
+    --------
+    >>> _in_options("gamma='auto' needs rho='auto'"), _in_options("max_attributes must be an integer")
+    ('--gamma auto needs --rho auto', '--max-attributes must be an integer')
+    """
+    name, _, rest = re.sub(r"(\w+)='(\w+)'", r"--\1 \2", complaint).partition(" ")
+    first = f"--{LEARNING[name].option}" if name in LEARNING and rest[:1].isalpha() else name
+    return f"{first} {rest}"

@@ -66,3 +66,8 @@ class Parameter:
     flag: str = ""
     classification: bool = False
     needs: str = ""
+
+    @property
+    def option(self) -> str:
+        """Its name on the command line, without the dashes before it."""
+        return self.flag or self.name.replace("_", "-")

@@ -52,6 +52,7 @@ class Destinations:
     def __init__(self, plan: Plan, stack: ExitStack) -> None:
         self.unread = False
         self._sinks: dict[str, JsonLinesSink] = {}
+        self._before_failure: dict[str, Mark] = {}
         self._paths = {"predictions": plan.predictions, "dead_letters": plan.dead_letters}
         for name, path in self._paths.items():
             if path is not None:
@@ -111,8 +112,12 @@ class Destinations:
                 say(f"{path} starts anew: {lost}" if not there else f"{path} is appended to, but {lost}")
         return changed
 
-    def output(self) -> Output:
-        """The receivers of a loop's output."""
+    def output(self, failed: Callable[[], bool] = lambda: False) -> Output:
+        """The receivers of a loop's output.
+
+        ``failed`` returns whether the last rejected record stops the run. The model does not cover that record
+        then, nor its dead letter, which is written again when the record is read again.
+        """
         predictions, letters = (self._sinks.get(name) for name in ("predictions", "dead_letters"))
 
         def write_rows(rows: Rows, at: Sequence[int]) -> None:
@@ -121,6 +126,8 @@ class Destinations:
 
         def write_letter(letter: DeadLetter) -> None:
             if letters is not None:
+                if letters.is_file and failed():
+                    self._before_failure["dead_letters"] = letters.mark()
                 row = report.dead_letter(letter)
                 self._write(letters, orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
 
@@ -143,7 +150,8 @@ class Destinations:
         OutputError
             If it is not, and no model may be written that stands for it.
         """
-        return {name: sink.mark()._asdict() for name, sink in self._sinks.items() if sink.is_file}
+        marks = {name: sink.mark() for name, sink in self._sinks.items() if sink.is_file}
+        return {name: self._before_failure.get(name, mark)._asdict() for name, mark in marks.items()}
 
     def _write(self, sink: JsonLinesSink, text: bytes) -> None:
         if self.unread:

@@ -170,6 +170,29 @@ class Evaluator:
             self.metrics.classification.relabel([every.index(each) for each in before.classes])
 
     @property
+    def has_counted_classes(self) -> bool:
+        """Whether there was a label that was a class."""
+        return self.metrics.classification.counts()[0] > 0
+
+    def turn_to_numbers(self, number: float) -> float:
+        """Count what was counted so far, whose labels were all one number, as a regression would have.
+
+        That predicts 0 until it has learned, where a classifier knows no class, and then this number.
+
+        Returns
+        -------
+        The loss of an event before anything was learned.
+        """
+        model, m = self._task_model.model, self.metrics
+        assert isinstance(model, BaseRegressor)
+        loss, (events, right) = model.loss_of(0.0, number, 1.0), m.classification.counts()
+        m.regression.update_repeated(number, events, events - right)
+        m.loss_total = (events - right) * loss
+        m.classification = ClassificationMetrics()
+        m.per_label.turn_to_numbers()
+        return loss
+
+    @property
     def mean_loss(self) -> float | None:
         """Mean loss of the labelled events so far; None before the first, and if it is not finite."""
         m = self.metrics
@@ -216,6 +239,8 @@ class Evaluator:
             signs,
             partial(_predicted_of, model, result, signs),
         )
+        if not self._task_model.settled and model.classes:
+            self.metrics.per_label.add_unsettled(groups, float(model.classes[0]), result.known > 0)
         if chances is not None:
             fair = labelled & (result.targets < result.known) & (result.known > 1)
             metrics.update_log_loss(chances[fair, result.targets[fair]])

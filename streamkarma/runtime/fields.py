@@ -14,6 +14,7 @@ from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.flatten import flatten
 from streamkarma.events.roles import ID, IGNORED, TARGET, WEIGHT
 from streamkarma.events.values import LONGEST_NAME, as_number, fits, is_missing, is_unicode
+from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.running import RUNNING
 from streamkarma.parameters.words import NOW
 from streamkarma.runtime.plan import Plan
@@ -197,6 +198,7 @@ def merge_fields(plan: Plan, kept: Mapping[str, Any], model: Model, path: str | 
                 )
     fields = Fields.restored(dict(kept))._replace(**plan.fields)
     _check_apart(fields, model.entity, plan.learn)
+    _check_described(plan.options, fields, model)
     return fields
 
 
@@ -210,6 +212,18 @@ def _check_apart(fields: Fields, entity: str | None, learn: bool) -> None:
             twice.append("ignore")
         if twice:
             raise UsageError(f"--{single} and --{twice[0]} are both {name}; name another attribute")
+
+
+def _check_described(options: Mapping[str, Any], fields: Fields, model: Model) -> None:
+    """UsageError if options describe the values of what is no attribute."""
+    roles: dict[str | None, str] = dict.fromkeys(fields.ignore, "ignore")
+    roles |= {getattr(fields, role): role for role in ("full", "weight", "id", "target")}
+    for option in ("kinds", "sentinel"):
+        for name in options.get(option) or ():
+            # An entity may be left out, or be the id as well, and its values still be read.
+            if name in roles and name not in (model.entity, model.time):
+                described, role = f"--{LEARNING[option].option} {name}=…", f"--{roles[name]} {name}"
+                raise UsageError(f"{described} has no meaning: {role} is no attribute")
 
 
 def _listed(names: set[Any]) -> str:

@@ -16,7 +16,7 @@ from streamkarma.connectors.base import DeadLetter
 from streamkarma.connectors.records import Records, format_position
 from streamkarma.errors import RecordError
 from streamkarma.events.labels import labelled
-from streamkarma.runtime.evaluator import Evaluator
+from streamkarma.runtime.evaluator import Evaluator, RunningMetrics
 from streamkarma.runtime.event_buffer import EventBatch
 from streamkarma.runtime.explaining import Explained, Explaining, explain_batch, explained_columns
 from streamkarma.runtime.fields import Fields
@@ -241,6 +241,8 @@ class Loop:
         explained = self._explain(batch, self._explaining) if shown and self._explaining else None
         if self.latest.maxlen:
             self.latest.extend(map(self._gatherer.whole, batch.at))
+        if self.task_model.predicts_numbers and self.evaluator.has_counted_classes:
+            self._turn_to_numbers()
         evaluation = self.evaluator.run(
             batch.events, batch.labels, weights, batch.prior, batch.full, late, batch.groups
         )
@@ -268,6 +270,18 @@ class Loop:
         # Last, because the reader of the output may have gone; everything learned is counted by now.
         if self._output.predictions is not None and rows is not None:
             self._output.predictions(rows, batch.at)
+
+    def _turn_to_numbers(self) -> None:
+        """Count the events so far, which had one number for a label, as the regression they are for."""
+        model, number = self.task_model.model, self.task_model.repeated
+        alike = model.coverage is None and not self.counters.zero_weight
+        if number is not None and alike and (model.scale or number == 0.0):
+            self.monitor.recent.turn_to_numbers(abs(number), self.evaluator.turn_to_numbers(number))
+        else:
+            # Labels that teach nothing are not kept, and without a scale the number is learned step by step.
+            self.evaluator.metrics = RunningMetrics()
+            self.monitor.recent.clear()
+            self.task_model.announce(f"loss and metrics are of the events from {self._next:,} on")
 
     def _explain(self, batch: EventBatch, explaining: Explaining) -> list[Explained]:
         """Explain events before they are learned."""

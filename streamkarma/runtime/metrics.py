@@ -64,6 +64,10 @@ class ClassificationMetrics:
         if self.positive is not None:
             self.positive = order[self.positive]
 
+    def counts(self) -> tuple[int, int]:
+        """How many events were counted, and for how many of them the prediction was right."""
+        return int(self._events.sum()) + self._strangers, int(self._right.sum())
+
     def update_strangers(self, events: int) -> None:
         """Count events whose label is not a class of the model: errors without a recall."""
         self._strangers += events
@@ -109,10 +113,10 @@ class ClassificationMetrics:
 
     def result(self) -> dict[str, float]:
         """The metrics; those of no events are left out."""
-        total = int(self._events.sum()) + self._strangers
+        total, right = self.counts()
         if not total:
             return {}
-        result = {"error_rate": 1.0 - int(self._right.sum()) / total}
+        result = {"error_rate": 1.0 - right / total}
         there = self._events > 0
         if there.any():
             result["balanced_accuracy"] = float((self._right[there] / self._events[there]).mean())
@@ -164,6 +168,11 @@ class RegressionMetrics:
         mean = float(targets.mean())
         spread = float(((targets - mean) ** 2).sum())
         self._add(len(targets), float(np.abs(errors).sum()), float((errors * errors).sum()), mean, spread)
+
+    def update_repeated(self, target: float, events: int, wrong: int) -> None:
+        """Count events with one target, for which the prediction was 0 where it was wrong."""
+        if events:
+            self._add(events, wrong * abs(target), wrong * target**2, target, 0.0)
 
     def arrays(self) -> Arrays:
         """All counts, for ``add``."""

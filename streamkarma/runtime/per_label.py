@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -62,8 +63,12 @@ class PerLabel:
                 last.update_strangers(1)
             else:
                 last.update(np.array([target]), predicted[[end]])
-            if chances is None or not 0 <= target < known[group].min() or known[group].min() < 2:
+            if target < 0:
                 mean.update_strangers(1)
+                continue
+            if chances is None or not target < known[group].min() or known[group].min() < 2:
+                # There are no probabilities of it to average.
+                mean.update(np.array([target]), np.array([_most_frequent(predicted[group].tolist())]))
                 continue
             average = chances[group].mean(axis=0)
             mean.update(np.array([target]), np.array([decide(average, group[0])]))
@@ -76,8 +81,29 @@ class PerLabel:
 
     def add_numbers(self, groups: Sequence[range], targets: Floats, predictions: Floats) -> None:
         """Count labels that are numbers."""
+        self.labels += len(groups)
+        self._add_numbers(groups, targets, predictions)
+
+    def add_unsettled(self, groups: Sequence[range], number: float, learned: NDArray[np.bool_]) -> None:
+        """Have labels that are counted as a class ready as numbers, for ``turn_to_numbers``.
+
+        Parameters
+        ----------
+        groups
+            As in ``add_classes``.
+        number
+            What all labels are.
+        learned
+            Shape (T,): whether anything was learned when the event came; a regression predicts 0 before.
+        """
+        self._add_numbers(groups, np.full(len(learned), number), np.where(learned, number, 0.0))
+
+    def turn_to_numbers(self) -> None:
+        """Count all labels so far as numbers."""
+        self._classes = {name: ClassificationMetrics() for name in self._classes}
+
+    def _add_numbers(self, groups: Sequence[range], targets: Floats, predictions: Floats) -> None:
         for group in groups:
-            self.labels += 1
             target = targets[[group[-1]]]
             self._numbers["last"].update(target, predictions[[group[-1]]])
             self._numbers["mean"].update(target, predictions[group].mean(keepdims=True))
@@ -92,3 +118,8 @@ class PerLabel:
             # Without probabilities there is no mean.
             del results["mean"]
         return {"labels": self.labels, **results}
+
+
+def _most_frequent(predicted: Sequence[int]) -> int:
+    """What was predicted most often; of several, what was predicted last."""
+    return max(reversed(predicted), key=Counter(predicted).__getitem__)

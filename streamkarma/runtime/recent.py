@@ -32,6 +32,14 @@ class Recent:
         self._losses[places], self._errors[places] = losses[-most:], errors[-most:]
         self._count += len(losses)
 
+    def turn_to_numbers(self, error: float, loss: float) -> None:
+        """Take wrong classes for numbers that are so far off and have this loss, and right ones for exact."""
+        self._losses, self._errors = loss * self._errors, error * self._errors
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self._count = 0
+
     def means(self) -> tuple[int, float, float] | None:
         """How many events there are, their mean loss and their mean error; None before the first."""
         events = min(self._count, len(self._losses))

@@ -158,7 +158,7 @@ class Run:
             session.new_loop(destinations.output(), fail=False)
             for block in reader.replay():
                 self._replay(block)
-            output = both(reader.sink, destinations.output(), self._has_failed)
+            output = both(reader.sink, destinations.output(self._has_failed), self._has_failed)
             loop = session.new_loop(self._observer.watch(output))
             if context.totals is not None:
                 loop.resume_totals(context.totals)

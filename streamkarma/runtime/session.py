@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from streamkarma.core.learner import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import Model, infer_learner, learner_of
 from streamkarma.estimators.persistence import from_bytes, load_with_run, save
+from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.words import BALANCED, SHARE_LABEL, UNLABELLED
 from streamkarma.runtime.destinations import Destinations
@@ -256,20 +257,20 @@ def check_options(plan: Plan, path: str, model: Model) -> None:
     """UsageError if a model was made with other options than those of a plan."""
     given = {"learner": plan.learner} if plan.learner else {}
     for name, value in {**given, **plan.options}.items():
+        declared = LEARNING.get(name)
+        option, needs = (declared.option, declared.needs) if declared is not None else (name, "")
         if name != "learner" and not hasattr(model, name):
-            raise UsageError(
-                f"--{name.replace('_', '-')} has no meaning for {path}, made with the "
-                f"learner {learner_of(model)}"
-            )
+            alien = isinstance(model, BaseRegressor) and declared is not None and declared.classification
+            what = "a regression" if alien else f"made with the learner {learner_of(model)}"
+            raise UsageError(f"--{option} has no meaning for {path}, {what}")
         made = learner_of(model) if name == "learner" else getattr(model, name)
-        needs = LEARNING[name].needs if name in LEARNING else ""
         if needs and getattr(model, needs) is None:
-            raise UsageError(f"--{name.replace('_', '-')} has no meaning without --{needs}")
+            raise UsageError(f"--{option} has no meaning without --{needs}")
         if name == "threshold" and BALANCED not in (value, made):
             continue  # it affects decisions only
         if value != made:
             raise UsageError(
-                f"{path} was made with {name} {_format(made)}, not {_format(value)}; "
+                f"{path} was made with {option} {_format(name, made)}, not {_format(name, value)}; "
                 "leave the option out or start another model"
             )
 
@@ -288,5 +289,12 @@ def pending_of(path: str, model: Model, state: Any, arrays: Arrays) -> Pending:
         raise ModelFileError(f"{path} holds no list of pending events: {error!r:.200}") from error
 
 
-def _format(value: Any) -> str:
-    return "unlimited" if value is None else str(value)
+def _format(name: str, value: Any) -> str:
+    """A value as one would write it."""
+    if not isinstance(value, bool) and value in (None, [], {}):
+        return "unlimited" if name in LEARNING and LEARNING[name].or_none else "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{each}={_format(name, what)}" for each, what in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -33,6 +33,7 @@ def table(summary: dict[str, Any]) -> str:
         *_unclean(summary["set_aside"]),
         ("events per second", f"{summary['events_per_second']:,.0f}"),
         ("task", summary["task"]),
+        ("learner", summary["learner"]),
     ]
     if loss["mean"] is not None:
         rows.append((f"mean {loss['name']} loss", f"{loss['mean']:.5g}"))

@@ -63,6 +63,8 @@ class TaskModel:
         #: Whether the task follows from the loss.
         self._by_loss = task == "auto" and self.settled
         self.model = create(learner, options, self.task == "regression")
+        #: What all labels that were learned had been when they turned out to be numbers, if that is known.
+        self.repeated: float | None = None
 
     @property
     def name(self) -> str:
@@ -95,10 +97,11 @@ class TaskModel:
         if self.task == "binary" and isinstance(model, BaseClassifier):
             known = model.classes
             if len(known) >= 2 and checked not in known:
+                others = "multiclass or regression" if _is_number(checked) else "multiclass"
                 raise RecordError(
                     f"the label {reprlib.repr(checked)} is neither of the two classes "
                     f"{reprlib.repr(known[0])} and {reprlib.repr(known[1])}; "
-                    "give --task multiclass or regression if it should be one"
+                    f"a model that takes it begins with --task {others}"
                 )
         return checked
 
@@ -152,6 +155,7 @@ class TaskModel:
         if known or self.model.vocabulary.attributes:
             regressor.take_over(self.model, float(known[0]) if known else None)
         self.model, self.task, self.settled = regressor, "regression", True
+        self.repeated = float(known[0]) if known else None
 
     def accepted(self) -> set[tuple[type, Any]]:
         """Labels that need no check, with their types: True is not 1."""
@@ -260,6 +264,8 @@ def _check_options(task: str, positive: str | None, options: dict[str, Any]) -> 
     """UsageError if an option has no meaning for a task."""
     if positive is not None and task in ("multiclass", "regression"):
         raise UsageError(f"--positive has no meaning with --task {task}")
+    if task in ("binary", "multiclass") and options.get("loss") in REGRESSION:
+        raise UsageError(f"--loss {options['loss']} is for numbers, and --task {task} for classes")
     if task == "multiclass" and isinstance(options.get("threshold"), float):
         raise UsageError(
             f"--threshold {options['threshold']:g} is for two classes; balanced is for any number"

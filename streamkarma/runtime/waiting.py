@@ -29,6 +29,9 @@ def key_of(identity: Any, number: int) -> bytes:
     """
     if identity is None:
         return b"#%d" % number
+    if type(identity) is float and identity.is_integer():
+        # It names the integer that it equals.
+        identity = int(identity)
     # A copy of its own size: orjson's has four kilobytes to spare.
     key = bytes(memoryview(dumps(identity)))
     if len(key) > LONGEST_ID:
