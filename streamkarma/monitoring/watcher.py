@@ -19,6 +19,7 @@ from streamkarma.monitoring.figures import (
     latest_drifts,
     missing_shares,
 )
+from streamkarma.monitoring.highest import Highest
 from streamkarma.monitoring.history import History
 from streamkarma.monitoring.reasons import Reasons
 from streamkarma.runtime.observer import Observer
@@ -53,12 +54,15 @@ class Watcher(Observer):
         Some of them over time.
     checkpoints
         How long it took to write the model, each time.
+    highest
+        How high counters have been.
     """
 
     def __init__(self, address: str) -> None:
         self.figures: Figures | None = None
         self.history = History(2 * _PAUSE)
         self.checkpoints = Histogram()
+        self.highest = Highest()
         self._address = address
         self._started = time.time()
         self._turned = self._begun = time.monotonic()
