@@ -149,9 +149,8 @@ def _checkpoints(watcher: Watcher, figures: Figures) -> Iterator[Metric]:
         yield GaugeMetricFamily(
             "streamkarma_checkpoint_age_seconds", "Since the model was last written.", age
         )
-        yield GaugeMetricFamily(
-            "streamkarma_checkpoint_bytes", "Size of the model file.", figures.checkpoint.bytes
-        )
+        if (size := figures.checkpoint.bytes) is not None:
+            yield GaugeMetricFamily("streamkarma_checkpoint_bytes", "Size of the model file.", size)
 
 
 Values = Iterable[tuple[Sequence[str], float]]

@@ -103,11 +103,13 @@ class Watcher(Observer):
             now = time.monotonic()
             self._due = now + max(_PAUSE, (now - self._turned) / _SHARE)
 
-    def saved(self, path: str, seconds: float) -> None:
+    def saved(self, path: str | None, seconds: float) -> None:
         """The model was written."""
         self.checkpoints.add(seconds)
-        with suppress(OSError):
-            self._checkpoint = Checkpoint(time.time(), os.path.getsize(path))
+        self._checkpoint = Checkpoint(time.time(), None)
+        if path is not None:
+            with suppress(OSError):
+                self._checkpoint = self._checkpoint._replace(bytes=os.path.getsize(path))
 
     def failed(self) -> None:
         """An attempt to read the source has failed."""
