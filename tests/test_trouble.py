@@ -223,6 +223,24 @@ def test_usage(cluster: Cluster, given: list[str], said: str) -> None:
     assert "secret" not in line
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("heartbeat_interval_ms=50000", "Heartbeat interval must be lower than the session timeout"),
+        ("session_timeout_ms=0", "Heartbeat interval must be lower than the session timeout"),
+        ("request_timeout_ms=0", "must be larger than request_timeout_ms (0)"),
+        ("delivery_timeout_ms=1", "Must set delivery_timeout_ms higher"),
+        ("compression_type=foo", "Not supported codec: foo"),
+    ],
+)
+def test_settings_that_a_client_of_kafka_refuses(cluster: Cluster, setting: str, said: str) -> None:
+    given = [cluster.topic("in"), "--output-topic", cluster.topic("out"), "--model", "m", "-X", setting]
+    line = last(cluster.attach(*given, code=2))
+    assert line.startswith("streamkarma: the settings of Kafka (-X) cannot work: ")
+    assert said in line
+    assert not (cluster.folder / "m").exists()
+
+
 def test_a_transaction_longer_than_the_brokers_allow(cluster: Cluster) -> None:
     arguments = [cluster.topic("in"), "--until-end", "--output-topic", cluster.topic("out"), "--model", "m"]
     said = cluster.attach(*arguments, "-X", "transaction_timeout_ms=2000000000", code=1)
