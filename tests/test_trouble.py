@@ -31,6 +31,20 @@ from streamkarma.cli import main
 main()
 """
 
+#: The first events take longer than the group waits for a member.
+SLOW_AT_FIRST = """
+import time
+from streamkarma.runtime.loop import Loop
+original, pauses = Loop.feed, [1.5]
+def slow(*arguments):
+    fed = original(*arguments)
+    time.sleep(pauses.pop() if pauses else 0.0)
+    return fed
+Loop.feed = slow
+from streamkarma.cli import main
+main()
+"""
+
 
 def end_of(cluster: Cluster, topic: str, isolation: str) -> int:
     """Where the first partition of a topic ends for a reader."""
@@ -166,6 +180,22 @@ def test_a_compacted_topic_takes_no_predictions_without_keys(cluster: Cluster) -
     said = cluster.attach(source, "--until-end", "--model", "m", "--output-topic", output, code=1)
     assert "retrying" not in said
     assert "Compacted topic cannot accept message without key" in last(said)
+
+
+@pytest.mark.parametrize("answers", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_a_process_that_is_too_slow_for_its_group_goes_on(cluster: Cluster, answers: bool) -> None:
+    source, output = cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, events(40))
+    where = ["--output-topic", output] if answers else []
+    pace = ["max_poll_interval_ms=1000", "session_timeout_ms=1500", "heartbeat_interval_ms=100"]
+    patient = [word for setting in pace for word in ("-X", setting)]
+    arguments = [source, "--until-end", "--model", "m", *where, *patient]
+    with cluster.start(*arguments, script=SLOW_AT_FIRST) as process:
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 0, said
+    assert "events took longer than max_poll_interval_ms (1 s), and the group has moved on" in said
+    assert cluster.kept("m")["events"] == 40
+    assert [row["n"] for row in cluster.rows(output)] == (list(range(1, 41)) if answers else [])
 
 
 @pytest.mark.parametrize("refused_long_before", [False, True])
