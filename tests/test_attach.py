@@ -13,8 +13,11 @@ import pytest
 from streamkarma.cli import cli
 from streamkarma.connectors.base import DeadLetter
 from streamkarma.connectors.kafka._private import BulkProducer
+from streamkarma.connectors.kafka.records import NO_METADATA
+from streamkarma.connectors.kafka.records import records_of as kafka_records
 from streamkarma.connectors.kafka.sink import TopicSink
 from streamkarma.runtime.plan import Plan
+from streamkarma.spark.partitions import records_of as spark_records
 from tests.cluster import Cluster, Record, events, last, lines, spread, until
 
 
@@ -231,6 +234,16 @@ def test_bad_records_go_to_a_topic_as_they_were(cluster: Cluster) -> None:
         source, "--until-end", "--dead-letter-topic", dead, "--output-topic", output, "--model", "m"
     )
     assert len(cluster.get(dead)) == len(bad)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_record() -> None:
+    values = [b"\xef\xbb\xbf" + content for content in (b'{"a": 1}', b"", b" ")]
+    polled: Any = [SimpleNamespace(topic="t", partition=0, offset=i, value=v) for i, v in enumerate(values)]
+    of_kafka = kafka_records(polled, NO_METADATA, labels_only=False, limit=8)
+    of_spark = spark_records("t", 0, list(enumerate(values)), 8)
+    for records in (of_kafka, of_spark):
+        assert list(records.values) == [b'{"a": 1}', b"", b" "]
+        assert records.refused == {1: "empty", 2: "empty"}
 
 
 @pytest.mark.parametrize("sent", ["topic", "file"])

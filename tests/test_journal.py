@@ -109,3 +109,11 @@ def test_names_and_patterns() -> None:
     ):
         with pytest.raises(UsageError):
             Topics.of(given_, labels, written_)
+
+
+@pytest.mark.parametrize("name", ["a b", "a/b", "ä", "x" * 250, ".", "..", "a\n"])
+def test_what_is_written_to_has_a_name_that_kafka_takes(name: str) -> None:
+    for labels, written_ in ((name, [None]), (None, [None, name])):
+        with pytest.raises(UsageError, match="no topic can have the name .{,70}: expected at most 249"):
+            Topics.of(["a"], labels, written_)
+    Topics.of(["a"], "x" * 249, ["A.b_c-9"])

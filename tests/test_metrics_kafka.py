@@ -13,12 +13,13 @@ from tests.cluster import Cluster, events, spread, until
 from tests.watched import samples
 
 
-@pytest.mark.parametrize("answers", [True, False])
-def test_lag_latency_and_transactions_are_told(cluster: Cluster, answers: bool) -> None:
+@pytest.mark.parametrize(("answers", "shares"), [(True, False), (False, False), (True, True)])
+def test_what_a_topic_has_metrics_of_is_told(cluster: Cluster, answers: bool, shares: bool) -> None:
     source, output, port = cluster.topic("in", 2), cluster.topic("out"), free_port()
     given = events(300)
     cluster.put(source, spread(given, 2))
     there = ["--output-topic", output] if answers else []
+    there += ["--share", cluster.name("share"), "--task", "binary"] if shares else ["--model", "m"]
     found: dict[tuple[str, ...], float] = {}
 
     def committed() -> bool:
@@ -32,7 +33,7 @@ def test_lag_latency_and_transactions_are_told(cluster: Cluster, answers: bool) 
     def lag() -> dict[tuple[str, ...], float]:
         return {key[1:]: value for key, value in found.items() if key[0] == "streamkarma_lag_records"}
 
-    with cluster.start(source, *there, "--model", "m", "--metrics", str(port)) as running:
+    with cluster.start(source, *there, "--metrics", str(port)) as running:
         until(committed, running)
         running.send_signal(signal.SIGTERM)
         running.communicate(timeout=60)
@@ -40,3 +41,5 @@ def test_lag_latency_and_transactions_are_told(cluster: Cluster, answers: bool) 
     assert lag() == {("0", source): 0.0, ("1", source): 0.0}
     transactions = found["streamkarma_transaction_duration_seconds_count",]
     assert (transactions > 0) == answers
+    assert 0 <= found["streamkarma_checkpoint_age_seconds",] < 60
+    assert (("streamkarma_checkpoint_bytes",) in found) != shares

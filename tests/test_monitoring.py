@@ -14,13 +14,17 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from streamkarma.connectors.base import ReaderFigures
 from streamkarma.connectors.histogram import BOUNDS, Histogram
 from streamkarma.errors import UsageError
+from streamkarma.monitoring.exposition import exposition
+from streamkarma.monitoring.figures import Figures
 from streamkarma.monitoring.history import MOST, History, Point
 from streamkarma.monitoring.page import page
 from streamkarma.monitoring.reasons import MOST as MOST_REASONS
 from streamkarma.monitoring.reasons import OTHERS, Reasons
 from streamkarma.monitoring.server import address_of
+from streamkarma.monitoring.watcher import Watcher
 from streamkarma.synthetic import StreamSpec
 from streamkarma.synthetic import records as synthetic
 from tests.browser import CHROMIUM, Page
@@ -75,6 +79,32 @@ def test_checkpoints_experts_and_regret_are_told(tmp_path: Path) -> None:
     assert 0 <= found["streamkarma_checkpoint_age_seconds",] < 60
     weights = [value for key, value in found.items() if key[0] == "streamkarma_expert_weight"]
     assert sum(weights) == pytest.approx(1.0)
+
+
+def figures(counted: int) -> Figures:
+    """Figures of a run that has counted so far."""
+    summary = {
+        **dict.fromkeys(("events", "learned", "unlabelled", "ignored_attributes"), counted),
+        "loss": {"total": counted / 7, "mean": 1 / 7},
+        "metrics": {"mae": 0.5},
+        "regret": {},
+        "model": dict.fromkeys(("evicted", "merged_exactly", "merged_closest", "removed"), counted),
+    }
+    drifted = dict.fromkeys(("errors", "attributes"), counted)
+    return Figures(0.0, 0.0, summary, {}, {}, [], drifted, [], None, ReaderFigures(), 0)
+
+
+def test_no_counter_falls_when_what_was_not_committed_is_counted_again() -> None:
+    watcher = Watcher("")
+    told = []
+    for counted in (200, 150, 260):
+        watcher.figures = figures(counted)
+        found = samples(exposition(watcher)[1])
+        told.append({key: value for key, value in found.items() if key[0].endswith("_total")})
+    before, between, after = told
+    rising = [key for key in before if after[key] > before[key] and not key[0].startswith("process_")]
+    assert len(rising) == 11
+    assert [between[key] for key in rising] == [before[key] for key in rising]
 
 
 def test_health_and_readiness(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import json
 import signal
 
 import pytest
+from hypothesis import given as for_all
+from hypothesis import strategies as st
 
 from streamkarma.connectors.kafka.tags import Tag
 from tests.cluster import Cluster, Record, events, lines, spread, until
@@ -134,3 +136,11 @@ main()
 def test_tags_are_read_as_they_were_written(tag: Tag) -> None:
     assert Tag.read(tag.text()) == tag
     assert Tag.read("") == Tag.read("another program's") == Tag(None)
+
+
+@for_all(st.text(), st.sampled_from([None, "yPxZ"]), st.sampled_from([(None, None), ("e1", 17)]))
+def test_a_tag_takes_any_name_of_a_process(
+    instance: str, topic_id: str | None, model: tuple[str | None, int | None]
+) -> None:
+    tag = Tag(instance, topic_id, *model)
+    assert Tag.read(tag.text()) == tag

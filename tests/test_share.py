@@ -7,10 +7,13 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient
+from hypothesis import given as for_all
+from hypothesis import strategies as st
+from kafka import KafkaAdminClient, errors
 from kafka.admin import ConfigResource
 
 import streamkarma
+from streamkarma.connectors.kafka.errors import reason_of
 from streamkarma.connectors.kafka.shared_models import BASE, encode
 from streamkarma.runtime.packing import Packing
 from tests.cluster import Cluster, Record, events, last, lines, spread, until
@@ -177,6 +180,20 @@ def test_a_base_with_refits_is_refused_before_anything_is_made(cluster: Cluster)
     assert f"there is no topic {share}" in last(cluster.pull("--share", share, "--model", "m", code=1))
 
 
+def test_why_a_topic_cannot_be_made_is_said_in_the_words_of_the_broker(cluster: Cluster) -> None:
+    source, there, share = cluster.topic("in"), cluster.topic("a.b"), cluster.name("a_b")
+    said = last(cluster.attach(source, "--share", share, *LEARNING, code=1))
+    assert f"there is no topic {share}, and it cannot be made (Topic '{share}' collides with existing" in said
+    assert said.endswith(f"{there}); make it with cleanup.policy=compact")
+
+
+@for_all(st.none() | st.text())
+def test_of_an_answer_only_what_the_broker_says_is_told(said: str | None) -> None:
+    answer = f"R(topics=[T(name='t', error_code=17, error_message={said!r}, partitions=-1)])"
+    error = errors.InvalidTopicError(f"Request 'C(topics=[T(name='t')])' failed with response '{answer}'.")
+    assert reason_of(error) == (" ".join((said or "").split()) or "InvalidTopicError")
+
+
 def test_a_topic_that_is_not_compacted_is_refused(cluster: Cluster) -> None:
     source, share = cluster.topic("in"), cluster.topic("share")
     said = cluster.attach(source, "--share", share, *LEARNING, "--until-end", code=1)
@@ -220,6 +237,10 @@ def test_there_is_nothing_to_pull(cluster: Cluster) -> None:
     assert f"there is no topic {share}" in cluster.pull(*arguments, code=1)
     cluster.topic("share", **COMPACT)
     assert f"topic {share} has no models: no process has started" in cluster.pull(*arguments, code=1)
+    plain = cluster.topic("events")
+    said = last(cluster.pull("--share", plain, "--model", "m", code=1))
+    assert f"topic {plain} has no models: it has cleanup.policy=delete" in said
+    assert "no topic can have the name" in last(cluster.pull("--share", "a b", "--model", "m", code=2))
     cluster.attach(cluster.topic("in"), "--share", share, *LEARNING, "--until-end")
     assert "no partition has learned anything" in cluster.pull(*arguments, code=1)
 

@@ -31,6 +31,20 @@ from streamkarma.cli import main
 main()
 """
 
+#: The first events take longer than the group waits for a member.
+SLOW_AT_FIRST = """
+import time
+from streamkarma.runtime.loop import Loop
+original, pauses = Loop.feed, [1.5]
+def slow(*arguments):
+    fed = original(*arguments)
+    time.sleep(pauses.pop() if pauses else 0.0)
+    return fed
+Loop.feed = slow
+from streamkarma.cli import main
+main()
+"""
+
 
 def end_of(cluster: Cluster, topic: str, isolation: str) -> int:
     """Where the first partition of a topic ends for a reader."""
@@ -153,10 +167,11 @@ def test_records_that_were_gone_before_they_were_read(cluster: Cluster, start: s
     admin.delete_records({TopicPartition(source, 0): 120 if start == "latest" else 40})
     admin.close()
     said = cluster.attach(*arguments, "--until-end", "--summary", "s")
-    begin, end = (100, 150) if start == "latest" else (10, 40)
+    begin, end = (100, 120) if start == "latest" else (10, 40)
     assert f"topic {source}, partition 0: offsets {begin} to {end - 1} are lost" in said
     assert json.loads((cluster.folder / "s").read_text())["kafka"]["lost"] == {f"{source}/0": end - begin}
-    assert cluster.kept("m")["events"] == (0 if start == "latest" else 70)
+    # What is left is read, wherever a partition would begin of which nothing is known.
+    assert cluster.kept("m")["events"] == (30 if start == "latest" else 70)
 
 
 def test_a_compacted_topic_takes_no_predictions_without_keys(cluster: Cluster) -> None:
@@ -165,6 +180,22 @@ def test_a_compacted_topic_takes_no_predictions_without_keys(cluster: Cluster) -
     said = cluster.attach(source, "--until-end", "--model", "m", "--output-topic", output, code=1)
     assert "retrying" not in said
     assert "Compacted topic cannot accept message without key" in last(said)
+
+
+@pytest.mark.parametrize("answers", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_a_process_that_is_too_slow_for_its_group_goes_on(cluster: Cluster, answers: bool) -> None:
+    source, output = cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, events(40))
+    where = ["--output-topic", output] if answers else []
+    pace = ["max_poll_interval_ms=1000", "session_timeout_ms=1500", "heartbeat_interval_ms=100"]
+    patient = [word for setting in pace for word in ("-X", setting)]
+    arguments = [source, "--until-end", "--model", "m", *where, *patient]
+    with cluster.start(*arguments, script=SLOW_AT_FIRST) as process:
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 0, said
+    assert "events took longer than max_poll_interval_ms (1 s), and the group has moved on" in said
+    assert cluster.kept("m")["events"] == 40
+    assert [row["n"] for row in cluster.rows(output)] == (list(range(1, 41)) if answers else [])
 
 
 @pytest.mark.parametrize("refused_long_before", [False, True])
@@ -220,6 +251,24 @@ def test_usage(cluster: Cluster, given: list[str], said: str) -> None:
     line = last(cluster.attach("t", *given, code=2))
     assert said in line
     assert "secret" not in line
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("heartbeat_interval_ms=50000", "Heartbeat interval must be lower than the session timeout"),
+        ("session_timeout_ms=0", "Heartbeat interval must be lower than the session timeout"),
+        ("request_timeout_ms=0", "must be larger than request_timeout_ms (0)"),
+        ("delivery_timeout_ms=1", "Must set delivery_timeout_ms higher"),
+        ("compression_type=foo", "Not supported codec: foo"),
+    ],
+)
+def test_settings_that_a_client_of_kafka_refuses(cluster: Cluster, setting: str, said: str) -> None:
+    given = [cluster.topic("in"), "--output-topic", cluster.topic("out"), "--model", "m", "-X", setting]
+    line = last(cluster.attach(*given, code=2))
+    assert line.startswith("streamkarma: the settings of Kafka (-X) cannot work: ")
+    assert said in line
+    assert not (cluster.folder / "m").exists()
 
 
 def test_a_transaction_longer_than_the_brokers_allow(cluster: Cluster) -> None:

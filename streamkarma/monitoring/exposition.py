@@ -59,7 +59,20 @@ class _Families(Collector):
         self._watcher = watcher
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics; before the first figures, only whether the run is ready."""
+        """All metrics, with counters that never fall."""
+        for family in self._families():
+            if family.type == "counter":
+                family.samples = [
+                    sample._replace(value=self._highest(sample.name, sample.labels, sample.value))
+                    for sample in family.samples
+                ]
+            yield family
+
+    def _highest(self, name: str, labels: Mapping[str, str], value: float) -> float:
+        return self._watcher.highest.of((name, *sorted(labels.items())), value)
+
+    def _families(self) -> Iterator[Metric]:
+        """All metrics as they are; before the first figures, only whether the run is ready."""
         watcher, figures = self._watcher, self._watcher.figures
         ready = float(watcher.unready is None)
         yield GaugeMetricFamily("streamkarma_ready", "Whether events can be answered.", ready)
@@ -134,9 +147,8 @@ def _checkpoints(watcher: Watcher, figures: Figures) -> Iterator[Metric]:
         yield GaugeMetricFamily(
             "streamkarma_checkpoint_age_seconds", "Time since the model was last written.", age
         )
-        yield GaugeMetricFamily(
-            "streamkarma_checkpoint_bytes", "Size of the model file.", figures.checkpoint.bytes
-        )
+        if (size := figures.checkpoint.bytes) is not None:
+            yield GaugeMetricFamily("streamkarma_checkpoint_bytes", "Size of the model file.", size)
 
 
 Values = Iterable[tuple[Sequence[str], float]]

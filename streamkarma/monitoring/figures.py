@@ -17,10 +17,10 @@ MOST_DRIFTS = 100
 
 
 class Checkpoint(NamedTuple):
-    """The model as it was last written: when, in seconds since 1970, and its size."""
+    """The model as it was last written: when, in seconds since 1970, and its size if it is a file."""
 
     time: float
-    bytes: int
+    bytes: int | None
 
 
 class Figures(NamedTuple):

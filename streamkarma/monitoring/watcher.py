@@ -19,6 +19,7 @@ from streamkarma.monitoring.figures import (
     latest_drifts,
     missing_shares,
 )
+from streamkarma.monitoring.highest import Highest
 from streamkarma.monitoring.history import History
 from streamkarma.monitoring.reasons import Reasons
 from streamkarma.runtime.observer import Observer
@@ -53,12 +54,15 @@ class Watcher(Observer):
         Some of them over time.
     checkpoints
         The times taken to write the model.
+    highest
+        The highest values of counters so far.
     """
 
     def __init__(self, address: str) -> None:
         self.figures: Figures | None = None
         self.history = History(2 * _PAUSE)
         self.checkpoints = Histogram()
+        self.highest = Highest()
         self._address = address
         self._started = time.time()
         self._turned = self._begun = time.monotonic()
@@ -99,11 +103,13 @@ class Watcher(Observer):
             now = time.monotonic()
             self._due = now + max(_PAUSE, (now - self._turned) / _SHARE)
 
-    def saved(self, path: str, seconds: float) -> None:
+    def saved(self, path: str | None, seconds: float) -> None:
         """The model was written."""
         self.checkpoints.add(seconds)
-        with suppress(OSError):
-            self._checkpoint = Checkpoint(time.time(), os.path.getsize(path))
+        self._checkpoint = Checkpoint(time.time(), None)
+        if path is not None:
+            with suppress(OSError):
+                self._checkpoint = self._checkpoint._replace(bytes=os.path.getsize(path))
 
     def failed(self) -> None:
         """An attempt to read the source has failed."""

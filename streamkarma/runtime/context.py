@@ -113,7 +113,7 @@ class RunContext:
         """Write the model, with the reader's position."""
         began = time.monotonic()
         self.session.save(**self.reader.snapshot())
-        self._observer.saved(self.model_path, time.monotonic() - began)
+        self._observer.saved(self.path, time.monotonic() - began)
         self.postpone_checkpoint()
 
     def postpone_checkpoint(self) -> None:

@@ -115,8 +115,8 @@ class Destinations:
     def output(self, failed: Callable[[], bool] = lambda: False) -> Output:
         """The receivers of a loop's output.
 
-        ``failed`` returns whether the last rejected record stops the run. The model does not cover that record
-        then, nor its dead letter, which is written again when the record is read again.
+        ``failed`` returns whether the last rejected record stops the run. The model then covers neither that
+        record nor its dead letter, which is written again when the record is read again.
         """
         predictions, letters = (self._sinks.get(name) for name in ("predictions", "dead_letters"))
 

@@ -22,8 +22,8 @@ class Observer:
     def turned(self, session: Session, reader: Reader) -> None:
         """A part of the stream was learned, or there is no input at the moment."""
 
-    def saved(self, path: str, seconds: float) -> None:
-        """The model was written, in ``seconds``."""
+    def saved(self, path: str | None, seconds: float) -> None:
+        """The model was written, in ``seconds``; without a path, to where models are shared."""
 
     def failed(self) -> None:
         """An attempt to read the source has failed, and there will be another."""

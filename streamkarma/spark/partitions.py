@@ -13,6 +13,7 @@ import orjson
 
 from streamkarma._engine import use_threads
 from streamkarma.connectors.base import DeadLetter
+from streamkarma.connectors.jsonlines.lines import BOM
 from streamkarma.connectors.records import Records
 from streamkarma.connectors.rows import Rows
 from streamkarma.errors import StreamkarmaError
@@ -112,7 +113,7 @@ def by_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Key, list[
 
 def records_of(topic: str, partition: int, polled: Sequence[Polled], longest: int) -> Records:
     """Records of a partition as the loop takes them; those without a value (tombstones) are left out."""
-    there = [(offset, value) for offset, value in polled if value is not None]
+    there = [(offset, value.removeprefix(BOM)) for offset, value in polled if value is not None]
     refused = {}
     for i, (_, value) in enumerate(there):
         if not value or value.isspace():

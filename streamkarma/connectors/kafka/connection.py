@@ -12,7 +12,7 @@ from kafka import errors
 
 from streamkarma.connectors.kafka.errors import reason_of
 from streamkarma.connectors.kafka.settings import KafkaSettings
-from streamkarma.errors import RunError
+from streamkarma.errors import RunError, UsageError
 
 Client = TypeVar("Client")
 
@@ -104,6 +104,8 @@ def connect(
 
     Raises
     ------
+    UsageError
+        If settings contradict each other, or are none that a client takes.
     RunError
         If the brokers cannot be reached, or refuse authentication.
     InterruptedError
@@ -116,8 +118,10 @@ def connect(
         left = max(deadline - time.monotonic(), 0.1)
         try:
             return make(int(1000 * min(left, attempt)))
-        except (errors.KafkaConfigurationError, ValueError, OSError, ImportError) as error:
-            # A TLS file is missing, or settings contradict each other.
+        except (errors.KafkaConfigurationError, ValueError) as error:
+            raise UsageError(f"the settings of Kafka (-X) cannot work: {reason_of(error)}") from error
+        except (OSError, ImportError) as error:
+            # A TLS file is missing.
             raise RunError(f"cannot connect to {where}: {error}") from error
         except errors.KafkaError as error:
             reason = log.connection or reason_of(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ast import literal_eval
 
 from kafka import errors
 
@@ -28,6 +29,10 @@ _FATAL = (
     errors.UnsupportedCodecError,
     errors.UnsupportedVersionError,
 )
+
+
+#: What a broker has said, in an answer that an admin client shows as an object of Python.
+_SAID = re.compile(r"""error_message=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 
 
 class RetriableKafkaError(RetriableError):
@@ -75,4 +80,7 @@ def reason_of(error: BaseException) -> str:
     name = type(error).__name__
     # For some answers of brokers kafka-python has no message: it makes an error of None.
     text = " ".join(str(error).split()) if error.args != (None,) else name
+    if " failed with response " in text:
+        said = _SAID.search(text)
+        return " ".join(literal_eval(said[1]).split() if said else ()) or name
     return text.partition(f"{name}: ")[2] or text.replace(f"{name}:", "").strip() or name

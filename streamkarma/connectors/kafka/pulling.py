@@ -17,6 +17,7 @@ from streamkarma.connectors.kafka.settings import KafkaSettings
 from streamkarma.connectors.kafka.share_reader import ShareReader
 from streamkarma.connectors.kafka.share_topic import open_share_topic
 from streamkarma.connectors.kafka.shared_models import BASE, Snapshot
+from streamkarma.connectors.kafka.topics import check_name
 from streamkarma.errors import RunError
 
 
@@ -70,10 +71,11 @@ def pull(
     Raises
     ------
     UsageError
-        If the settings make no sense.
+        If the settings, or the topic's name, make no sense.
     RunError
         If there are no models, or the brokers cannot be reached.
     """
+    check_name(topic)
     settings, log = KafkaSettings(brokers, pairs, os.environ), LogCapture()
     log.install()
 

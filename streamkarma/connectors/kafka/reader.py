@@ -16,14 +16,14 @@ from kafka.structs import MemberState
 from streamkarma.connectors.base import Block, Context, Position, Reader, ReaderFigures
 from streamkarma.connectors.kafka._private import BulkProducer, TopicConsumer
 from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING, Assignment, Polled
-from streamkarma.connectors.kafka.errors import RetriableKafkaError, translate_error
+from streamkarma.connectors.kafka.errors import RetriableKafkaError, translate_error, unwrapped
 from streamkarma.connectors.kafka.offsets import QUIET_SECONDS, Offsets
 from streamkarma.connectors.kafka.records import records_of
 from streamkarma.connectors.kafka.replay import replay
 from streamkarma.connectors.kafka.sink import TopicSink, producer_settings
 from streamkarma.connectors.kafka.start_offsets import start
 from streamkarma.connectors.records import Records
-from streamkarma.errors import FencedError
+from streamkarma.errors import FencedError, RunError
 
 if TYPE_CHECKING:
     from streamkarma.connectors.kafka.source import TopicSource
@@ -39,6 +39,12 @@ _POLL_RECORDS, _PART = 5000, 2000
 #: Brokers have ended a transaction within so long; and where they may have gone, since it is worth another
 #: attempt, which ends it too.
 _ABORT_SECONDS, _RETRY_SECONDS = 3.0, 0.3
+#: What a member hears that has left the group, and the reason if it was too slow.
+_LEFT = (errors.CommitFailedError, errors.IllegalGenerationError, errors.UnknownMemberIdError)
+_TOO_SLOW = (
+    "events took longer than max_poll_interval_ms ({:g} s), and the group has moved on without this process; "
+    "lower -X max_poll_records, or raise -X max_poll_interval_ms"
+)
 
 
 class TopicReader(Reader):
@@ -65,6 +71,8 @@ class TopicReader(Reader):
         self._idle_since: float | None = None
         #: Whether the last poll returned nothing.
         self._is_quiet = True
+        #: When the group was asked for records last, and after how many seconds it wants to be asked again.
+        self._polled, self._longest_pause = 0.0, float("inf")
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -89,7 +97,7 @@ class TopicReader(Reader):
             try:
                 yield
             except errors.KafkaError as error:
-                raise (translate_error if sink is None else sink.translate)(error) from error
+                raise self._translated(error) from error
         except InterruptedError:
             raise
         except BaseException as error:
@@ -103,6 +111,15 @@ class TopicReader(Reader):
                 with suppress(errors.KafkaError):
                     sink.abort(_RETRY_SECONDS if isinstance(error, RetriableKafkaError) else _ABORT_SECONDS)
             raise
+
+    def _translated(self, error: errors.KafkaError) -> RunError | RetriableKafkaError:
+        """What an error means for a process that may have been too slow for the group."""
+        sink, kind = self._topic_sink, unwrapped(error)
+        # Another process in this one's place would have fenced the producer before.
+        fenced = sink is not None and isinstance(kind, errors.FencedInstanceIdError)
+        if (fenced or isinstance(kind, _LEFT)) and self._is_late():
+            return RetriableKafkaError(_TOO_SLOW.format(self._longest_pause))
+        return (translate_error if sink is None else sink.translate)(error)
 
     def resume(self, kept: Position | None) -> None:
         """Take the model's offsets."""
@@ -191,6 +208,8 @@ class TopicReader(Reader):
             allow_auto_create_topics=False, group_instance_id=static, max_poll_records=_POLL_RECORDS
         )
         self._consumer = source.connect(TopicConsumer, **{**reading, **READING}, group_id=source.at.group)
+        self._polled = time.monotonic()
+        self._longest_pause = self._consumer.config["max_poll_interval_ms"] / 1000
         self._stack.callback(self._leave)
         self._offsets.consumer = self._consumer
         self._assignment = Assignment(self._consumer, self._offsets.before_leaving)
@@ -232,6 +251,7 @@ class TopicReader(Reader):
         if not self._consumer.assignment():
             seconds = _JOINING_SECONDS
         polled: Polled = {}
+        was_late, self._polled = self._is_late(), time.monotonic()
         try:
             # In steps: where a fetch comes in at the wrong moment, kafka-python sleeps although
             # there are records, but not for longer than it was told to wait.
@@ -251,9 +271,14 @@ class TopicReader(Reader):
         if self._assignment.lost:
             self._assignment.lost = False
             if self._offsets.unsafe:
-                raise RetriableKafkaError("the group has moved on without this process")
+                why = _TOO_SLOW if was_late else "the group has moved on without this process"
+                raise RetriableKafkaError(why.format(self._longest_pause))
             self._offsets.discard()
         return self._of_known_topics(polled)
+
+    def _is_late(self) -> bool:
+        """Whether the group has given up a member that has not asked for records for so long."""
+        return time.monotonic() - self._polled >= self._longest_pause
 
     def _of_known_topics(self, polled: Polled) -> Polled:
         """What was polled, without topics that were recreated: they are positioned first."""

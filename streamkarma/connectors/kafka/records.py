@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from kafka.consumer.fetcher import ConsumerRecord
 
 from streamkarma._engine import parse_value
+from streamkarma.connectors.jsonlines.lines import BOM
 from streamkarma.connectors.kafka.row_fields import NO_ROW_FIELDS, RowFields
 from streamkarma.connectors.records import RecordPosition, Records
 from streamkarma.errors import RecordError
@@ -86,7 +87,7 @@ def records_of(
     row_fields: RowFields = NO_ROW_FIELDS,
 ) -> Records:
     """Consumed records, all with a value, as the loop takes them."""
-    values = [record.value for record in polled]
+    values = [record.value.removeprefix(BOM) for record in polled]
     refused: dict[int, str] = {}
     if not all(values) or max(map(len, values)) > limit or any(map(bytes.isspace, values)):
         for i, value in enumerate(values):

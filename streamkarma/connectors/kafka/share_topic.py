@@ -72,6 +72,8 @@ def open_share_topic(name: str, settings: KafkaSettings, connect: Connect, creat
     finally:
         admin.close()
     policy = configs.get("cleanup.policy", "compact")
+    if policy != "compact" and not create:
+        raise RunError(f"topic {name} has no models: it has cleanup.policy={policy}, not compact")
     if policy != "compact":
         raise RunError(
             f"the topic {name} has cleanup.policy={policy}, and models in it would be lost; make it compact"

@@ -43,8 +43,8 @@ def start(unpositioned: Iterable[TopicPartition], offsets: Offsets, source: Topi
             )
             offset = default[tp]
         elif offset < beginnings[tp]:
-            say_lost(source, tp, offset, default[tp])
-            offset = default[tp]
+            say_lost(source, tp, offset, beginnings[tp])
+            offset = beginnings[tp]
         offsets.start_at(tp, offset)
         consumer.seek(tp, offset)
         consumer.resume(tp)

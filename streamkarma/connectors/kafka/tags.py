@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import NamedTuple
+from urllib.parse import quote, unquote
 
 _PREFIX, _TOPIC, _MODEL = "streamkarma:", "@", "#"
 
@@ -39,7 +40,8 @@ class Tag(NamedTuple):
         """As it is committed."""
         topic = f"{_TOPIC}{self.topic_id}" if self.topic_id else ""
         model = "" if self.saved is None else f"{_MODEL}{self.epoch}/{self.saved}"
-        return f"{_PREFIX}{self.instance}{topic}{model}"
+        # A name given by the user may have the signs that divide a tag.
+        return f"{_PREFIX}{quote(str(self.instance), safe='')}{topic}{model}"
 
     @classmethod
     def read(cls, metadata: str) -> Tag:
@@ -49,4 +51,5 @@ class Tag(NamedTuple):
         rest, _, model = metadata.removeprefix(_PREFIX).partition(_MODEL)
         instance, _, topic_id = rest.partition(_TOPIC)
         epoch, _, saved = model.partition("/")
-        return cls(instance, topic_id or None, epoch or None, int(saved) if saved.isdecimal() else None)
+        end = int(saved) if saved.isdecimal() else None
+        return cls(unquote(instance), topic_id or None, epoch or None, end)

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from streamkarma.errors import UsageError
 
+_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
 
 class Topics(NamedTuple):
     """What to read.
@@ -40,7 +42,10 @@ class Topics(NamedTuple):
         """
         if "" in (*given, labels, *written):
             raise UsageError("the name of a topic cannot be empty")
-        patterns = [name for name in given if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name)]
+        for name in (labels, *written):
+            if name is not None:
+                check_name(name)
+        patterns = [name for name in given if not _NAME.fullmatch(name)]
         avoid = frozenset(name for name in written if name is not None)
         if patterns and len(given) > 1:
             raise UsageError(f"only one pattern is allowed: join {patterns[0]!r} and the others with |")
@@ -68,6 +73,15 @@ class Topics(NamedTuple):
         avoid = "|".join(map(re.escape, sorted(self.avoid))) or "$^"
         meant = _in_parentheses(str(self.pattern)) + (f"|{re.escape(self.labels)}" if self.labels else "")
         return f"^(?!(?:{avoid})$)(?:{meant})$"
+
+
+def check_name(name: str) -> None:
+    """UsageError if Kafka has no topics of such a name."""
+    if not _NAME.fullmatch(name) or name in (".", ".."):
+        raise UsageError(
+            f"no topic can have the name {name[:60]!r}: expected at most 249 letters from a to z, digits, "
+            "dots, dashes and underscores"
+        )
 
 
 def _in_parentheses(pattern: str) -> str:
