@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from kafka import KafkaAdminClient, TopicPartition
 
 from tests.broker import Broker, UnavailableError
 from tests.cluster import Cluster, Record
@@ -126,6 +127,32 @@ def test_each_partition_learns_alone_and_all_answer(cluster: Cluster, whole: Who
     _, said = process.communicate(timeout=300)
     assert process.returncode == 2
     assert "state was made with r " in said.splitlines()[-1]
+
+
+def test_a_stream_goes_on_after_records_expired_and_not_with_another_topic(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    topic, folder = cluster.topic("spark"), tmp_path / "stream"
+    cluster.put(topic, EVENTS[:60])
+    process = start(cluster, topic, folder)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    cluster.put(topic, EVENTS[60:100])
+    admin = KafkaAdminClient(bootstrap_servers=cluster.address)
+    admin.delete_records({TopicPartition(topic, 0): 75})
+    admin.close()
+    process = start(cluster, topic, folder)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert f"topic {topic}, partition 0: offsets 60 to 74 are lost; they had expired" in said
+    summary = json.loads((folder / "summary.json").read_text())
+    assert (summary["events"], summary["kafka"]["lost"]) == (85, {f"{topic}/0": 15})
+    cluster.recreate(topic)
+    cluster.put(topic, EVENTS[:30])
+    process = start(cluster, topic, folder)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert f"topic {topic}, partition 0: offset 100 is past its end, 30; was the topic recreated?" in said
 
 
 SIDES = ("before", "after")

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 COLUMNS = ("topic", "partition", "offset", "value")
 #: The kind of a row that has what was counted in a partition.
 ANSWERED = "answered"
+#: The kind of a row that says that a batch does not begin where the one before it ended.
+ELSEWHERE = "elsewhere"
 
 Key = tuple[str, int]
 #: Offset and value.
@@ -71,22 +73,28 @@ class Batch:
         use_threads(1)
         try:
             for key, parts in groupby(by_partition(batches), itemgetter(0)):
-                counted = self._learn(key, (polled for _, polled in parts))
-                yield batch_of([Row(self.number, ANSWERED, counted)])
+                for kind, data in self._learn(key, (polled for _, polled in parts)):
+                    yield batch_of([Row(self.number, kind, data)])
         except StreamkarmaError as error:
             yield batch_of([Row(self.number, PROBLEM, str(error).encode())])
 
-    def _learn(self, key: Key, parts: Iterable[list[Polled]]) -> bytes:
-        """Answer and learn records in the order of their offsets; returns what was counted."""
+    def _learn(self, key: Key, parts: Iterable[list[Polled]]) -> Iterator[tuple[str, bytes]]:
+        """Answer and learn records in the order of their offsets; yields what was counted.
+
+        Before it, where the partition was and where it is, if that is not the same.
+        """
         topic, partition = key
         store = Store(f"{self.states}/{topic}/{partition}")
-        state = store.before(self.number) or State.from_bytes(self.base, "the base")
-        offset = state.kept.get("offset", 0)
+        before = store.before(self.number)
+        state = before or State.from_bytes(self.base, "the base")
+        offset = expected = state.kept.get("offset", 0)
+        first: int | None = None
         loop = state.loop(Output())
         together = State.from_bytes(self.together, "the model of all partitions")
         with self._file(self.predictions, key) as predicted, self._file(self.dead_letters, key) as rejected:
             answering = together.loop(_output(predicted, rejected), learn=False, first=loop.last + 1)
             for polled in parts:
+                first = polled[0][0] if first is None else first
                 # An offset that was learned is never learned again.
                 new = [each for each in polled if each[0] >= offset]
                 records = records_of(topic, partition, new, self.longest)
@@ -96,7 +104,9 @@ class Batch:
         after = state.after(loop)
         store.write(self.number, State.of(after.model, {**after.kept, "offset": offset}))
         store.forget(self.number)
-        return packed_counts(after.totals._replace(metrics=answering.evaluator.metrics))
+        if before is not None and first != expected:
+            yield ELSEWHERE, orjson.dumps([topic, partition, expected, first])
+        yield ANSWERED, packed_counts(after.totals._replace(metrics=answering.evaluator.metrics))
 
     def _file(self, folder: str | None, key: Key) -> AbstractContextManager[Write | None]:
         """A file of this batch and a partition, or None."""

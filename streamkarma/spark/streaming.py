@@ -9,6 +9,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import orjson
+
 from streamkarma.errors import RunError, StreamkarmaError
 from streamkarma.estimators.persistence import save
 from streamkarma.lock import ModelLock
@@ -20,8 +22,9 @@ from streamkarma.runtime.progress import Progress
 from streamkarma.runtime.session import Session, check_options, check_task, resumed
 from streamkarma.runtime.shared_session import check_alike
 from streamkarma.runtime.signals import StopSignal
+from streamkarma.spark.bounds import bounds
 from streamkarma.spark.files import absolute, folders_in, remove_leftovers
-from streamkarma.spark.partitions import COLUMNS, Batch
+from streamkarma.spark.partitions import ANSWERED, COLUMNS, ELSEWHERE, Batch
 from streamkarma.spark.session import translated
 from streamkarma.spark.settling import settle_by_topics
 from streamkarma.spark.states import State, summed, unpacked_counts
@@ -112,6 +115,8 @@ class Stream:
         self.session = Session(plan, plan.model if self._base is None else None, self._progress.say)
         self._begin = time.perf_counter()
         self._failure: StreamkarmaError | None = None
+        #: Records a topic no longer had, by ``topic/partition``.
+        self._lost: dict[str, int] = {}
 
     def run(self, spark: SparkSession) -> int:
         """Continue to the end, or to a signal.
@@ -133,7 +138,7 @@ class Stream:
             self._run(spark, stop)
             self._show()
             self._progress.over()
-            self._progress.close(self.session, stack)
+            self._progress.close(self.session, stack, kafka={"lost": self._lost})
         if stop.number is not None:
             return 128 + stop.number
         self._progress.check_use()
@@ -145,6 +150,7 @@ class Stream:
             try:
                 while not (stop.has_come() or query.awaitTermination(_LOOK)):
                     pass
+                _check_ends(query)
             except Exception:
                 if self._failure is not None:
                     raise self._failure from None
@@ -160,6 +166,8 @@ class Stream:
             .option("kafka.isolation.level", "read_committed")
             .option("subscribe", ",".join(read.topics))
             .option("startingOffsets", read.start)
+            # Records that have expired do not come again, however often one begins; they are told of.
+            .option("failOnDataLoss", "false")
         )
         for name, value in read.settings.items():
             source = source.option(f"kafka.{name}", value)
@@ -194,9 +202,12 @@ class Stream:
             self._subscription.longest,
         )
         rows = collected(frame.mapInArrow(work, ROWS))
+        elsewhere = [orjson.loads(row.data) for row in rows if row.kind == ELSEWHERE]
+        self._look_for_lost(frame.sparkSession, elsewhere)
         for folder in (self._states, *(f"{path}/{number}" for path in self._outputs.values() if path)):
             remove_leftovers(folder)
-        counted = [unpacked_counts(row.data, f"what was counted in batch {number}") for row in rows]
+        answered = [row.data for row in rows if row.kind == ANSWERED]
+        counted = [unpacked_counts(data, f"what was counted in batch {number}") for data in answered]
         totals = summed([together.totals, *counted])
         merged = self._merged(frame.sparkSession, base, number)._replace(totals=totals)
         self._together.write(number, merged)
@@ -205,6 +216,26 @@ class Stream:
         self._together.forget(number)
         remove_leftovers(self._together.path)
         self._show()
+
+    def _look_for_lost(self, spark: SparkSession, elsewhere: Sequence[tuple[str, int, int, int]]) -> None:
+        """Tell the user of records that expired before they were read.
+
+        Offsets are passed over without a loss, too: by marks of transactions, and in compacted topics.
+        """
+        if not elsewhere:
+            return
+        keys = [(topic, number) for topic, number, _, _ in elsewhere]
+        found = bounds(spark, self._subscription.brokers, self._subscription.settings, keys)
+        for topic, number, expected, first in elsewhere:
+            begin, end = found[topic, number]
+            _check_end(topic, number, expected, end)
+            if (lost := min(begin, first) - expected) > 0:
+                name = f"{topic}/{number}"
+                self._lost[name] = self._lost.get(name, 0) + lost
+                self._progress.say(
+                    f"topic {topic}, partition {number}: offsets {expected} to {expected + lost - 1} are "
+                    f"lost; they had expired before they were read; reading resumes at {expected + lost}"
+                )
 
     def _begun(self, frame: DataFrame) -> State | None:
         """What all partitions begin with, once there is a record to tell the task by."""
@@ -270,6 +301,26 @@ class ReadStates:
             state = Store(self.folders[part]).before(self.batch)
             if state is not None:
                 yield part, state.to_bytes()
+
+
+def _check_ends(query: StreamingQuery) -> None:
+    """RunError if a batch ended before it began, which Spark would pass over."""
+    # Its attributes have offsets as Python writes them.
+    told = [orjson.loads(progress.json)["sources"] for progress in query.recentProgress]
+    for source in (source for sources in told for source in sources):
+        begins, ends = (source[name] or {} for name in ("startOffset", "endOffset"))
+        for topic, own in begins.items():
+            for number, begin in own.items():
+                _check_end(topic, number, begin, ends.get(topic, {}).get(number, 0))
+
+
+def _check_end(topic: str, number: int | str, offset: int, end: int) -> None:
+    """RunError if a partition ends before the offset where it was left."""
+    if end < offset:
+        raise RunError(
+            f"topic {topic}, partition {number}: offset {offset} is past its end, {end}; was the topic "
+            "recreated? Give another --checkpoint"
+        )
 
 
 def _check_same(plan: Plan, folder: str, base: State) -> None:
