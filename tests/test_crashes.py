@@ -80,6 +80,41 @@ def test_killed_at_the_worst_moments(cluster: Cluster, where: str, call: int, be
     check(cluster, output, given)
 
 
+#: What was answered is read again without every other record, as if these had been compacted away.
+COMPACTED = """
+from streamkarma.connectors.kafka import replay
+original = replay.read_stretches
+def holey(*arguments):
+    for partition, records in original(*arguments):
+        if left := [record for record in records if record.offset % 2]:
+            yield partition, left
+replay.read_stretches = holey
+from streamkarma.cli import main
+main()
+"""
+
+
+def test_answered_records_that_were_compacted_away_are_counted_as_lost(cluster: Cluster) -> None:
+    source, output = cluster.topic("in", 2), cluster.topic("out")
+    cluster.put(source, spread(events(900), 2))
+    arguments = [source, "--until-end", "--output-topic", output, "--model", "m", "--checkpoint-every", "200"]
+    arguments += ["--summary", "s", "-X", "max_poll_records=70"]
+    with cluster.start(*arguments, script=deadly("runtime.session.Session.save", 3, True)) as process:
+        assert process.wait(60) == -signal.SIGKILL
+    answered = len(cluster.rows(output)) - cluster.kept("m")["events"]
+    with cluster.start(*arguments, script=COMPACTED) as process:
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 0, said
+    summary = json.loads((cluster.folder / "s").read_text())
+    lost = summary["kafka"]["lost"]
+    assert sum(lost.values()) == answered - summary["kafka"]["replayed"] > 0
+    for place, count in lost.items():
+        assert f"topic {source}, partition {place[-1]}: {count} records that were answered, and are" in said
+    # No number is given out twice.
+    assert [row["n"] for row in cluster.rows(output)] == list(range(1, 901))
+    assert cluster.kept("m")["events"] == 900
+
+
 def test_killed_while_rows_are_explained(cluster: Cluster) -> None:
     """What the second run sends is, to the byte, what the first one would have sent."""
     given = events(500)

@@ -141,6 +141,9 @@ class Context(Protocol):
     def checkpoint(self) -> None:
         """Write the model, with the reader's `Position`."""
 
+    def number_from(self, number: int) -> None:
+        """Give the next event this number."""
+
     def sync_rows(self) -> None:
         """Sync the rows written to files to disk."""
 

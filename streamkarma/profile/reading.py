@@ -111,6 +111,9 @@ class Look:
     def checkpoint(self) -> None:
         """There is no model to write."""
 
+    def number_from(self, number: int) -> None:
+        """Nothing is numbered."""
+
     def sync_rows(self) -> None:
         """There are no rows."""
 

@@ -120,6 +120,10 @@ class RunContext:
         """Have the model written as many events from here on as a plan says."""
         self.next_checkpoint = self.events + self._plan.checkpoint_every
 
+    def number_from(self, number: int) -> None:
+        """Give the next event this number."""
+        self.session.loop.number_from(number)
+
     def sync_rows(self) -> None:
         """Sync the rows written to files to disk."""
         if self.destinations is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -61,18 +62,52 @@ def replay(source: TopicSource, context: Context, offsets: Offsets) -> Replayed:
             todo, ordered = owed(offsets.positions, written.metadata if written else "", mine)
         except ValueError as error:
             raise RunError(f"the group {group} was written to by another program: {error}") from error
-        todo = _still_there(todo, reader, source, offsets)
         if not todo:
             return
-        if not ordered:
+        lost_before, read = dict(source.lost), Counter[TopicPartition]()
+        todo = _still_there(todo, reader, source, offsets)
+        if todo and not ordered:
             records = sum(end - begin for _, begin, end in todo)
             source.say(
                 f"{context.model_path} is older than the predictions that were sent: {records} records are "
                 "learned again, not in their original order"
             )
-        yield from read_stretches(reader, todo, partial(say_lost, source), source.stopped)
+        if todo:
+            for tp, found in read_stretches(reader, todo, partial(say_lost, source), source.stopped):
+                read[tp] += len(found)
+                yield tp, found
+    if ordered and written and context.last < written.offset:
+        _say_compacted(source, todo, read, lost_before, int(written.offset) - context.last)
+        # These numbers have been given out.
+        context.number_from(int(written.offset) + 1)
     offsets.positions |= {stretch.partition: stretch.end for stretch in todo}
     offsets.save()
+
+
+def _say_compacted(
+    source: TopicSource,
+    todo: list[Stretch],
+    read: Mapping[TopicPartition, int],
+    lost_before: Mapping[str, int],
+    missing: int,
+) -> None:
+    """Tell the user of answered events that a topic has dropped since, though not at its beginning.
+
+    ``missing`` is how many events fewer were learned again than were answered. Not every offset was one: a
+    mark of a transaction has an offset too.
+    """
+    missing -= sum(source.lost.values()) - sum(lost_before.values())
+    for tp in sorted({stretch.partition for stretch in todo}):
+        name = f"{tp.topic}/{tp.partition}"
+        there = read[tp] + source.lost.get(name, 0) - lost_before.get(name, 0)
+        gone = sum(end - begin for partition, begin, end in todo if partition == tp) - there
+        if (lost := min(gone, missing)) > 0:
+            missing -= lost
+            source.lost[name] = source.lost.get(name, 0) + lost
+            source.say(
+                f"topic {tp.topic}, partition {tp.partition}: {lost} records that were answered, and are not "
+                "in the model, are lost; they had been compacted away before they were learned again"
+            )
 
 
 def _reader(source: TopicSource, group: str, stack: ExitStack) -> TopicConsumer:
