@@ -50,5 +50,5 @@ def test_without_events_there_are_no_points() -> None:
     {"curve": [[1.5, 0.5, 0.0]], "totals": [9.0, 0.0]},
 ])  # fmt: skip
 def test_a_state_that_does_not_fit_is_refused(header: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="fit|number"):
+    with pytest.raises(ValueError, match="fit|integer"):
         LossCurve.restored(header, 3_000)

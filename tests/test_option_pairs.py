@@ -119,7 +119,7 @@ def test_a_file_for_all_commands_may_say_more_than_one_of_them_needs(
         ("learn --kind a=text --kind a=number", "--kind a=text and a=number contradict each other"),
         (
             "learn --model m --fresh --resume-input",
-            "--fresh begins a new model, and --resume-input goes on with one; leave one out",
+            "--fresh starts a new model, and --resume-input continues one; leave one out",
         ),
     ],
 )

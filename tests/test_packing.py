@@ -46,5 +46,5 @@ def test_half_of_it_is_not_the_whole(cut: int) -> None:
 def test_a_little_that_unpacks_to_very_much_is_no_model() -> None:
     packed = zstandard.ZstdCompressor().compress(bytes(100_000_000))
     assert len(packed) < 10_000
-    with pytest.raises(ModelFileError, match="m is longer than a model may be"):
+    with pytest.raises(ModelFileError, match="m is too long for a model"):
         Packing(b"", most=10_000_000).unpack(packed, "m")
