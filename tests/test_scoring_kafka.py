@@ -194,12 +194,12 @@ def test_a_new_model_is_used_from_then_on_and_a_broken_one_is_not(cluster: Clust
         os.replace(cluster.folder / "other", path)
         wait_for("m is now for the task regression, not binary")
         path.write_bytes(good)
-        wait_for("m was loaded again")
+        wait_for("m was reloaded")
         put(300, process)
         metrics = urlopen(f"{address}metrics", timeout=30).read().decode()
         assert re.search(r"^streamkarma_learned_total 0.0$", metrics, re.MULTILINE)
         assert "checkpoint_age_seconds " not in metrics
-        assert "loaded again" not in said_by(process)
+        assert "reloaded" not in said_by(process)
     rows = cluster.rows(output)
     assert [row.pop("n") for row in rows] == list(range(1, 401))
     for row in expected:

@@ -239,7 +239,7 @@ def test_what_is_scored_is_what_the_command_line_scores(
     parts = sorted((folder / "scored").glob("part-*"))
     assert len(parts) == 5
     assert b"".join(part.read_bytes() for part in parts) == rows.read_bytes()
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="exists already"):
         Scoring(plan, str(folder / "scored"))
 
     frame = cluster_of_spark.read.text(str(whole))
@@ -257,7 +257,7 @@ def test_integers_beyond_floats_keep_their_digits(cluster_of_spark: Any, folder:
     path = folder / f"{first}.jsonl"
     rows = [{"d": label, "a": n % 2, "y": label} for n, label in enumerate(labels)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    options = {"learner": "explicit", "task": "multiclass", "id": "d", "kinds": {"d": "category"}}
+    options = {"learner": "explicit", "task": "multiclass", "id": "d"}
     model = str(folder / f"{first}.karma")
     spark.backfill(str(path), partitions=2, model=model, **options)
     assert sorted(load(model).classes) == [first, first + 1]
