@@ -25,6 +25,7 @@ def bounds(
     RunError
         If the brokers do not say.
     """
+    # The client that Spark brings can only be had by way of its gateway to Java.
     java = spark._jvm
     assert java is not None
     with translated():

@@ -82,5 +82,6 @@ def reason_of(error: BaseException) -> str:
     text = " ".join(str(error).split()) if error.args != (None,) else name
     if " failed with response " in text:
         said = _SAID.search(text)
+        # What matched is a string in quotes; its escapes are read, and nothing is run.
         return " ".join(literal_eval(said[1]).split() if said else ()) or name
     return text.partition(f"{name}: ")[2] or text.replace(f"{name}:", "").strip() or name
