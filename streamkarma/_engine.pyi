@@ -358,6 +358,9 @@ class Learner:
         """A learner that knows the same, and goes its own way."""
 
     def restart(self, steps: int) -> None: ...
+    def forget_last(self) -> None:
+        """What comes next does not follow the events learned last."""
+
     def summary(self) -> dict[str, Any]: ...
     def arrays(self) -> _Arrays: ...
     def restore(self, arrays: _Arrays, attributes: int, coordinates: int) -> None: ...
@@ -403,6 +406,9 @@ class Asked:
 
     def __init__(self) -> None: ...
     def tickets(self, events: Block | Encoded, learned: _Marks, asked: _Marks) -> _Tickets: ...
+    def ticket_of(self, events: Block | Encoded, t: int) -> int:
+        """0 if event ``t`` was not asked about."""
+
     def arrays(self) -> _Arrays: ...
     def restore(self, arrays: _Arrays) -> None: ...
 
@@ -601,9 +607,9 @@ def complete_changes(base: Learner, parts: list[Learner], changes: list[Change])
     """
 
 def explain(
-    learner: Learner, events: Block | Encoded, t: int, others: list[float]
+    learner: Learner, events: Block | Encoded, t: int, others: list[float], ticket: int
 ) -> tuple[list[int], _Floats, _Floats, _Floats, _Floats]:
-    """Predict event ``t`` and explain its scores; a mixture needs those of ``others``.
+    """Predict event ``t`` and explain its scores; a mixture needs those of ``others``, and the event's ticket.
 
     Returns attributes, their parts of the scores, shape (A, C), and of shape (C,) the scores, the constants,
     and the parts of these that come from calibrating.

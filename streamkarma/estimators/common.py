@@ -166,6 +166,14 @@ class KARMABase(Explains):
         """
         self._pipeline.encoder.frozen = frozen
 
+    def forget_last(self) -> None:
+        """Predict what comes next as events that do not follow those learned last.
+
+        The mixture adjusts its predictions by the errors of the last events, and does so until an event has been
+        predicted whose label it did not get. Call this before predicting events from another time or place.
+        """
+        self._pipeline.learner.engine.forget_last()
+
     @abstractmethod
     def _merge(self, parts: Sequence[Any]) -> None:
         """Merge what parts have learned since each was as this one is; they cannot be used afterwards.

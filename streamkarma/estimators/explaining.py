@@ -30,7 +30,7 @@ class Explanation(NamedTuple):
     constant
         The part that no attribute contributes: together with the contributions it adds up to the score.
     calibration
-        The part of the constant added by calibrating and mixing scores.
+        The part of the constant added by calibrating and mixing scores, and by what the last labels say.
     contributions
         By observed attribute; names are what they are in the event, so that ``1`` is not ``"1"``.
     missing
@@ -129,7 +129,9 @@ def columns_of(model: KARMABase, events: Encoded, t: int = 0) -> Columns:
     engine = model._pipeline.learner.engine
     external = model._external_of(events)
     others = [] if external is None else external[:, t].ravel().tolist()
-    attributes, parts, scores, constants, calibrations = _engine.explain(engine, events, t, others)
+    asked = model._pipeline.asked
+    ticket = 0 if asked is None else asked.engine.ticket_of(events, t)
+    attributes, parts, scores, constants, calibrations = _engine.explain(engine, events, t, others, ticket)
     names = model.vocabulary.attribute_names
     contributions = {}
     for attribute, part in zip(attributes, parts, strict=True):

@@ -30,6 +30,7 @@ _SIZES = {
     "patterns": "Observed sets that occur among the support vectors.",
     "weights": "Weights the model has.",
     "dormant_experts": "Dormant experts of a mixture.",
+    "last_labels": "Mean weight of predictions adjusted by the last labels.",
     "bytes": "Memory of the model in bytes.",
 }
 _LIFE = {

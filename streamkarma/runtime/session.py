@@ -203,6 +203,9 @@ class Session:
             self.task_model.settle_as(plan.task)
             self._is_anew = self.task_model.model is not model
         check_task(plan, path, self.task_model)
+        if not plan.learn:
+            # Who only scores learns no labels: each event is predicted alike, whatever came before.
+            self.task_model.model.forget_last()
         if plan.options.get("threshold", BALANCED) != BALANCED:
             self.task_model.decide_by(plan.options["threshold"])
 

@@ -50,6 +50,12 @@ impl Asked {
         }
     }
 
+    /// The ticket of an event that was asked about; 0 for others.
+    pub fn ticket_of(&self, event: Event) -> u64 {
+        let key = key(event);
+        if self.numbers.contains_key(&key) { key } else { NOTHING }
+    }
+
     fn ask(&mut self, key: u64) -> u64 {
         if key != NOTHING && !self.numbers.contains_key(&key) {
             self.last += 1;

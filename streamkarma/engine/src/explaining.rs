@@ -17,11 +17,11 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Predict an event and explain its scores; `others` as in [`Lesson::others`].
-    pub fn of(learner: &mut dyn Learner, event: Event, others: &[f64]) -> Self {
+    /// Predict an event and explain its scores; `others` and `ticket` as in [`Lesson`].
+    pub fn of(learner: &mut dyn Learner, event: Event, others: &[f64], ticket: u64) -> Self {
         let width = learner.models() * learner.classes();
         let mut scores = vec![0.0; width];
-        learner.step(event, Lesson { others, ..Lesson::NONE }, &mut scores);
+        learner.step(event, Lesson { others, ticket, ..Lesson::NONE }, &mut scores);
         let mut room = Vec::new();
         let observed = event.observed(&mut room);
         let attributes: Vec<u32> = observed.iter().copied().filter(|&each| each > 0).collect();

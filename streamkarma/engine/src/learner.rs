@@ -79,6 +79,8 @@ pub enum Fact {
     Count(u64),
     /// Does not apply.
     Nothing,
+    /// A share or a mean.
+    Number(f64),
     /// A number for each of several names.
     Numbers(Vec<(String, f64)>),
 }
@@ -223,6 +225,9 @@ pub trait Learner: Any + DynClone + Send + Sync {
     fn complete_changes(&self, _parts: &[&dyn Learner], _changes: &mut [Change]) -> Result<(), Refused> {
         Ok(())
     }
+
+    /// What comes next does not follow the events learned last, and no label of the event before will be known.
+    fn forget_last(&mut self) {}
 
     /// Whether names have to keep their indices when models are merged, for weights are found by hashing them.
     fn is_hashed(&self) -> bool {

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::encoded::Given;
+use super::explaining::check_event;
 use super::state::{from_python, to_python};
 use crate::asked;
 
@@ -44,6 +45,14 @@ impl Asked {
         let mut tickets = vec![0; events];
         self.inner.tickets(&raw, &learned, &asked, &mut tickets);
         Ok(tickets.into_pyarray(py))
+    }
+
+    /// The ticket of event `t`, as it was before encoding; 0 for one that was not asked about.
+    fn ticket_of(&self, events: Given<'_>, t: usize) -> PyResult<u64> {
+        let given = events.events()?;
+        let raw = given.raw();
+        check_event(t, raw.len())?;
+        Ok(self.inner.ticket_of(raw.event(t)))
     }
 
     /// What is known, as arrays by name.

@@ -17,7 +17,8 @@ type Explained<'py> = (
     Bound<'py, PyArray1<f64>>,
 );
 
-/// Predict event `t` and explain its scores; a mixture needs those of models from elsewhere.
+/// Predict event `t` and explain its scores; a mixture needs those of models from elsewhere, and the ticket of an event
+/// that was asked about, 0 for none.
 #[pyfunction]
 pub fn explain<'py>(
     py: Python<'py>,
@@ -25,6 +26,7 @@ pub fn explain<'py>(
     events: Given<'py>,
     t: usize,
     others: Vec<f64>,
+    ticket: u64,
 ) -> PyResult<Explained<'py>> {
     let given = events.events()?;
     let block = given.block();
@@ -35,7 +37,7 @@ pub fn explain<'py>(
         let given = others.len();
         return Err(PyValueError::new_err(format!("{wanted} scores from elsewhere, not {given}")));
     }
-    let explanation = explaining::Explanation::of(&mut **inner, block.event(t), &others);
+    let explanation = explaining::Explanation::of(&mut **inner, block.event(t), &others, ticket);
     let constants = explanation.constants();
     let (attributes, parts): (Vec<u32>, Vec<&[f64]>) = explanation.parts().unzip();
     let shape = [attributes.len(), constants.len()];
@@ -62,7 +64,8 @@ pub fn conditional<'py>(
     numbers.into_pyarray(py).reshape(shape).map(Some)
 }
 
-fn check_event(t: usize, events: usize) -> PyResult<()> {
+/// A ValueError if there is no event `t`.
+pub fn check_event(t: usize, events: usize) -> PyResult<()> {
     if t < events {
         Ok(())
     } else {

@@ -251,6 +251,12 @@ impl Learner {
         size_of::<Self>() + own as usize
     }
 
+    /// What comes next does not follow the events learned last, and no label of the event before will be known.
+    fn forget_last(&mut self) -> PyResult<()> {
+        self.inner_mut()?.forget_last();
+        Ok(())
+    }
+
     /// Sizes of the model, and what became of the examples.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
@@ -258,6 +264,7 @@ impl Learner {
             match fact {
                 Fact::Count(count) => dict.set_item(name, count)?,
                 Fact::Nothing => dict.set_item(name, py.None())?,
+                Fact::Number(number) => dict.set_item(name, number)?,
                 Fact::Numbers(numbers) => {
                     let inner = PyDict::new(py);
                     for (key, number) in numbers {

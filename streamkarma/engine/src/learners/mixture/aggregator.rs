@@ -243,6 +243,11 @@ impl Aggregator {
         }
     }
 
+    /// The root mean square of the targets of a regression.
+    pub fn unit(&self) -> f64 {
+        self.calibration.squares[0].sqrt()
+    }
+
     /// Whether it mixes two classes.
     pub fn is_of_two(&self) -> bool {
         self.classes == 1 && !self.regression
@@ -255,8 +260,7 @@ impl Aggregator {
     pub fn residual(&self, said: &[f64], label: f64, residual: &mut Vec<f64>) {
         residual.clear();
         if self.regression {
-            let unit = self.calibration.squares[0].sqrt();
-            residual.push(clip((label - said[0]) / unit, FARTHEST));
+            residual.push(clip((label - said[0]) / self.unit(), FARTHEST));
         } else if self.classes == 1 {
             residual.push(f64::from(u8::from(label > 0.0)) - said[0]);
         } else {

@@ -6,7 +6,6 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
-use super::aggregator::Aggregator;
 use crate::math::{exp, log};
 
 /// Pivots below this part of the largest variance are rounding errors.
@@ -18,22 +17,22 @@ const SMALLEST_WEIGHT: f64 = 1e-300;
 pub type Estimate<'a> = (&'a [f64], &'a [f64]);
 
 /// Parts that have learned something, and their shares of all events learned.
-pub struct Shared<'a>(pub Vec<(&'a Aggregator, f64)>);
+pub struct Shared<'a, P>(pub Vec<(&'a P, f64)>);
 
-impl<'a> Shared<'a> {
+impl<'a, P> Shared<'a, P> {
     /// The parts, each of which has learned so many events.
-    pub fn of(parts: Vec<(&'a Aggregator, u64)>) -> Self {
+    pub fn of(parts: Vec<(&'a P, u64)>) -> Self {
         let total: f64 = parts.iter().map(|&(_, events)| events as f64).sum();
         Self(parts.into_iter().map(|(part, events)| (part, events as f64 / total)).collect())
     }
 
     /// The mean of numbers that each of them has.
-    pub fn mean(&self, of: impl Fn(&'a Aggregator) -> &'a [f64]) -> Vec<f64> {
+    pub fn mean(&self, of: impl Fn(&'a P) -> &'a [f64]) -> Vec<f64> {
         mean(self.0.iter().map(|&(part, share)| (of(part), share)))
     }
 
     /// Weights whose logarithms are the means of those that they have, but for a factor.
-    pub fn weights(&self, of: impl Fn(&'a Aggregator) -> &'a [f64]) -> Vec<f64> {
+    pub fn weights(&self, of: impl Fn(&'a P) -> &'a [f64]) -> Vec<f64> {
         let logs =
             |(part, share)| (of(part).iter().map(|&each| log(each.max(SMALLEST_WEIGHT))).collect(), share);
         let logs: Vec<(Vec<f64>, f64)> = self.0.iter().copied().map(logs).collect();
@@ -48,7 +47,7 @@ impl<'a> Shared<'a> {
     /// Parameters to which each part pulls with its precision, and the inverse of the mean precision.
     ///
     /// Where a covariance is singular, both are plain means.
-    pub fn estimate(&self, of: impl Fn(&'a Aggregator) -> Estimate<'a>) -> (Vec<f64>, Vec<f64>) {
+    pub fn estimate(&self, of: impl Fn(&'a P) -> Estimate<'a>) -> (Vec<f64>, Vec<f64>) {
         let parts: Vec<_> = self.0.iter().map(|&(part, share)| (of(part), share)).collect();
         by_precision(&parts).unwrap_or_else(|| {
             let each = || parts.iter().copied();

@@ -19,7 +19,8 @@ impl Calibrated {
     ///
     /// If the learner has several classes already.
     pub fn new(expert: Box<dyn Learner>, half_life: f64) -> Result<Self, Refused> {
-        Ok(Self(Mixture::new(vec![("expert".to_owned(), expert)], 0, false, half_life)?))
+        let mixture = Mixture::new(vec![("expert".to_owned(), expert)], 0, false, half_life)?;
+        Ok(Self(mixture.without_recent()))
     }
 }
 

@@ -13,6 +13,7 @@ use super::averaging::{Shared, mean};
 use super::calibration::{Calibration, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, OFFSET, SMALLEST};
 use super::late::Late;
 use super::numbers::NARROWEST;
+use super::recent::Recent;
 use super::resting::Resting;
 use crate::change::Change;
 use crate::learner::Learner;
@@ -27,6 +28,9 @@ impl Mixture {
             self.relevance.turn();
         }
         self.late.relabel(places);
+        if let Some(recent) = &mut self.recent {
+            recent.relabel(places);
+        }
         Ok(())
     }
 
@@ -34,8 +38,12 @@ impl Mixture {
         self.learners.iter_mut().try_for_each(|learner| learner.carry(change))?;
         self.relevance.carry(change);
         if self.aggregator.regression && change.target != (0.0, 1.0) {
+            let before = self.aggregator.unit();
             self.aggregator.carry(change.target);
             self.late.clear();
+            if let Some(recent) = &mut self.recent {
+                recent.carry(change.target, before / self.aggregator.unit());
+            }
         }
         Ok(())
     }
@@ -50,6 +58,10 @@ impl Mixture {
         }
         self.late.merge(&parts.iter().map(|part| &part.late).collect::<Vec<_>>());
         self.relevance.merge(&parts.iter().map(|part| &part.relevance).collect::<Vec<_>>());
+        if let Some(recent) = &mut self.recent {
+            let same: Option<Vec<&Recent>> = parts.iter().map(|part| part.recent.as_ref()).collect();
+            recent.merge(&same.ok_or_else(|| "mixtures of other kinds".to_owned())?);
+        }
         self.aggregator.merge(&parts.iter().map(|part| &part.aggregator).collect::<Vec<_>>())
     }
 }
@@ -117,7 +129,7 @@ impl Aggregator {
         Ok(())
     }
 
-    fn average(&mut self, parts: &Shared) {
+    fn average(&mut self, parts: &Shared<Self>) {
         let (size, known) = (self.size(), &mut self.calibration);
         for e in 0..self.experts {
             let (own, square) = (e * size..(e + 1) * size, e * size * size..(e + 1) * size * size);

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::aggregator::{Aggregator, Count, Said};
 use super::completeness::Observed;
 use super::late::Late;
+use super::recent::Recent;
 use super::relevance::Relevance;
 use super::resting::{Rest, SEGMENT, lessons_up_to};
 use super::running::{Expert, Stage};
@@ -16,6 +17,7 @@ pub struct Mixing<'m> {
     pub aggregator: &'m mut Aggregator,
     pub late: &'m mut Late,
     pub relevance: &'m mut Relevance,
+    pub recent: Option<&'m mut Recent>,
     /// How many models each learner has.
     pub models: &'m [usize],
     /// Scores of the event in hand, of the experts and of models from elsewhere.
@@ -111,7 +113,8 @@ impl Mixing<'_> {
     /// Mix what is in hand of an event, and learn how to.
     pub fn mix(&mut self, event: &Event, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
         let observed = [event.len() as f64, -self.relevance.open(event)];
-        let loss = self.mix_row(observed, lesson, mixed);
+        let unit = self.aggregator.unit();
+        let (loss, is_late) = self.mix_row(observed, lesson, mixed);
         if lesson.is_learned() {
             if self.aggregator.is_of_two() {
                 self.relevance.learn(event, mixed[0]);
@@ -119,10 +122,14 @@ impl Mixing<'_> {
             let Aggregator { resting, steps, .. } = &mut *self.aggregator;
             resting.decide(*steps);
         }
-        loss
+        match &mut self.recent {
+            Some(recent) if !is_late => recent.step(lesson, unit, mixed, loss),
+            _ => loss,
+        }
     }
 
-    fn mix_row(&mut self, observed: Observed, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
+    /// Returns the loss, and whether the label came late.
+    fn mix_row(&mut self, observed: Observed, lesson: &Lesson, mixed: &mut [f64]) -> (f64, bool) {
         let Self { aggregator, late, row, .. } = self;
         let said = Said { scores: row, observed };
         let &Lesson { label, weight, ticket, .. } = lesson;
@@ -132,10 +139,10 @@ impl Mixing<'_> {
             if ticket > 0 && !lesson.is_labelled() {
                 late.keep(ticket, aggregator, said, mixed);
             }
-            return loss;
+            return (loss, false);
         };
         let Some(part) = late.weigh(&kept, aggregator, label) else {
-            return aggregator.step(said, label, count(weight), mixed);
+            return (aggregator.step(said, label, count(weight), mixed), false);
         };
         // Where labels are known to go together, the weight says how much they count.
         let part = if lesson.shares_label { 1.0 } else { part };
@@ -143,7 +150,7 @@ impl Mixing<'_> {
         // What tells less also makes less of the past fade.
         let counts = Count { weight: weight * part, events: lesson.events() * part };
         aggregator.learn(late.said(&kept), label, counts);
-        loss
+        (loss, true)
     }
 }
 

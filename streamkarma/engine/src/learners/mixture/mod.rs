@@ -25,6 +25,10 @@ mod newton;
 mod numbers;
 #[cfg(test)]
 mod parrots;
+mod recent;
+mod recent_state;
+#[cfg(test)]
+mod recent_tests;
 mod relevance;
 #[cfg(test)]
 mod relevance_tests;
@@ -49,6 +53,7 @@ pub use running::use_threads;
 
 use self::late::Late;
 use self::mixing::Mixing;
+use self::recent::Recent;
 use self::relevance::Relevance;
 use self::resting::{Rest, Resting};
 use self::running::{by_learner, within_or_none};
@@ -74,6 +79,8 @@ pub struct Mixture {
     aggregator: Aggregator,
     late: Late,
     relevance: Relevance,
+    /// None in a mixture of one expert.
+    recent: Option<Recent>,
     threads: usize,
     /// How far targets may be from 0 for experts that cannot have them farther; infinity for any.
     farthest: f64,
@@ -118,6 +125,7 @@ impl Mixture {
             learners,
             late: Late::new(aggregator.experts(), 1),
             relevance: Relevance::default(),
+            recent: Some(Recent::new(regression, false, aggregator.forgetting)),
             aggregator,
             threads: running::threads(),
             farthest: f64::INFINITY,
@@ -129,7 +137,15 @@ impl Mixture {
     /// The same by the absolute loss: what is said of a target is a median.
     #[must_use]
     pub fn with_absolute_loss(self) -> Self {
-        Self { aggregator: self.aggregator.with_absolute_loss(), ..self }
+        let aggregator = self.aggregator.with_absolute_loss();
+        let recent = self.recent.map(|_| Recent::new(aggregator.regression, true, aggregator.forgetting));
+        Self { aggregator, recent, ..self }
+    }
+
+    /// The same without heed to the errors of the last events.
+    #[must_use]
+    pub fn without_recent(self) -> Self {
+        Self { recent: None, ..self }
     }
 
     /// The same for standardised targets that lie as far out as they are: experts get them cut to
@@ -190,7 +206,7 @@ impl Learner for Mixture {
 
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         let classes = self.classes();
-        let Self { learners, aggregator, late, relevance, models, row, said, farthest, .. } = self;
+        let Self { learners, aggregator, late, relevance, recent, models, row, said, farthest, .. } = self;
         let (mut said, mut expert) = (by_learner(said, models, classes), 0);
         for (learner, own) in learners.iter_mut().zip(&mut said) {
             let label = if learner.takes_far_labels() {
@@ -207,7 +223,8 @@ impl Learner for Mixture {
             }
             learner.learn_predicted(event, Lesson { label, wants_scores, ..lesson }, own);
         }
-        let mut mixing = Mixing { aggregator, late, relevance, models, row, may_rest: Vec::new() };
+        let (recent, may_rest) = (recent.as_mut(), Vec::new());
+        let mut mixing = Mixing { aggregator, late, relevance, recent, models, row, may_rest };
         mixing.gather(0, &said, lesson.others);
         mixing.mix(&event, &lesson, scores)
     }
@@ -232,6 +249,9 @@ impl Learner for Mixture {
         self.aggregator.widen(classes);
         self.late.widen(self.aggregator.classes());
         self.relevance = Relevance::default();
+        if let Some(recent) = &mut self.recent {
+            recent.widen(self.aggregator.classes());
+        }
         self.make_room();
     }
 
@@ -242,6 +262,7 @@ impl Learner for Mixture {
         self.aggregator.restart();
         self.late = Late::new(self.aggregator.experts(), 1);
         self.relevance = Relevance::default();
+        self.recent = self.recent.take().map(|recent| recent.begun(1));
         self.make_room();
     }
 
@@ -254,6 +275,9 @@ impl Learner for Mixture {
         let mut state = self.aggregator.state();
         state.put_part("late", self.late.state());
         state.put_part("relevance", self.relevance.state());
+        if let Some(recent) = &self.recent {
+            state.put_part("recent", recent.state());
+        }
         for (number, learner) in self.learners.iter().enumerate() {
             state.put_part(&number.to_string(), learner.state());
         }
@@ -270,6 +294,12 @@ impl Learner for Mixture {
 
     fn relabel(&mut self, places: &[usize]) -> Result<(), Refused> {
         self.relabel_all(places)
+    }
+
+    fn forget_last(&mut self) {
+        if let Some(recent) = &mut self.recent {
+            recent.forget_last();
+        }
     }
 
     fn is_hashed(&self) -> bool {

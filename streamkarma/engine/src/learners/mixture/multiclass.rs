@@ -167,6 +167,6 @@ impl Aggregator {
 
 /// The loss along its own gradient, whose square is taken for the curvature, as in the online Newton step (Hazan,
 /// Agarwal, Kale 2007).
-fn squared_gradient(weight: f64) -> Objective {
+pub fn squared_gradient(weight: f64) -> Objective {
     Objective::Square { slope: weight, curvature: weight }
 }

@@ -29,7 +29,7 @@ const FREEDOM: f64 = 4.0;
 /// for.
 const RECENT: f64 = 500.0;
 /// Residuals are kept within ± this many times their scale in calibrating, and with the absolute loss in densities.
-const OUTLYING: f64 = 5.0;
+pub const OUTLYING: f64 = 5.0;
 /// Least absolute residuals are found by least squares, weighed by the inverse of a residual, at most this.
 const STEEPEST: f64 = 10.0;
 /// A squared scale of residuals is no smaller than this.
@@ -99,10 +99,7 @@ impl Aggregator {
                 self.calibrate_number(m, Count { weight, events }, clip(residual, OUTLYING * scale));
             }
         }
-        let square = mixed * mixed;
-        let counted = (FREEDOM + 1.0) * square / (FREEDOM + square);
-        let rate = weight / (weight + seen.min(RECENT));
-        self.variances.fill((scale * scale * (1.0 + rate * (counted - 1.0))).max(NARROWEST));
+        self.variances.fill(moved_square(scale, mixed, weight, seen));
     }
 
     /// The same by the absolute loss, with a scale for each member.
@@ -172,8 +169,16 @@ impl Aggregator {
     }
 }
 
+/// The square of a scale after one more residual, in units of it, of such a weight; so many events were `seen`.
+pub fn moved_square(scale: f64, residual: f64, weight: f64, seen: f64) -> f64 {
+    let square = residual * residual;
+    let counted = (FREEDOM + 1.0) * square / (FREEDOM + square);
+    let rate = weight / (weight + seen.min(RECENT));
+    (scale * scale * (1.0 + rate * (counted - 1.0))).max(NARROWEST)
+}
+
 /// The density of a residual in units of the scale, but for a constant factor.
-fn student(residual: f64) -> f64 {
+pub fn student(residual: f64) -> f64 {
     let spread = 1.0 + residual * residual / FREEDOM;
     // To the power of -(FREEDOM + 1) / 2.
     1.0 / (spread * spread * spread.sqrt())

@@ -96,11 +96,12 @@ impl Mixture {
     fn run_part(&mut self, whole: &Stage, scores: &mut [f64], losses: &mut [f64]) {
         let (events, classes) = (whole.len(), self.classes());
         let threads = if events < WORTH_A_THREAD { 1 } else { self.threads.min(self.learners.len()) };
-        let Self { learners, aggregator, late, relevance, models, row, said, .. } = self;
+        let Self { learners, aggregator, late, relevance, recent, models, row, said, .. } = self;
         let models: &[usize] = models;
         let all = models.iter().sum::<usize>() * classes;
         let (may_rest, mut others) = experts(learners, &aggregator.resting);
-        let mut mixing = Mixing { aggregator, late, relevance, models, row, may_rest };
+        let recent = recent.as_mut();
+        let mut mixing = Mixing { aggregator, late, relevance, recent, models, row, may_rest };
         if threads > 1 {
             said.resize(all * events, 0.0);
             let said = by_learner(said, models, classes * events);

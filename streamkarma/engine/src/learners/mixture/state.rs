@@ -34,11 +34,14 @@ impl Mixture {
     ) -> Result<(), Refused> {
         let parts = state.parts();
         let wrong = "the state has other experts than the mixture";
-        ensure(parts.len() == self.learners.len() + 3, wrong)?;
+        ensure(parts.len() == self.learners.len() + 3 + usize::from(self.recent.is_some()), wrong)?;
         self.aggregator.restore(parts.get("").ok_or(wrong)?)?;
         let late = Late::new(self.aggregator.experts(), self.aggregator.classes());
         self.late = late.restored(parts.get("late").ok_or(wrong)?, self.aggregator.steps())?;
         self.relevance = Relevance::restored(parts.get("relevance").ok_or(wrong)?, attributes, coordinates)?;
+        if let Some(recent) = &mut self.recent {
+            *recent = recent.restored(parts.get("recent").ok_or(wrong)?, self.aggregator.classes())?;
+        }
         self.make_room();
         for (number, learner) in self.learners.iter_mut().enumerate() {
             let part = parts.get(number.to_string().as_str()).ok_or(wrong)?;
@@ -153,13 +156,13 @@ impl Aggregator {
     }
 }
 
-fn are_shares(shares: &[f64]) -> bool {
+pub fn are_shares(shares: &[f64]) -> bool {
     shares.iter().all(|&each| each >= 0.0) && (shares.iter().sum::<f64>() - 1.0).abs() < 1e-6
 }
 
 /// Whether a matrix is symmetric to the last bit, has no eigenvalue below 0, and no variance above that which
 /// it began with.
-fn is_covariance(entries: &[f64], prior_variances: &[f64]) -> bool {
+pub fn is_covariance(entries: &[f64], prior_variances: &[f64]) -> bool {
     let size = prior_variances.len();
     let matrix = DMatrix::from_row_slice(size, size, entries);
     let largest = prior_variances.iter().fold(0.0_f64, |largest, &each| largest.max(each));

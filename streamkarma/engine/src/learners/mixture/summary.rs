@@ -1,14 +1,16 @@
 //! What there is to tell of a mixture.
 
 use super::Mixture;
+use super::recent::Recent;
 use crate::learner::{Fact, Learner, bytes_in};
 
 impl Mixture {
-    /// The mean weight of every expert and of the blend over the last 1,000 events, how many experts lie dormant, the
-    /// memory of all, and what support vectors hold.
+    /// The mean weight of every expert and of the blend over the last 1,000 events, that of what the last labels say, how
+    /// many experts lie dormant, the memory of all, and what support vectors hold.
     pub(super) fn facts(&self) -> Vec<(&'static str, Fact)> {
         let all: Vec<_> = self.learners.iter().map(|learner| learner.summary()).collect();
-        let bytes = (self.aggregator.bytes() + self.late.bytes() + self.relevance.bytes()) as u64
+        let of_recent = self.recent.as_ref().map_or(0, Recent::bytes);
+        let bytes = (self.aggregator.bytes() + self.late.bytes() + self.relevance.bytes() + of_recent) as u64
             + all.iter().map(|facts| bytes_in(facts)).sum::<u64>();
         let others = (1..=self.others()).map(|i| format!("other {i}"));
         let names = self.names.iter().cloned().chain(others).chain(["blend".to_owned()]);
@@ -17,13 +19,16 @@ impl Mixture {
             |facts: &Vec<(&str, Fact)>| facts.iter().any(|(name, _)| *name == "support_vectors");
         let mut summary = all.into_iter().find(has_vectors).unwrap_or_default();
         let (experts, bytes) = (("experts", Fact::Numbers(weights)), ("bytes", Fact::Count(bytes)));
+        let recent = self.recent.as_ref().map(|recent| ("last_labels", Fact::Number(recent.mean_weight())));
         let dormant = ("dormant_experts", Fact::Count(self.aggregator.resting.dormant() as u64));
         if let Some(own) = summary.iter_mut().find(|(name, _)| *name == "bytes") {
             *own = bytes;
-            summary.extend([experts, dormant]);
+            summary.push(experts);
         } else {
-            summary.extend([experts, dormant, bytes]);
+            summary.extend([experts, bytes]);
         }
+        summary.extend(recent);
+        summary.push(dormant);
         summary
     }
 }

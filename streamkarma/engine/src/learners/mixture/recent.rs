@@ -1,0 +1,328 @@
+//! What the labels of the last events say of the next one.
+//!
+//! Events come in the order of time, and errors go together in it: a machine that broke stays broken, traffic that is
+//! heavier than expected stays so for an hour. No expert sees that, since each of them sees one event. So what the
+//! mixture says is adjusted by the errors it made last:
+//!
+//! - two classes: `L + Σ_h c_h r_h`; several: `L_c + Σ_h c_h r_hc`,
+//! - a number: `L + Σ_h c_h r_h + Σ_k d_k (y_k - L)`,
+//!
+//! with L the log-odds, the log-probabilities or the number that the mixture says; r_h the mean of the residuals
+//! y - p, in which those of the last events count more, with half-lives of ½, 2, 8 and 32 events; and y_k the last targets.
+//! c and d begin at 0 and follow the loss of the adjusted prediction by [Newton steps](super::newton). The mixture and
+//! the adjusted prediction are then the two members of another mixture, by [Bayes' rule with fixed
+//! share](super::fixed_share), so that streams in no order lose little: their log loss was .03 to .1 % higher on
+//! three developers' streams, and the mean absolute error of a shuffled table .1 %. On 21 developers' streams in the order
+//! of time the absolute error was 22 % lower in the geometric mean, and log loss 18 %.
+//!
+//! The adjustment is for the event that comes next after a label. It speaks if the label of the event before is known,
+//! and falls silent for events asked about until another label has come: a service that nobody tells any labels says
+//! what it would without. For the same reason labels that come late say nothing here; what is learned of them is in
+//! [`super::late`].
+
+use super::aggregator::Forgetting;
+use super::calibration::{FARTHEST, LIMIT, clip, fading, sigmoid, softmax};
+use super::fixed_share::Shares;
+use super::multiclass::squared_gradient;
+use super::newton::{Newton, Objective};
+use super::numbers::{OUTLYING, moved_square, student};
+use crate::learner::Lesson;
+use crate::math::{dot, exp, log};
+
+/// What is left of each mean after one event: 2 to the power of -1 / half-life.
+const KEPT: [f64; MEANS] = [0.25, std::f64::consts::FRAC_1_SQRT_2, 0.917_004_043_204_671_2, 0.978_572_062_087_700_1];
+/// Means of residuals, and targets that are remembered.
+pub const MEANS: usize = 4;
+pub const TARGETS: usize = 2;
+/// Residuals and differences of targets are kept within ± this many times the target's root mean square.
+const FARTHEST_BACK: f64 = 10.0;
+/// Variances of the c of classes, and of the c and d of a number, at the start.
+const OF_CLASSES_PRIOR_VARIANCE: f64 = 1.0;
+const OF_NUMBERS_PRIOR_VARIANCE: f64 = 0.1;
+/// Instead of a ticket: no event is one that comes next.
+pub const NOBODY: u64 = u64::MAX;
+
+/// The errors of the last events, and what follows from them.
+#[derive(Clone, Debug)]
+pub struct Recent {
+    pub(super) classes: usize,
+    pub(super) regression: bool,
+    pub(super) absolute: bool,
+    pub(super) drift: f64,
+    /// Each c, then each d.
+    pub(super) parameters: Vec<f64>,
+    /// How uncertain they still are.
+    pub(super) covariance: Vec<f64>,
+    /// Of the mixture, and of what it says adjusted.
+    pub(super) shares: Shares,
+    /// Of a regression: the squared scale of residuals, in units of the target's mean square.
+    pub(super) variance: f64,
+    /// How many events were learned by both members.
+    pub(super) events: u64,
+    /// Half-life by half-life, for each class.
+    pub(super) residuals: Vec<f64>,
+    /// The last target first, and how many are known.
+    pub(super) targets: [f64; TARGETS],
+    pub(super) known: usize,
+    /// The ticket of the first event asked about since the last label; 0 for none.
+    pub(super) asked: u64,
+    // Of the event in hand.
+    /// What the mixture says, as log-odds, log-probabilities or a number.
+    pub(super) said: Vec<f64>,
+    features: Vec<f64>,
+    logits: Vec<f64>,
+    /// What is said adjusted: probabilities, or the number in units of the target's root mean square.
+    adjusted: Vec<f64>,
+}
+
+impl Recent {
+    /// For two classes or a regression; nothing is known yet.
+    pub fn new(regression: bool, absolute: bool, forgetting: Forgetting) -> Self {
+        Self::begin(1, regression, absolute, forgetting.drift)
+    }
+
+    /// The same for so many columns of scores.
+    pub(super) fn begun(&self, classes: usize) -> Self {
+        Self::begin(classes, self.regression, self.absolute, self.drift)
+    }
+
+    fn begin(classes: usize, regression: bool, absolute: bool, drift: f64) -> Self {
+        let size = MEANS + if regression { TARGETS } else { 0 };
+        let mut covariance = vec![0.0; size * size];
+        covariance.iter_mut().step_by(size + 1).for_each(|each| *each = prior_variance(regression));
+        Self {
+            classes,
+            regression,
+            absolute,
+            drift,
+            parameters: vec![0.0; size],
+            covariance,
+            shares: Shares::new(2),
+            variance: 1.0,
+            events: 0,
+            residuals: vec![0.0; MEANS * classes],
+            targets: [0.0; TARGETS],
+            known: 0,
+            asked: 0,
+            said: vec![0.0; classes],
+            features: vec![0.0; size.max(MEANS * classes)],
+            logits: vec![0.0; classes],
+            adjusted: vec![0.0; classes],
+        }
+    }
+
+    /// Adjust what the mixture says of an event, `mixed`, and learn from its label; returns the loss, which is `loss`
+    /// where nothing is adjusted. `unit` is the root mean square of targets.
+    pub fn step(&mut self, lesson: &Lesson, unit: f64, mixed: &mut [f64], loss: f64) -> f64 {
+        self.said.copy_from_slice(mixed);
+        let speaks = self.asked == 0 || self.asked == lesson.ticket;
+        if speaks {
+            self.adjust(unit, mixed);
+        }
+        if !lesson.is_labelled() {
+            if self.asked == 0 {
+                self.asked = lesson.ticket;
+            }
+            return loss;
+        }
+        // That of a class that is not known.
+        if loss.is_nan() {
+            return loss;
+        }
+        let own = if speaks { self.loss(lesson.label, mixed) } else { loss };
+        if lesson.is_learned() {
+            if speaks {
+                self.learn(lesson, unit, mixed);
+            }
+            self.remember(lesson, unit);
+        }
+        own
+    }
+
+    fn adjust(&mut self, unit: f64, mixed: &mut [f64]) {
+        let Self { parameters, shares, residuals, said, features, logits, adjusted, .. } = self;
+        if self.regression {
+            let features = &mut features[..MEANS + TARGETS];
+            features.fill(0.0);
+            features.iter_mut().zip(&*residuals).for_each(|(to, residual)| *to = back(residual / unit));
+            for (to, target) in features[MEANS..].iter_mut().zip(&self.targets[..self.known]) {
+                *to = back((target - said[0]) / unit);
+            }
+            let shift = dot(parameters, features);
+            adjusted[0] = said[0] / unit + shift;
+            mixed[0] += shares.weights[1] * unit * shift;
+        } else if self.classes == 1 {
+            features[..MEANS].copy_from_slice(residuals);
+            adjusted[0] = sigmoid(clip(said[0] + dot(parameters, &features[..MEANS]), LIMIT));
+            let chance = dot(&shares.weights, &[sigmoid(said[0]), adjusted[0]]);
+            mixed[0] = log(chance / (1.0 - chance));
+        } else {
+            features.copy_from_slice(residuals);
+            logits.copy_from_slice(said);
+            for (of_classes, parameter) in features.chunks_exact(self.classes).zip(&*parameters) {
+                logits.iter_mut().zip(of_classes).for_each(|(logit, each)| *logit += parameter * each);
+            }
+            softmax(logits, adjusted);
+            for ((mixed, said), own) in mixed.iter_mut().zip(&*said).zip(&*adjusted) {
+                *mixed = log(dot(&shares.weights, &[exp(*said), *own]));
+            }
+        }
+    }
+
+    /// The loss of what is said in the end, as an aggregator has it.
+    fn loss(&self, label: f64, mixed: &[f64]) -> f64 {
+        if self.regression {
+            (mixed[0] - label) * (mixed[0] - label)
+        } else if self.classes == 1 {
+            -log(1.0 - (truth(label) - sigmoid(mixed[0])).abs())
+        } else {
+            -mixed[label as usize]
+        }
+    }
+
+    fn learn(&mut self, lesson: &Lesson, unit: f64, mixed: &[f64]) {
+        self.events += 1;
+        if self.regression {
+            self.learn_number(lesson, unit, mixed[0]);
+        } else if self.classes == 1 {
+            self.learn_two(lesson, mixed[0]);
+        } else {
+            self.learn_several(lesson, mixed);
+        }
+    }
+
+    fn learn_two(&mut self, lesson: &Lesson, logit: f64) {
+        let (truth, chance) = (truth(lesson.label), sigmoid(logit));
+        let likelihood = |chance: f64| 1.0 - (truth - chance).abs();
+        let mut likelihoods = [likelihood(sigmoid(self.said[0])), likelihood(self.adjusted[0])];
+        let doubt = -log(1.0 - chance) - chance * logit;
+        self.shares.update(&mut likelihoods, lesson.weight, doubt, self.events);
+        let slope = self.adjusted[0] - truth;
+        self.newton(lesson, None, Objective::Log { slope, weight: lesson.weight });
+    }
+
+    fn learn_several(&mut self, lesson: &Lesson, mixed: &[f64]) {
+        let class = lesson.label as usize;
+        let doubt = mixed.iter().map(|logit| -logit * exp(*logit)).sum();
+        let mut likelihoods = [exp(self.said[class]), self.adjusted[class]];
+        self.shares.update(&mut likelihoods, lesson.weight, doubt, self.events);
+        self.adjusted[class] -= 1.0; // from here on the slopes of the log loss
+        let mut direction = [0.0; MEANS];
+        for (along, of_classes) in direction.iter_mut().zip(self.features.chunks_exact(self.classes)) {
+            *along = dot(&self.adjusted, of_classes);
+        }
+        self.newton(lesson, Some(direction), squared_gradient(lesson.weight));
+    }
+
+    /// By the squared loss; or by Huber's, which is absolute for residuals beyond their scale.
+    fn learn_number(&mut self, lesson: &Lesson, unit: f64, mixed: f64) {
+        let (target, weight) = (lesson.label / unit, lesson.weight);
+        let (scale, residual) = (self.variance.sqrt(), self.adjusted[0] - target);
+        let mut likelihoods = [student((self.said[0] / unit - target) / scale), student(residual / scale)];
+        self.shares.update(&mut likelihoods, weight, f64::INFINITY, self.events);
+        self.variance = moved_square(scale, (mixed / unit - target) / scale, weight, self.events as f64);
+        let widest = if self.absolute { scale } else { OUTLYING * scale };
+        let slope = weight * clip(residual, widest);
+        self.newton(lesson, None, Objective::Square { slope, curvature: weight });
+    }
+
+    /// A step along the features, or in another direction.
+    fn newton(&mut self, lesson: &Lesson, direction: Option<[f64; MEANS]>, loss: Objective) {
+        let size = self.parameters.len();
+        // The curvature of squares is the same everywhere.
+        let drift = if self.regression { self.drift } else { fading(self.events, self.drift) };
+        let newton = Newton {
+            parameters: &mut self.parameters,
+            covariance: &mut self.covariance,
+            prior_variances: &[prior_variance(self.regression); MEANS + TARGETS][..size],
+            drift: lesson.events() * drift,
+            gains: &mut [0.0; MEANS + TARGETS],
+        };
+        match direction {
+            Some(direction) => newton.step(&direction, loss),
+            None => newton.step(&self.features[..size], loss),
+        }
+    }
+
+    /// Take in the error of an event; one that counts less than once is remembered less.
+    fn remember(&mut self, lesson: &Lesson, unit: f64) {
+        let part = lesson.weight.min(1.0);
+        for (column, said) in self.said.iter().enumerate() {
+            let residual = if self.regression {
+                unit * back((lesson.label - said) / unit)
+            } else if self.classes == 1 {
+                truth(lesson.label) - sigmoid(*said)
+            } else {
+                f64::from(u8::from(lesson.label == column as f64)) - exp(*said)
+            };
+            let means = self.residuals.iter_mut().skip(column).step_by(self.classes);
+            for (mean, kept) in means.zip(KEPT) {
+                *mean += part * (1.0 - kept) * (residual - *mean);
+            }
+        }
+        if self.regression {
+            let mut next = unit * clip(lesson.label / unit, FARTHEST);
+            for (place, target) in self.targets.iter_mut().enumerate() {
+                let before = *target;
+                *target = if place < self.known { before + part * (next - before) } else { next };
+                next = before;
+            }
+            self.known = (self.known + 1).min(TARGETS);
+        }
+        self.asked = 0;
+    }
+
+    /// Forget the last events: what comes next does not follow them.
+    pub fn forget_last(&mut self) {
+        self.residuals.fill(0.0);
+        (self.known, self.targets, self.asked) = (0, [0.0; TARGETS], NOBODY);
+    }
+
+    /// Go to so many classes: the residuals of two are those of each, with opposite signs.
+    pub fn widen(&mut self, classes: usize) {
+        if self.regression || classes <= self.classes {
+            return;
+        }
+        let before = self.classes;
+        let mut wide = self.begun(classes);
+        for (to, from) in
+            wide.residuals.chunks_exact_mut(classes).zip(self.residuals.chunks_exact(before))
+        {
+            match from {
+                [both] => to[..2].copy_from_slice(&[-both, *both]),
+                each => to[..before].copy_from_slice(each),
+            }
+        }
+        // The difference of two log-odds has each residual twice.
+        let factor = if before == 1 { 0.5 } else { 1.0 };
+        wide.parameters = self.parameters.iter().map(|each| factor * each).collect();
+        wide.covariance = self.covariance.iter().map(|each| factor * factor * each).collect();
+        (wide.shares, wide.events, wide.asked) = (self.shares.clone(), self.events, self.asked);
+        *self = wide;
+    }
+
+    /// The mean weight of the adjustment over the last 1,000 events or so.
+    pub fn mean_weight(&self) -> f64 {
+        self.shares.means[1]
+    }
+
+    /// The memory of what is known.
+    pub fn bytes(&self) -> usize {
+        let numbers = self.parameters.len() + self.covariance.len() + self.residuals.len() + TARGETS;
+        8 * (numbers + 2 * self.shares.weights.len() + 4)
+    }
+}
+
+/// What the covariances begin with, and drift towards.
+pub fn prior_variance(regression: bool) -> f64 {
+    if regression { OF_NUMBERS_PRIOR_VARIANCE } else { OF_CLASSES_PRIOR_VARIANCE }
+}
+
+fn back(number: f64) -> f64 {
+    clip(number, FARTHEST_BACK)
+}
+
+/// Of two classes: the probability that the label +1 should have had.
+fn truth(label: f64) -> f64 {
+    f64::from(u8::from(label > 0.0))
+}

@@ -1,0 +1,115 @@
+//! What goes into a model file of the errors of the last events, and what may come from one; and how such knowledge is
+//! merged.
+
+use super::averaging::Shared;
+use super::numbers::NARROWEST;
+use super::recent::{MEANS, Recent, TARGETS, prior_variance};
+use super::state::{are_shares, is_covariance};
+use crate::merging::relabelled_rows;
+use crate::state::{Refused, State, count_of, ensure};
+
+/// Why a state is refused.
+const CONTRADICTION: &str = "what is known of the last events contradicts itself";
+/// Names in a state: as many arrays as `state` puts out.
+const ARRAYS: usize = 9;
+
+impl Recent {
+    /// Everything learned.
+    pub fn state(&self) -> State {
+        let size = self.parameters.len();
+        let mut state = State::default();
+        state.put_f64s("parameters", self.parameters.clone(), &[size]);
+        state.put_f64s("covariance", self.covariance.clone(), &[size, size]);
+        state.put_f64s("shares", self.shares.weights.clone(), &[2]);
+        state.put_f64s("mean_shares", self.shares.means.clone(), &[2]);
+        state.put_f64s("variance", vec![self.variance], &[1]);
+        state.put_f64s("residuals", self.residuals.clone(), &[MEANS, self.classes]);
+        state.put_f64s("targets", self.targets.to_vec(), &[TARGETS]);
+        state.put_i64s("counts", vec![self.events as i64, self.known as i64], &[2]);
+        state.put_u64s("asked", vec![self.asked], &[1]);
+        state
+    }
+
+    /// The same with a state of so many columns taken over.
+    ///
+    /// # Errors
+    ///
+    /// If the arrays contradict each other or this.
+    pub fn restored(&self, state: &State, classes: usize) -> Result<Self, Refused> {
+        let mut restored = self.begun(classes);
+        restored.take(state).filter(|()| restored.is_sound()).ok_or(CONTRADICTION)?;
+        Ok(restored)
+    }
+
+    fn take(&mut self, state: &State) -> Option<()> {
+        let shapes = self.state();
+        ensure(state.0.len() == ARRAYS, CONTRADICTION).ok()?;
+        let ((&[events, known], _), (&[asked], _)) = (state.i64s("counts").ok()?, state.u64s("asked").ok()?) else {
+            return None;
+        };
+        (self.events, self.known, self.asked) = (count_of(events)?, usize::try_from(known).ok()?, asked);
+        for (name, to) in [
+            ("parameters", &mut self.parameters[..]),
+            ("covariance", &mut self.covariance),
+            ("shares", &mut self.shares.weights),
+            ("mean_shares", &mut self.shares.means),
+            ("variance", std::slice::from_mut(&mut self.variance)),
+            ("residuals", &mut self.residuals),
+            ("targets", &mut self.targets),
+        ] {
+            let (values, shape) = state.f64s(name).ok()?;
+            let fits = shape == shapes.f64s(name).ok()?.1 && values.len() == to.len();
+            if !fits || !values.iter().all(|each| each.is_finite()) {
+                return None;
+            }
+            to.copy_from_slice(values);
+        }
+        Some(())
+    }
+
+    /// Whether the numbers are such as a run could have left.
+    fn is_sound(&self) -> bool {
+        self.known <= TARGETS
+            && [&self.shares.weights, &self.shares.means].iter().all(|shares| are_shares(shares))
+            && self.shares.weights.iter().all(|&each| each > 0.0)
+            && self.variance >= NARROWEST
+            && is_covariance(&self.covariance, &vec![prior_variance(self.regression); self.parameters.len()])
+    }
+
+    /// Number the classes anew.
+    pub fn relabel(&mut self, places: &[usize]) {
+        if self.classes > 1 {
+            self.residuals = relabelled_rows(&self.residuals, places);
+        } else if places == [1, 0] && !self.regression {
+            self.residuals.iter_mut().for_each(|each| *each = -*each);
+        }
+    }
+
+    /// Go over to another scale of the targets, see [`Change::target`](crate::change::Change::target), in units of whose
+    /// root mean square numbers are `rate` times what they were.
+    pub fn carry(&mut self, (shift, stretch): (f64, f64), rate: f64) {
+        self.residuals.iter_mut().for_each(|each| *each /= stretch);
+        self.targets[..self.known].iter_mut().for_each(|each| *each = (*each - shift) / stretch);
+        self.variance = (self.variance * (rate / stretch) * (rate / stretch)).max(NARROWEST);
+    }
+
+    /// Take in what parts have learned since each was as this one is, as an aggregator does. What comes next follows
+    /// the events of none of several parts.
+    pub fn merge(&mut self, parts: &[&Self]) {
+        let learned = parts.iter().map(|part| (*part, part.events.saturating_sub(self.events)));
+        let learned: Vec<_> = learned.filter(|(_, events)| *events > 0).collect();
+        match learned[..] {
+            [] => {}
+            [(part, _)] => *self = part.clone(),
+            _ => {
+                self.events += learned.iter().map(|(_, events)| events).sum::<u64>();
+                let parts = Shared::of(learned);
+                (self.parameters, self.covariance) = parts.estimate(|part| (&part.parameters, &part.covariance));
+                self.shares.weights = parts.weights(|part| &part.shares.weights);
+                self.shares.means = parts.mean(|part| &part.shares.means);
+                self.variance = parts.mean(|part| std::slice::from_ref(&part.variance))[0].max(NARROWEST);
+                self.forget_last();
+            }
+        }
+    }
+}
