@@ -479,6 +479,7 @@ def mixture(
     forget: float = 0.0,
     absolute: bool = False,
     far: bool = False,
+    recent: bool = True,
 ) -> Learner:
     """See ``core.mixture.Mixture``; the experts handed over become parts of it."""
 

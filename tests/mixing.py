@@ -243,3 +243,47 @@ def numbers(scores: Array, targets: Array, observed: Array) -> Array:
             each.step(x, residual, 1)
             each.at[0] = max(each.at[0], 0)
     return np.array(mixed)
+
+
+def by_last_errors(kind: str, said: Array, labels: Array) -> Array:
+    """What a mixture says in the end, if without its last errors it would say ``said``, of shape (T, C).
+
+    Of two classes the chance of +1, of several that of each class, else the number. The root mean square of
+    targets is taken to be 1, as of those that are standardised.
+    """
+    size, classes = (6 if kind == "number" else 4), said.shape[1]
+    own = Newton(np.zeros(size), 0.1 if kind == "number" else 1.0)
+    kept, means = 0.5 ** (1 / np.array([0.5, 2, 8, 32])), np.zeros((4, classes))
+    shares, squared_scale, last, mixed = np.full(2, 0.5), 1.0, [], []
+    for t, label in enumerate(labels):
+        drift = 1e-5 if kind == "number" else max(1e-5, 3 / (t + 11) ** 2)
+        if kind == "number":
+            lags = [np.clip(target - said[t, 0], -10, 10) for target in (*last, *[said[t, 0]] * 2)[:2]]
+            x = np.array([*means[:, 0], *lags])
+            members = np.array([said[t], said[t] + own.at @ x])
+            residual = label - said[t]
+        elif kind == "two":
+            x, true = means[:, 0], float(label > 0)
+            members = sigmoid(np.array([said[t], np.clip(said[t] + own.at @ x, -LIMIT, LIMIT)]))
+            residual = true - members[0]
+        else:
+            true = np.eye(classes)[int(label)]
+            members = np.array([softmax(said[t]), softmax(said[t] + own.at @ means)])
+            residual = true - members[0]
+        mixed.append(shares @ members)
+        if kind == "number":
+            scale = np.sqrt(squared_scale)
+            shares = share(shares, stats.t(4, scale=scale).pdf(members[:, 0] - label))
+            counted = 5 / (4 / (mixed[-1][0] - label) ** 2 + 1 / squared_scale)
+            squared_scale += (counted - squared_scale) / (min(t + 1, 500) + 1)
+            own.step(x, np.clip(members[1, 0] - label, -5 * scale, 5 * scale), 1, drift)
+        elif kind == "two":
+            both = np.array([*mixed[-1], 1 - mixed[-1][0]])
+            shares = share(shares, np.abs(1 - true - members[:, 0]), moved(both))
+            own.step_logit(x, members[1, 0] - true, 1, drift)
+        else:
+            shares = share(shares, members[:, int(label)], moved(mixed[-1]))
+            own.step(means @ (members[1] - true), 1, 1, drift)
+        means += (1 - kept)[:, None] * (np.clip(residual, -10, 10) - means)
+        last = [label, *last[:1]]
+    return np.array(mixed)

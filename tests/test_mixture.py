@@ -315,11 +315,11 @@ def test_a_state_that_contradicts_itself_is_refused(kind: str, name: str, change
         mixing_of(kind).restore(arrays)
 
 
-def mixture_of(kind: str, external: int = 0) -> Mixture:
+def mixture_of(kind: str, external: int = 0, recent: bool = True) -> Mixture:
     loss = {"two": LOGISTIC, "several": HINGE, "number": SQUARED}[kind]
     rules = [Rule(gamma, True, 0.05, 0.0, loss, 2.0 * (loss == SQUARED), 8, "merge") for gamma in (1, 2, 3)]
     experts = {f"order {rule.gamma}": SupportVectors(rule, False) for rule in rules}
-    mixture = Mixture(experts, kind == "number", external)
+    mixture = Mixture(experts, kind == "number", external, recent=recent)
     if kind == "several":
         mixture.widen(4)
     return mixture
@@ -328,7 +328,8 @@ def mixture_of(kind: str, external: int = 0) -> Mixture:
 @pytest.mark.parametrize("kind", ["two", "several", "number"])
 def test_a_mixture_is_its_experts_and_the_mixing_of_their_scores(kind: str) -> None:
     rows, (_, labels) = stream(11, 400, 5), scores_of(kind)
-    mixture, alone, ones = mixture_of(kind), [*mixture_of(kind).experts.values()], np.ones(400)
+    mixture, ones = mixture_of(kind, recent=False), np.ones(400)
+    alone = [*mixture_of(kind).experts.values()]
     for each in alone:
         each.widen(mixture.classes)
     mixed, losses = mixture.run(block_of(rows), labels, ones)

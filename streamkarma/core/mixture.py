@@ -8,6 +8,11 @@ is the best, the mixture of E experts loses at most ln((E + 1) / s) + 0.001 T mo
 the event before, and ln(E + 1) in place of the first term from the start. For a number the members'
 densities are Student's t of four degrees of freedom, with the running scale of the mixture's residuals, or
 Laplace densities, each with its own, where the absolute loss counts; the prediction is the mixture's mean.
+
+Errors that go together in time adjust what the mixture says next: a linear function of the last residuals, and
+of how far the last targets are from what is said, is added to its log-odds or its number. Mixture and
+adjusted prediction are then mixed by Bayes' rule in the same way. An event that is predicted while another
+waits for its label is not adjusted.
 """
 
 from __future__ import annotations
@@ -37,6 +42,8 @@ class Mixture(Learner):
     far
         Targets are standardised, but not cut where they lie far out: experts get them cut to 5
         deviations, but for a ``TransformedTarget``.
+    recent
+        What is said is adjusted by the errors of the last events, as far as these go together in time.
 
     Notes
     -----
@@ -69,14 +76,16 @@ class Mixture(Learner):
         forget: float = 0.0,
         absolute: bool = False,
         far: bool = False,
+        recent: bool = True,
     ) -> None:
         self.experts = dict(experts)
-        self.absolute, self.far = absolute, far
+        self.absolute, self.far, self.recent = absolute, far, recent
         self.regression, self.external, self.forget = regression, external, forget
 
     def create(self) -> _engine.Learner:
         experts = [(name, expert.create()) for name, expert in self.experts.items()]
-        return _engine.mixture(experts, self.external, self.regression, self.forget, self.absolute, self.far)
+        options = self.external, self.regression, self.forget, self.absolute, self.far, self.recent
+        return _engine.mixture(experts, *options)
 
 
 class Calibrated(Learner):

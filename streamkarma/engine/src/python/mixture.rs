@@ -15,9 +15,9 @@ use crate::learners::mixture::{self as engine, Calibrated, Mixture};
 ///
 /// `others` is for how many models from elsewhere there is a place; `forget` the half-life of what is learned
 /// about the experts, 0 for slow forgetting. `absolute` is for a regression by that loss, `far` for
-/// standardised targets that are not cut.
+/// standardised targets that are not cut, `recent` for what is said to be adjusted by the last errors.
 #[pyfunction]
-#[pyo3(signature = (experts, others=0, regression=false, forget=0.0, absolute=false, far=false))]
+#[pyo3(signature = (experts, others=0, regression=false, forget=0.0, absolute=false, far=false, recent=true))]
 pub fn mixture(
     experts: Vec<(String, PyRefMut<'_, Learner>)>,
     others: usize,
@@ -25,6 +25,7 @@ pub fn mixture(
     forget: f64,
     absolute: bool,
     far: bool,
+    recent: bool,
 ) -> PyResult<Learner> {
     let taken = experts.into_iter().map(|(name, mut expert)| Ok((name, expert.take()?)));
     let experts = taken.collect::<PyResult<Vec<_>>>()?;
@@ -34,6 +35,9 @@ pub fn mixture(
     }
     if far {
         mixture = mixture.with_far_labels();
+    }
+    if !recent {
+        mixture = mixture.without_recent();
     }
     Ok(Learner::of(mixture))
 }

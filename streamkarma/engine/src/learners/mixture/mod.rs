@@ -27,8 +27,6 @@ mod numbers;
 mod parrots;
 mod recent;
 mod recent_state;
-#[cfg(test)]
-mod recent_tests;
 mod relevance;
 #[cfg(test)]
 mod relevance_tests;

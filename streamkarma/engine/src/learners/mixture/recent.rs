@@ -216,7 +216,7 @@ impl Recent {
 
     /// By the squared loss; or by Huber's, which is absolute for residuals beyond their scale.
     fn learn_number(&mut self, lesson: &Lesson, unit: f64, mixed: f64) {
-        let (target, weight) = (lesson.label / unit, lesson.weight);
+        let (target, weight) = (clip(lesson.label / unit, FARTHEST), lesson.weight);
         let (scale, residual) = (self.variance.sqrt(), self.adjusted[0] - target);
         let mut likelihoods = [student((self.said[0] / unit - target) / scale), student(residual / scale)];
         self.shares.update(&mut likelihoods, weight, f64::INFINITY, self.events);

@@ -247,6 +247,10 @@ impl Learner for Rated {
         Ok(())
     }
 
+    fn forget_last(&mut self) {
+        self.inner.forget_last();
+    }
+
     fn is_hashed(&self) -> bool {
         self.inner.is_hashed()
     }
