@@ -36,11 +36,6 @@ impl Encoder {
         self.frozen = false;
     }
 
-    /// Whether events are only looked at.
-    pub fn is_surveying(&self) -> bool {
-        self.survey.is_some()
-    }
-
     /// Take a number into the summary of its coordinate; false if nothing is surveyed.
     pub(super) fn survey_number(&mut self, coordinate: u32, value: f64) -> bool {
         let Some(survey) = &mut self.survey else { return false };
