@@ -548,6 +548,9 @@ class Target:
         """Targets in standard units (NaN for none), and centre and spread before each of them."""
 
     def encode_one(self, target: float, weight: float) -> tuple[float, float, float]: ...
+    def preview_one(self, target: float, weight: float) -> float:
+        """The target in standard units as ``encode_one`` would give it; it leaves no trace."""
+
     def repeat(self, target: float, times: int) -> None:
         """Take in a target that came so many times."""
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkarma import ExplicitKARMAClassifier
+from streamkarma import ExplicitKARMAClassifier, KARMAMixtureRegressor, NeighborsRegressor, SubspaceRegressor
 from streamkarma._engine import Encoder, Target
 from tests.encoding import encoded, encoder, items, restored
 
@@ -135,6 +135,20 @@ def test_a_target_that_came_many_times_is_known_at_once() -> None:
     other.encode(np.full(30, 4.0), np.ones(30))
     assert one.row.tobytes() == other.row.tobytes()
     assert one.encode_one(np.nan, 0.0)[1:] == (4.0, 1.0)
+
+
+@pytest.mark.parametrize("kind", [SubspaceRegressor, NeighborsRegressor, KARMAMixtureRegressor])
+def test_far_targets_of_hardly_any_weight_hardly_count(kind: Any) -> None:
+    rng, model, errors = np.random.default_rng(3), kind(), []
+    for _ in range(1200):
+        x = dict(zip("abc", rng.normal(size=3).tolist(), strict=True))
+        target = x["a"] - x["b"] + 0.1 * rng.normal()
+        if rng.random() < 0.3:
+            model.learn_one(x, target + 1000 * rng.random(), 1e-9)
+            continue
+        errors.append((model.predict_one(x) - target) ** 2)
+        model.learn_one(x, target)
+    assert np.mean(errors[400:]) < 0.2
 
 
 def test_numbers_as_strings_are_learned_as_numbers() -> None:

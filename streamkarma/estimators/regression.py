@@ -129,7 +129,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
             return
         weight, target = check_weight(w), nan if is_missing(y) else self.check_label(y)
         # Only a valid event may change the statistics of the target.
-        standard, _, _ = self._target.encode_one(target, 0.0)
+        standard = self._target.preview_one(target, weight)
         score = self._pipeline.one(x, standard, weight)[0]
         _, centre, spread = self._target.encode_one(target, weight)
         if self._conformal is not None:

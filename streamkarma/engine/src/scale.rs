@@ -20,6 +20,9 @@
 //!
 //! Without values far out, and where nothing moves, mean and deviation are those of all values (of the last
 //! `longest` ones).
+//!
+//! A value of weight w counts as w in all sums. Where values are counted to tell whether something is more than
+//! chance, a heavy one is still one value: w counts as 1 there, or what takes so many values takes w times as much.
 
 mod merging;
 #[cfg(test)]
@@ -52,6 +55,10 @@ pub const CUT: f64 = 3.0;
 pub const FAR: f64 = 50.0;
 /// So many values are kept before the rule above has a deviation to go by.
 pub const START: usize = 16;
+/// A weight is far lighter than another if it is less than this part of it.
+const LIGHT: f64 = 0.05;
+/// By what part the first values count less with each that is far lighter.
+const LIGHTER: f64 = 0.1;
 /// They are cut at so many median distances, 12 deviations of a Gaussian.
 const START_CUT: f64 = 12.0 * 1.4826;
 /// So many more equal values than others are needed to count one apart, and as many as half of all.
@@ -88,8 +95,8 @@ struct Sums {
 }
 
 impl Sums {
-    /// Of a few values, which ascend, cut by their own median distance.
-    fn of_few(values: &[f64]) -> Self {
+    /// Of a few values, which ascend, cut by their own median distance; `count` is the sum of their weights.
+    fn of_few(values: &[f64], count: f64) -> Self {
         let size = values.len();
         // Differences from the median, so that of equal values the mean is exact and the squares are 0.
         let centre = 0.5 * values[(size - 1) / 2] + 0.5 * values[size / 2];
@@ -102,7 +109,7 @@ impl Sums {
             let away = within(each - centre, edge) - mean;
             squares += away * away;
         }
-        Self { count: size as f64, mean: centre + mean, squares }
+        Self { count, mean: centre + mean, squares: squares * (count / size as f64) }
     }
 }
 
@@ -137,28 +144,31 @@ pub struct Standardised {
 }
 
 impl Scale {
-    /// Take in a finite number within ±[`LARGEST`].
+    /// Take in a finite number within ±[`LARGEST`], of a weight above 0.
     ///
     /// Once `longest` values have been seen, the older ones fade, each time by 1 / `longest`.
-    pub fn observe(&mut self, value: f64, longest: f64) -> Seen {
-        self.fade(longest);
+    pub fn observe(&mut self, value: f64, weight: f64, longest: f64) -> Seen {
+        if self.count() < LIGHT * weight {
+            *self = Self::default(); // what was seen so far hardly counts
+        }
+        self.fade(weight, longest);
         let repeats = self.lead > 0.0 && value == self.mode;
         // Of a sensor that may be stuck. The vote before says nothing of a value that is not, so what is left out
         // of the latest is like the rest.
-        let is_stuck = self.mode_count == 0.0 && self.lead >= LEAD;
-        if self.votes_for(value, repeats) {
-            self.mode_count += 1.0;
+        let is_stuck = self.mode_count == 0.0 && self.lead >= LEAD * weight.max(1.0);
+        if self.votes_for(value, weight, repeats) {
+            self.mode_count += weight;
         } else if self.kept < START {
-            self.begin(value);
+            self.begin(value, weight);
         } else {
-            let away = self.go_on(value, repeats);
+            let away = self.go_on(value, weight, repeats);
             if !is_stuck {
-                self.follow(away);
+                self.follow(away, weight);
             }
         }
         if self.beyond >= RESTART {
-            *self = Self { kept: 1, mode: value, lead: 1.0, ..Self::default() };
-            self.ordinary = Sums { count: 1.0, mean: value, squares: 0.0 };
+            *self = Self { kept: 1, mode: value, lead: weight, ..Self::default() };
+            self.ordinary = Sums { count: weight, mean: value, squares: 0.0 };
             self.first[0] = value;
         }
         self.look_at(value)
@@ -175,10 +185,15 @@ impl Scale {
         Seen { mean, deviation, is_far }
     }
 
-    /// A value in deviations from the running mean, itself included. Without `learned` it leaves no trace.
-    pub fn standardise(&mut self, value: f64, learned: bool, longest: f64) -> Standardised {
+    /// A value in deviations from the running mean, itself included. Of weight 0 it leaves no trace, and is what
+    /// it would be if it counted once.
+    pub fn standardise(&mut self, value: f64, weight: f64, longest: f64) -> Standardised {
         let value = within(value, LARGEST);
-        let seen = if learned { self.observe(value, longest) } else { { *self }.observe(value, longest) };
+        let seen = if weight > 0.0 {
+            self.observe(value, weight, longest)
+        } else {
+            { *self }.observe(value, 1.0, longest)
+        };
         seen.standardised(value)
     }
 
@@ -190,7 +205,7 @@ impl Scale {
         Seen { is_far: seen.is_far && seen.deviation > 0.0, ..seen }.standardised(value)
     }
 
-    /// How many values it has seen, of those that count.
+    /// How many values it has seen, of those that count: the sum of their weights.
     pub fn count(&self) -> f64 {
         self.ordinary.count + self.mode_count
     }
@@ -201,10 +216,10 @@ impl Scale {
         (mean, if count > 0.0 { (squares / count).sqrt() } else { 0.0 })
     }
 
-    fn fade(&mut self, longest: f64) {
-        let total = self.count();
-        if total + 1.0 > longest {
-            self.shrink((longest - 1.0) / total);
+    fn fade(&mut self, weight: f64, longest: f64) {
+        let (total, most) = (self.count(), longest * weight.max(1.0));
+        if total + weight > most {
+            self.shrink((most - weight) / total);
         }
     }
 
@@ -218,10 +233,11 @@ impl Scale {
     }
 
     /// Whether the value is the most common one, counted apart, after its vote.
-    fn votes_for(&mut self, value: f64, repeats: bool) -> bool {
+    fn votes_for(&mut self, value: f64, weight: f64, repeats: bool) -> bool {
         if repeats {
-            self.lead += 1.0;
-            return self.mode_count > 0.0 || (self.lead >= LEAD && 2.0 * self.lead > self.ordinary.count);
+            self.lead += weight;
+            let least = LEAD * weight.max(1.0);
+            return self.mode_count > 0.0 || (self.lead >= least && 2.0 * self.lead > self.ordinary.count);
         }
         let loses = self.lead <= 0.0;
         if loses && self.mode_count > 0.0 {
@@ -232,12 +248,18 @@ impl Scale {
         }
         // Where all values differ, every second one deposes the one before: nothing that can be foreseen.
         self.mode = select_unpredictable(loses, value, self.mode);
-        self.lead = select_unpredictable(loses, 1.0, (self.lead - 1.0).max(0.0));
+        self.lead = select_unpredictable(loses, weight, (self.lead - weight).max(0.0));
         false
     }
 
-    /// One of the first values.
-    fn begin(&mut self, value: f64) {
+    /// One of the first values. Their weights are not kept, so they count alike. One far lighter is left out, and
+    /// those before count [`LIGHTER`] less: where all that come now are as light, they are soon let in.
+    fn begin(&mut self, value: f64, weight: f64) {
+        if self.kept > 0 && weight < LIGHT * (self.ordinary.count / self.kept as f64) {
+            self.ordinary.count *= 1.0 - LIGHTER;
+            self.ordinary.squares *= 1.0 - LIGHTER;
+            return;
+        }
         let size = self.kept + 1;
         let mut place = self.kept;
         while place > 0 && self.first[place - 1] > value {
@@ -246,34 +268,35 @@ impl Scale {
         }
         self.first[place] = value;
         self.kept = size;
-        self.ordinary = Sums::of_few(&self.first[..size]);
+        self.ordinary = Sums::of_few(&self.first[..size], self.ordinary.count + weight);
     }
 
     /// A value as it usually comes; returns how far it lay from the mean, cut to the edge.
-    fn go_on(&mut self, value: f64, repeats: bool) -> f64 {
+    fn go_on(&mut self, value: f64, weight: f64, repeats: bool) -> f64 {
         let unit = self.unit();
         let away = value - self.ordinary.mean;
         // No root is taken for a value that lies within the edge.
         let is_beyond = unit > 0.0 && away * away > CUT * CUT * unit;
         let away = if is_beyond { within(away, CUT * unit.sqrt()) } else { away };
         if !repeats {
-            self.beyond = (self.beyond + if is_beyond { 1.0 } else { -1.0 }).max(0.0);
+            let vote = weight.min(1.0);
+            self.beyond = (self.beyond + if is_beyond { vote } else { -vote }).max(0.0);
         }
         let ordinary = &mut self.ordinary;
-        ordinary.count += 1.0;
-        let step = away / ordinary.count;
+        ordinary.count += weight;
+        let step = weight * away / ordinary.count;
         ordinary.mean += step;
-        ordinary.squares += away * (away - step);
+        ordinary.squares += weight * (away * (away - step));
         away
     }
 
     /// Forget faster where the number has moved.
-    fn follow(&mut self, away: f64) {
+    fn follow(&mut self, away: f64, weight: f64) {
         let Sums { count, squares, .. } = self.ordinary;
-        let variance = squares / count;
-        self.latest.observe(away, variance);
-        if count > SHORTEST && self.latest.have_moved(variance, CUT * CUT * self.unit()) {
-            let keep = (1.0 - FADING).max(SHORTEST / count);
+        let (variance, shortest) = (squares / count, SHORTEST * weight.max(1.0));
+        self.latest.observe(away, variance, weight.min(1.0));
+        if count > shortest && self.latest.have_moved(variance, CUT * CUT * self.unit()) {
+            let keep = (1.0 - FADING * weight.min(1.0)).max(shortest / count);
             self.shrink(keep);
             self.moved -= log(keep);
         }

@@ -6,6 +6,8 @@ use crate::state::{Refused, ensure};
 
 /// No target is so many deviations from the mean.
 const FARTHEST: f64 = 1e6;
+/// None counts more often.
+const HEAVIEST: f64 = 1e15;
 
 /// A target of a regression in units that a learner can take in any stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,12 +22,11 @@ pub struct Target {
 }
 
 impl Target {
-    /// Of a target, NaN for none; one of weight 0 leaves no trace.
+    /// Of a target, NaN for none, that counts so often; one of weight 0 leaves no trace.
     pub fn of(target: f64, weight: f64, seen: &mut Scale, longest: f64) -> Self {
         let (centre, deviation) = seen.mean_and_deviation();
         let spread = if deviation > 0.0 { deviation } else { 1.0 };
-        let standard =
-            if target.is_nan() { target } else { seen.standardise(target, weight > 0.0, longest).value };
+        let standard = if target.is_nan() { target } else { seen.standardise(target, weight, longest).value };
         Self { standard, centre, spread }
     }
 
@@ -37,7 +38,8 @@ impl Target {
             return near;
         }
         let mut after = before;
-        let with = after.observe(within(target, LARGEST), longest);
+        let counted = if weight > 0.0 { weight } else { 1.0 };
+        let with = after.observe(within(target, LARGEST), counted, longest);
         let standard = if with.deviation > 0.0 { (target - with.mean) / with.deviation } else { 0.0 };
         Self { standard: within(standard, FARTHEST), ..near }
     }
@@ -83,10 +85,11 @@ impl Targets {
         Self { seen: Scale::default(), scale, longest, far, frozen: false, survey: None }
     }
 
-    /// One of them, NaN for none; of weight 0 it leaves no trace.
+    /// One of them, NaN for none, that counts so often; of weight 0 it leaves no trace.
     pub fn encode(&mut self, target: f64, weight: f64) -> Target {
+        let weight = weight.min(HEAVIEST);
         if let Some(survey) = self.survey.as_mut().filter(|_| weight > 0.0 && !target.is_nan()) {
-            survey.observe(target);
+            survey.observe(target, weight);
         }
         if !self.scale {
             Target::plain(target)
@@ -97,6 +100,12 @@ impl Targets {
         } else {
             Target::of(target, weight, &mut self.seen, self.longest)
         }
+    }
+
+    /// What `encode` would make of one of them, which leaves no trace.
+    pub fn preview(&self, target: f64, weight: f64) -> Target {
+        let frozen = self.frozen || self.survey.is_some();
+        Self { survey: None, frozen, ..*self }.encode(target, weight)
     }
 
     /// Only look at targets from here on, until `end_survey`: whatever their order, what is known then is the same.
@@ -154,7 +163,7 @@ mod tests {
             let mut targets = base.clone();
             targets.begin_survey();
             for i in from..to {
-                targets.encode(f64::from(i * i % 97), 1.0);
+                targets.encode(f64::from(i * i % 97), 2.0);
                 targets.encode(1e9, 0.0);
                 targets.encode(f64::NAN, 1.0);
             }
@@ -171,6 +180,39 @@ mod tests {
         assert!((found[0].0 - found[1].0).abs() < 1e-12 && (found[0].1 - found[1].1).abs() < 1e-12);
         let mean = (0..300).map(|i| f64::from(i * i % 97)).sum::<f64>() / 300.0;
         assert!((found[0].0 - mean).abs() < 1e-10);
+    }
+
+    #[test]
+    fn whatever_targets_and_weights_come_the_scale_stays_finite() {
+        let mut targets = Targets::new(true, f64::INFINITY, true);
+        for t in 0..800 {
+            let target = if t % 100 == 99 { 1e100 } else { 1.0 };
+            let found = targets.encode(target, [1.0, 0.0, 1e-300, 1e300][t % 4]);
+            let numbers = [found.standard, found.centre, found.spread];
+            assert!(
+                numbers.iter().all(|each| each.is_finite()) && Scale::from_row(&targets.seen.row()).is_some()
+            );
+        }
+    }
+
+    #[test]
+    fn a_preview_leaves_no_trace_and_what_hardly_counts_hardly_any() {
+        for far in [false, true] {
+            let (mut targets, mut plain) =
+                (Targets::new(true, f64::INFINITY, far), Targets::new(true, 1e9, far));
+            for i in 0..400 {
+                let target = f64::from(i * i % 97);
+                let (target, weight) = if i % 10 < 3 { (1e4 + target, 1e-9) } else { (target, 2.0) };
+                let preview = targets.preview(target, weight);
+                assert_eq!(preview, targets.preview(target, weight));
+                assert_eq!(preview, targets.encode(target, weight));
+                if weight > 1.0 {
+                    plain.encode(target, 1.0);
+                }
+            }
+            let (found, expected) = (targets.seen.mean_and_deviation(), plain.seen.mean_and_deviation());
+            assert!((found.0 - expected.0).abs() < 0.5 && (found.1 - expected.1).abs() < 0.5, "{found:?}");
+        }
     }
 
     #[test]

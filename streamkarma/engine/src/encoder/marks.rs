@@ -43,7 +43,7 @@ impl Encoder {
         let scale = &mut self.scales[coordinate as usize];
         let standardised = match self.frozen {
             true => scale.measure(value),
-            false => scale.standardise(value, learned, self.longest),
+            false => scale.standardise(value, f64::from(u8::from(learned)), self.longest),
         };
         self.items[at].scaled = standardised.value;
         standardised.distance

@@ -95,7 +95,7 @@ impl Encoder {
                 }
                 if self.scale && !self.survey_number(coordinate, value) {
                     let scale = &mut self.scales[coordinate as usize];
-                    scaled = scale.standardise(value, true, self.longest).value;
+                    scaled = scale.standardise(value, 1.0, self.longest).value;
                 }
                 self.watch(coordinate, value);
             }

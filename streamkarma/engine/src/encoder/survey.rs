@@ -36,15 +36,10 @@ impl Encoder {
         self.frozen = false;
     }
 
-    /// Whether events are only looked at.
-    pub fn is_surveying(&self) -> bool {
-        self.survey.is_some()
-    }
-
     /// Take a number into the summary of its coordinate; false if nothing is surveyed.
     pub(super) fn survey_number(&mut self, coordinate: u32, value: f64) -> bool {
         let Some(survey) = &mut self.survey else { return false };
-        survey.numbers[coordinate as usize].observe(value);
+        survey.numbers[coordinate as usize].observe(value, 1.0);
         true
     }
 

@@ -39,7 +39,7 @@ pub trait Expansion: Any + Clone + Send + Sync + PartialEq {
     /// Of a place that several features share these may be those of another one.
     fn speaks_of(&self, place: u32, owner: impl Fn(u32) -> Set) -> Set;
 
-    /// The places, ascending below those that are known, of what was given up.
+    /// The places of what was given up, in any order, of those that are known.
     fn places_of(&self, gone: &Gone, linear: &Explicit) -> Vec<u32>;
 }
 

@@ -55,10 +55,15 @@ impl Target {
         (encoded.standard, encoded.centre, encoded.spread)
     }
 
+    /// What `encode_one` would make of a target, which leaves no trace.
+    fn preview_one(&self, target: f64, weight: f64) -> f64 {
+        self.inner.preview(target, weight).standard
+    }
+
     /// Take in a target that came so many times.
     fn repeat(&mut self, target: f64, times: usize) {
         if self.inner.scale {
-            (0..times).for_each(|_| _ = self.inner.seen.observe(target, self.inner.longest));
+            (0..times).for_each(|_| _ = self.inner.seen.observe(target, 1.0, self.inner.longest));
         }
     }
 

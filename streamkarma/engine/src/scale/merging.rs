@@ -127,6 +127,8 @@ struct Pool {
     sums: Vec<(f64, Sums)>,
     /// Values of models that have few.
     few: Vec<f64>,
+    /// The sum of their weights.
+    few_count: f64,
     mode_count: f64,
     /// How much of what was there at first has faded since the number moved, as in a scale.
     moved: f64,
@@ -164,6 +166,7 @@ impl Pool {
                         own.swap_remove(at);
                     }
                 }
+                self.few_count += scale.ordinary.count * (own.len() as f64 / values.len().max(1) as f64);
                 self.few.extend(own);
             }
             None => self.sums.extend([(1.0, scale.ordinary), (-1.0, before.ordinary)]),
@@ -180,11 +183,12 @@ impl Pool {
         let (mode_count, moved) = (self.mode_count, self.moved);
         let mut scale = Scale { ordinary, mode, mode_count, moved, kept: START, ..Scale::default() };
         if ordinary.count > 0.0 {
-            self.few.iter().for_each(|&value| _ = scale.go_on(value, true));
+            let weight = self.few_count / self.few.len() as f64;
+            self.few.iter().for_each(|&value| _ = scale.go_on(value, weight, true));
             return Some(scale);
         }
         if !self.few.is_empty() {
-            scale.ordinary = Sums::of_few(&self.few);
+            scale.ordinary = Sums::of_few(&self.few, self.few_count);
         }
         if let Some(first) = scale.first.get_mut(..self.few.len()).filter(|first| first.len() < START) {
             first.copy_from_slice(&self.few);

@@ -8,7 +8,7 @@ fn scale_of(values: &[f64], longest: f64) -> Scale {
 }
 
 fn on(mut scale: Scale, values: &[f64], longest: f64) -> Scale {
-    values.iter().for_each(|&value| _ = scale.observe(value, longest));
+    values.iter().for_each(|&value| _ = scale.observe(value, 1.0, longest));
     scale
 }
 

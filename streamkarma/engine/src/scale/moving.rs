@@ -43,10 +43,11 @@ pub(super) struct Latest {
 }
 
 impl Latest {
-    /// Take in a value that was so far away from the mean, of values with such a variance.
-    pub fn observe(&mut self, away: f64, variance: f64) {
-        self.lag += (away - self.lag) * (1.0 / LATEST);
-        self.excess += (away * away - variance - self.excess) * (1.0 / LATEST);
+    /// Take in a value that was so far away from the mean, of values with such a variance; it counts at most once.
+    pub fn observe(&mut self, away: f64, variance: f64, weight: f64) {
+        let rate = weight * (1.0 / LATEST);
+        self.lag += (away - self.lag) * rate;
+        self.excess += (away * away - variance - self.excess) * rate;
     }
 
     /// Whether they are others than chance would make them; none lies beyond an edge, here squared.

@@ -13,7 +13,7 @@ fn bell(count: usize) -> Vec<f64> {
 }
 
 fn on(mut scale: Scale, values: &[f64]) -> Scale {
-    values.iter().for_each(|&value| _ = scale.observe(value, f64::INFINITY));
+    values.iter().for_each(|&value| _ = scale.observe(value, 1.0, f64::INFINITY));
     scale
 }
 
@@ -48,7 +48,7 @@ fn what_drifts_is_followed() {
     let drifts = |t: usize| 3.0 * t.saturating_sub(SIZE / 2) as f64 / (SIZE / 2) as f64;
     let (mut scale, mut distances) = (Scale::default(), Vec::new());
     for (t, value) in bell(SIZE).into_iter().enumerate() {
-        scale.observe(value + drifts(t), f64::INFINITY);
+        scale.observe(value + drifts(t), 1.0, f64::INFINITY);
         if t > SIZE / 2 {
             distances.push(drifts(t) - scale.mean_and_deviation().0);
         }

@@ -20,6 +20,8 @@ const ROUNDS: usize = 200;
 const LONGEST_KEY: f64 = 14.0;
 /// Counts are below this: a number holds no more.
 const MOST_VALUES: f64 = 9_007_199_254_740_992.0;
+/// A value counts at most so often, so that no sum of counts is larger.
+const HEAVIEST: f64 = 1e6;
 
 /// How many numbers are kept of a bucket.
 pub const WIDTH: usize = 6;
@@ -62,13 +64,13 @@ impl Bucket {
         self.sums.mean
     }
 
-    fn observe(&mut self, value: f64) {
+    fn observe(&mut self, value: f64, weight: f64) {
         let Sums { count, mean, squares } = &mut self.sums;
         let away = value - *mean;
-        *count += 1.0;
-        let step = away / *count;
+        *count += weight;
+        let step = weight * away / *count;
         *mean += step;
-        *squares += away * (away - step);
+        *squares += weight * (away * (away - step));
         (self.least, self.most) = (self.least.min(value), self.most.max(value));
     }
 
@@ -89,13 +91,13 @@ impl Bucket {
 }
 
 impl Summary {
-    /// Take in a finite number.
-    pub fn observe(&mut self, value: f64) {
-        let value = within(value, LARGEST);
+    /// Take in a finite number that counts so often, at most [`HEAVIEST`].
+    pub fn observe(&mut self, value: f64, weight: f64) {
+        let (value, weight) = (within(value, LARGEST), weight.min(HEAVIEST));
         let key = self.key(value);
         match self.buckets.binary_search_by_key(&key, |(key, _)| *key) {
-            Ok(at) => self.buckets[at].1.observe(value),
-            Err(_) => self.put(Bucket::of(value, 1.0)),
+            Ok(at) => self.buckets[at].1.observe(value, weight),
+            Err(_) => self.put(Bucket::of(value, weight)),
         }
     }
 
@@ -183,7 +185,7 @@ impl Summary {
         let mut summary = Self { coarser: coarser as u32, buckets: Vec::new() };
         for &[own, count, mean, squares, least, most] in rows {
             let fits = own == coarser
-                && (1.0..MOST_VALUES).contains(&count)
+                && (0.0 < count && count < MOST_VALUES)
                 && (0.0..=LARGEST_SUM).contains(&squares);
             ensure(
                 fits && least <= most && [mean, least, most].iter().all(|each| each.abs() <= LARGEST),

@@ -6,7 +6,7 @@ use super::*;
 
 fn summary_of(values: &[f64]) -> Summary {
     let mut summary = Summary::default();
-    values.iter().for_each(|&value| summary.observe(value));
+    values.iter().for_each(|&value| summary.observe(value, 1.0));
     summary
 }
 
@@ -63,7 +63,7 @@ fn it_is_what_a_running_scale_comes_to() {
     let mut values = bell(20_000);
     values.iter_mut().step_by(25).for_each(|value| *value *= 1e6);
     let running = values.iter().fold(Scale::default(), |mut scale, &value| {
-        scale.observe(value, f64::INFINITY);
+        scale.observe(value, 1.0, f64::INFINITY);
         scale
     });
     let summary = summary_of(&values);
@@ -72,7 +72,7 @@ fn it_is_what_a_running_scale_comes_to() {
     let counter: Vec<f64> =
         values.iter().enumerate().map(|(i, &value)| if i % 4 < 3 { 0.0 } else { value }).collect();
     let running = counter.iter().fold(Scale::default(), |mut scale, &value| {
-        scale.observe(value, f64::INFINITY);
+        scale.observe(value, 1.0, f64::INFINITY);
         scale
     });
     let scale = summary_of(&counter).scale(None);

@@ -17,15 +17,15 @@ fn without_wild_values_it_is_the_mean_and_deviation_of_all() {
     let mut scale = Scale::default();
     let values = numbers(1000);
     for &value in &values {
-        scale.observe(value, f64::INFINITY);
+        scale.observe(value, 1.0, f64::INFINITY);
     }
     let mean = values.iter().sum::<f64>() / 1000.0;
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 1000.0;
     let (found, deviation) = scale.mean_and_deviation();
     assert!((found - mean).abs() < 1e-12 && (deviation - variance.sqrt()).abs() < 1e-12);
     assert_eq!(Scale::from_row(&scale.row()), Some(scale));
-    assert!(scale.standardise(1e9, false, f64::INFINITY).value == 0.0);
-    assert!(scale.standardise(3.0, true, f64::INFINITY).value == CLIP);
+    assert!(scale.standardise(1e9, 0.0, f64::INFINITY).value == 0.0);
+    assert!(scale.standardise(3.0, 1.0, f64::INFINITY).value == CLIP);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn whatever_a_file_holds_what_comes_out_is_finite() {
         row[11..14].copy_from_slice(&[3.0, -1e250, 1.0]);
         let mut scale = Scale::from_row(&row).unwrap();
         for value in numbers(300) {
-            assert!(scale.standardise(value * 1e100, true, 2.0).value.abs() <= CLIP);
+            assert!(scale.standardise(value * 1e100, 1.0, 2.0).value.abs() <= CLIP);
         }
     }
 }
@@ -56,6 +56,51 @@ fn whatever_a_file_holds_what_comes_out_is_finite() {
 fn a_memory_of_one_value_knows_no_deviation() {
     let mut scale = Scale::default();
     for value in [1.0, 1.0, 2.0, 2.0, 0.0] {
-        assert!(scale.standardise(value, true, 1.0).value.is_finite());
+        assert!(scale.standardise(value, 1.0, 1.0).value.is_finite());
+    }
+}
+
+#[test]
+fn a_weight_is_how_often_a_value_counts() {
+    let (values, weights) = (numbers(600), &numbers(1200)[600..]);
+    let of = |weight: &dyn Fn(usize) -> f64| {
+        let mut scale = Scale::default();
+        values.iter().enumerate().for_each(|(t, &value)| _ = scale.observe(value, weight(t), f64::INFINITY));
+        scale.mean_and_deviation()
+    };
+    let all: f64 = weights.iter().map(|weight| weight + 0.5).sum();
+    let mean = |power: i32, from: f64| {
+        let each =
+            values.iter().zip(weights).map(|(value, weight)| (weight + 0.5) * (value - from).powi(power));
+        each.sum::<f64>() / all
+    };
+    let (found, expected) = (of(&|t| weights[t] + 0.5), mean(1, 0.0));
+    // The first 16 count alike.
+    assert!((found.0 - expected).abs() < 1e-2 && (found.1 - mean(2, expected).sqrt()).abs() < 1e-2);
+    let once = of(&|_| 1.0);
+    for weight in [1e-6, 1e6] {
+        let same = of(&|_| weight);
+        assert!((same.0 - once.0).abs() < 1e-12 && (same.1 - once.1).abs() < 1e-12);
+    }
+    // However heavy the first is, the others tell the deviation.
+    let heavy = of(&|t| if t == 0 { 20.0 } else { 1.0 });
+    assert!((heavy.0 - once.0).abs() < 0.1 && (heavy.1 - once.1).abs() < 0.1);
+}
+
+#[test]
+fn wild_values_of_hardly_any_weight_do_not_move_a_scale() {
+    let values = numbers(2000);
+    for first in [0, 40] {
+        let (mut scale, mut plain) = (Scale::default(), Scale::default());
+        for (t, &value) in values.iter().enumerate() {
+            let is_light = t < first || t % 10 < 3;
+            let (value, weight) = if is_light { (50.0 + value, 1e-9) } else { (value, 1.0) };
+            scale.observe(value, weight, f64::INFINITY);
+            if !is_light {
+                plain.observe(value, 1.0, f64::INFINITY);
+            }
+        }
+        let (found, expected) = (scale.mean_and_deviation(), plain.mean_and_deviation());
+        assert!((found.0 - expected.0).abs() < 0.01 && (found.1 - expected.1).abs() < 0.01, "{found:?}");
     }
 }

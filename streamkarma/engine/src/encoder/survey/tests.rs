@@ -109,7 +109,7 @@ fn how_the_data_are_divided_does_not_show() {
         for (parts, reverse) in [(contiguous, false), (dealt, true), (uneven, false)] {
             let mut all = surveyed(&base, parts, reverse);
             all.end_survey();
-            assert!(!all.is_surveying());
+            assert!(all.survey.is_none());
             assert_same(&all, &whole);
         }
     }

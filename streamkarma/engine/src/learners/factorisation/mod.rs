@@ -14,7 +14,10 @@
 //! each pair and are faster to find it, so this learner sleeps until there are coordinates enough: it scores
 //! 0 and costs nothing. Once awake it remains so.
 //!
-//! What is missing has value 0. Several classes have factors of their own each. There is a row of parameters
+//! What is missing has value 0. A coordinate of which nothing was learned counts in the norm alone: so an event is
+//! predicted alike whether it will be learned or not. It is learned with what its factors begin with.
+//!
+//! Several classes have factors of their own each. There is a row of parameters
 //! for each coordinate, until they are too many for the table; then some share one.
 //!
 //! - [R] Rendle: Factorization Machines, ICDM 2010.
@@ -98,16 +101,14 @@ impl FactorisationMachine {
         })
     }
 
-    /// Make room for what an event has; returns whether anything is new.
-    fn meet(&mut self, event: &Event) -> bool {
+    /// Make room for what an event has.
+    fn meet(&mut self, event: &Event) {
         let attributes = room_for(event.attributes).max(self.attributes);
         let coordinates = room_for(event.coordinates).max(self.coordinates);
-        let is_new = (attributes, coordinates) != (self.attributes, self.coordinates);
-        if is_new {
+        if (attributes, coordinates) != (self.attributes, self.coordinates) {
             (self.attributes, self.coordinates) = (attributes, coordinates);
             self.wake_up();
         }
-        is_new
     }
 
     /// Wake up if there are coordinates enough, and have room for them.
@@ -118,20 +119,32 @@ impl FactorisationMachine {
         }
     }
 
-    /// List what an event has that is known, divided by its norm.
-    fn list(&mut self, event: &Event) {
-        self.items.clear();
+    /// Whether a coordinate takes part in the score.
+    fn is_learned(&self, coordinate: u32) -> bool {
+        self.awake && (coordinate as usize) < self.coordinates && self.rows.has_learned(coordinate)
+    }
+
+    /// List what an event has, or of this what was learned, divided by its norm.
+    fn list(&mut self, event: &Event, all: bool) {
+        let mut items = std::mem::take(&mut self.items);
+        items.clear();
         let square = dot(event.values, event.values);
         if self.awake && square > 0.0 {
             let factor = 1.0 / square.sqrt();
-            let known = event.coordinates.iter().zip(event.values);
-            let known = known.filter(|(coordinate, _)| (**coordinate as usize) < self.coordinates);
-            self.items.extend(known.map(|(&coordinate, value)| (coordinate, factor * value)));
+            let each = event.coordinates.iter().zip(event.values);
+            let listed = each.filter(|(coordinate, _)| all || self.is_learned(**coordinate));
+            items.extend(listed.map(|(&coordinate, value)| (coordinate, factor * value)));
         }
+        self.items = items;
     }
 
     fn predict(&mut self, event: &Event, scores: &mut [f64]) {
-        self.list(event);
+        self.list(event, false);
+        self.score(scores);
+    }
+
+    /// The scores of what is listed.
+    fn score(&mut self, scores: &mut [f64]) {
         self.sums.clear();
         for (class, score) in scores.iter_mut().enumerate() {
             let (value, sums) = self.rows.score(class, &self.items);
@@ -140,19 +153,27 @@ impl FactorisationMachine {
         }
     }
 
-    /// Suffer the loss of a label, if there is one, and take one step against it.
-    fn learn(&mut self, lesson: &Lesson, scores: &[f64]) -> f64 {
+    /// Suffer the loss of a label, if there is one, and take one step against it; the event was predicted last.
+    fn learn(&mut self, event: &Event, lesson: &Lesson, scores: &[f64]) -> f64 {
         if !lesson.is_labelled() {
             return f64::NAN;
         }
-        let loss = self.rows.settings.loss.judge(scores, lesson.label, &mut self.slopes);
+        let loss = self.rows.settings.loss;
+        let suffered = loss.judge(scores, lesson.label, &mut self.slopes);
         if lesson.is_learned() {
+            self.meet(event);
             self.steps += 1;
             if self.awake {
+                if self.items.len() < event.len() {
+                    self.list(event, true);
+                    let mut scores = scores.to_vec();
+                    self.score(&mut scores);
+                    loss.judge(&scores, lesson.label, &mut self.slopes);
+                }
                 self.descend(lesson.weight);
             }
         }
-        loss
+        suffered
     }
 
     fn descend(&mut self, weight: f64) {
@@ -176,26 +197,20 @@ impl Learner for FactorisationMachine {
     }
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
-        if lesson.is_learned() {
-            self.meet(&event);
-        }
         self.predict(&event, scores);
-        self.learn(&lesson, scores)
+        self.learn(&event, &lesson, scores)
     }
 
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
-        if !lesson.is_learned() || self.meet(&event) {
-            return self.step(event, lesson, scores);
-        }
-        self.learn(&lesson, scores)
+        self.learn(&event, &lesson, scores)
     }
 
     /// A pair is split in halves.
     fn explain(&mut self, event: Event, into: &mut Explanation) {
-        self.list(&event);
-        let known = |item: &usize| (event.coordinates[*item] as usize) < self.coordinates;
-        let owners = (0..event.len()).filter(known).map(|item| event.attributes[item]);
-        for (item, attribute) in owners.enumerate().take(self.items.len()) {
+        self.list(&event, false);
+        let items = event.attributes.iter().zip(event.coordinates);
+        let learned = items.filter(|(_, coordinate)| self.is_learned(**coordinate));
+        for (item, (&attribute, _)) in learned.enumerate().take(self.items.len()) {
             for class in 0..self.classes() {
                 into.add(attribute, class, self.rows.part(class, &self.items, item));
             }

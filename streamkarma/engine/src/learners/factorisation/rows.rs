@@ -125,6 +125,11 @@ impl Rows {
         class * self.places + (coordinate as usize & (self.places - 1))
     }
 
+    /// Whether anything was learned of a coordinate, or of one that it shares its row with.
+    pub fn has_learned(&self, coordinate: u32) -> bool {
+        (0..self.classes).any(|class| self.rows[self.row(class, coordinate)] != Row::default())
+    }
+
     /// The score of a class, and the sums of v x in each of its factors.
     pub fn score(&self, class: usize, items: &[(u32, f64)]) -> (f64, [f64; RANK]) {
         let scale = 1.0 / self.factor;

@@ -100,7 +100,8 @@ fn scores_and_steps_are_those_of_the_definition_and_its_numerical_gradient() {
                 sample.coordinates.iter().zip(sample.values).map(|(&k, x)| (k, x / norm)).collect();
             let mut scores = [0.0];
             learner.step(sample.event(), lesson(sample.label()), &mut scores);
-            assert!((scores[0] - score(&parameters, &items)).abs() < 1e-6);
+            let learned = items.iter().copied().filter(|(k, _)| parameters[k].moments[RANK] > 0.0);
+            assert!((scores[0] - score(&parameters, &learned.collect::<Vec<_>>())).abs() < 1e-6);
             let loss =
                 |parameters: &Parameters| Loss::Logistic.of(score(parameters, &items), sample.label()).0;
             let before = parameters.clone();
@@ -167,6 +168,28 @@ fn learning_what_was_predicted_is_a_step_and_predicting_leaves_no_trace() {
     one.step(unknown, Lesson::NONE, &mut [0.0]);
     one.step(unknown, Lesson { weight: 0.0, ..lesson(1.0) }, &mut [0.0]);
     assert_eq!((one.state(), two.state()), (before.clone(), before));
+}
+
+#[test]
+fn what_was_never_learned_says_nothing_of_an_event_that_is_learned_either() {
+    let mut learner = learned(0.0, 300);
+    let cleared = Gone { coordinates: vec![40], ..Gone::default() };
+    for new in [200, 40] {
+        learner.forget(&cleared);
+        let mut scores = [[0.0]; 3];
+        for (score, (coordinate, lesson)) in
+            scores.iter_mut().zip([(u32::MAX >> 1, Lesson::NONE), (new, Lesson::NONE), (new, lesson(1.0))])
+        {
+            let event = Event {
+                attributes: &[0, 1, 2, 3],
+                coordinates: &[0, 5, coordinate, 1],
+                values: &[1.0, 1.0, 1.0, 0.5],
+            };
+            learner.step(event, lesson, score);
+        }
+        assert_eq!(scores, [scores[0]; 3]);
+        assert!(learner.is_learned(new));
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ const TURN: usize = FIRST_NAP + 8_000;
 const EVENTS: usize = TURN + 3_000;
 
 fn rests(model: &Mixture) -> Vec<Rest> {
-    model.aggregator().resting.experts.iter().map(|each| each.rest).collect()
+    model.aggregator.resting.experts.iter().map(|each| each.rest).collect()
 }
 
 #[test]

@@ -164,11 +164,6 @@ impl Mixture {
         &self.learners
     }
 
-    /// How they are mixed.
-    pub fn aggregator(&self) -> &Aggregator {
-        &self.aggregator
-    }
-
     /// Room for the classes that there are now.
     fn make_room(&mut self) {
         self.row.clear();

@@ -69,7 +69,7 @@ impl Aggregator {
     fn learn_number(&mut self, target: f64, unit: f64, Count { weight, events }: Count) {
         let seen = (self.steps as f64 + 1.0).min(self.forgetting.window);
         self.steps += 1;
-        let square = ema(self.calibration.squares[0], target * target, 1.0 / (seen + 1.0));
+        let square = ema(self.calibration.squares[0], target * target, weight / (weight + seen));
         self.calibration.squares.fill(square);
         let target = clip(target / unit, FARTHEST);
         self.observe_number(target, weight);

@@ -193,7 +193,7 @@ impl Stream {
             in_two.learn_predicted(self.event(t), lesson, &mut other);
             assert_eq!(one, other);
         }
-        assert_eq!(at_once.aggregator().state(), in_two.aggregator().state());
+        assert_eq!(at_once.aggregator.state(), in_two.aggregator.state());
     }
 
     fn event(&self, t: usize) -> Event<'_> {

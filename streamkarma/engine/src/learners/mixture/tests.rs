@@ -251,7 +251,7 @@ fn a_mixture_is_its_experts_and_the_aggregator_of_their_scores() {
             stream.lessons().into_iter().map(|each| Lesson { ticket: 0, ..each }).collect();
         whole.run(&stream.block(0, EVENTS), &lessons, &mut scores, &mut losses);
         assert!(scores.iter().chain(&losses).map(|each| each.to_bits()).eq(bits));
-        assert_eq!(whole.aggregator().weights(), alone.weights());
+        assert_eq!(whole.aggregator.weights(), alone.weights());
     }
 }
 
@@ -388,4 +388,16 @@ fn a_calibrated_learner_has_its_own_summary() {
     run(&mut model, &Stream::new(Kind::Two), 0, EVENTS);
     assert_eq!(model.summary(), [("bytes", Fact::Count(100))]);
     assert!(Mixture::new(Vec::new(), 0, false, 0.0).is_err());
+}
+
+#[test]
+fn a_target_counts_in_the_unit_of_numbers_as_often_as_its_event() {
+    let mut aggregator = Aggregator::new(2, true, 0.0);
+    for t in 0..100 {
+        let target = f64::from(t % 5) - 2.0;
+        aggregator.step(Said::of(&[target, 0.0]), target, Count::of(1.0), &mut [0.0]);
+    }
+    let unit = aggregator.calibration.squares[0];
+    aggregator.step(Said::of(&[0.0, 0.0]), 1e6, Count::of(1e-9), &mut [0.0]);
+    assert!((aggregator.calibration.squares[0] - unit).abs() < 1e-6 * unit);
 }

@@ -76,7 +76,7 @@ impl Neighbors {
         self.learned_at = slots.iter().map(|&slot| self.learned_at[slot]).collect();
         self.asked = slots.iter().map(|&slot| self.asked[slot]).collect();
         self.next = slots.len() % self.settings.window;
-        self.target.count = self.target.count.min(slots.len() as f64);
+        self.target.count = self.target.count.min(self.weights.iter().sum());
         self.recount();
     }
 }

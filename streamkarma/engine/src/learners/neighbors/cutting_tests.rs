@@ -36,7 +36,7 @@ fn assert_holds_latest(model: &Neighbors, samples: &[Sample]) {
         }
     }
     let positive = latest.iter().filter(|sample| sample.label > 0.0).count();
-    assert_eq!(model.counts, [events - positive, positive]);
+    assert_eq!(model.counts, [events - positive, positive].map(|count| (count as u128) << 40));
     for attribute in 1..3 {
         let observed = latest.iter().filter(|sample| sample.attributes.contains(&attribute)).count();
         assert_eq!(model.columns.of(attribute).unwrap().observed, observed);

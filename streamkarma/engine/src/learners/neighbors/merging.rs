@@ -167,18 +167,19 @@ impl Neighbors {
             mean.put(events as f64, target.mean);
             square.put(events as f64, target.variance + target.mean * target.mean);
         }
-        let counts = learned.iter().map(|(part, _)| part.target.count as u64);
-        let count = counted_together(self.target.count as u64, counts).min(self.settings.window as u64);
+        let own = self.target.count;
+        let since = learned.iter().map(|(part, _)| (part.target.count - own).max(0.0));
+        let count = (own + since.sum::<f64>()).min(self.settings.window as f64);
         let mean = mean.value();
         let variance = (square.value() - mean * mean).clamp(0.0, 4.0 * LARGEST * LARGEST);
-        Moments { count: count as f64, mean, variance }
+        Moments { count, mean, variance }
     }
 
     /// Count the classes in the window anew.
     pub(super) fn recount(&mut self) {
         self.counts.fill(0);
         for slot in 0..self.labels.len() {
-            self.count(self.labels[slot], usize::saturating_add);
+            self.count(slot, u128::saturating_add);
         }
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! Of ten attributes five may say nothing of the label, and the nearest in all ten are then not near in the
 //! others. So each event that is learned takes a step on the weights against the loss of a neighbour drawn at
-//! random, the nearer the likelier [G]:
+//! random, the nearer and the heavier the likelier [G]:
 //!
 //! ```text
-//! L = -log Σ_q p_q [y_q = y],   or   Σ_q p_q (y_q - y)² / var y,    p_q ∝ exp(-d(x, q) / 2h),
+//! L = -log Σ_q p_q [y_q = y],   or   Σ_q p_q (y_q - y)² / var y,    p_q ∝ w_q exp(-d(x, q) / 2h),
 //! ```
 //!
-//! over the neighbours found, h being the median of their distances. The step is on log s_a, for the weights
-//! are above 0, and what counts is their ratios: their mean is 1.
+//! over the neighbours found, w_q being the weight of one's event and h the median of their distances. The step is on
+//! log s_a, for the weights are above 0, and what counts is their ratios: their mean is 1.
 //!
 //! - [G] Goldberger, Roweis, Hinton, Salakhutdinov: Neighbourhood Components Analysis, NIPS 2004.
 
@@ -31,17 +31,19 @@ const SMOOTHING: f64 = 0.3;
 pub struct Metric {
     /// Of each neighbour its loss, then the derivative of L in its distance.
     pub losses: Vec<f64>,
-    chances: Vec<f64>,
+    /// Of each neighbour its weight, then p.
+    pub chances: Vec<f64>,
 }
 
 impl Metric {
-    /// Take a step with the neighbours found, whose `losses` are set: 0 or 1 of classes, else squares over the
-    /// variance.
+    /// Take a step for an event of some weight with the neighbours found, whose `losses` are set (0 or 1 of classes,
+    /// else squares over the variance), and whose weights are in `chances`.
     pub fn step(
         &mut self,
         columns: &mut Columns,
         items: &[Item],
         found: &[(f32, usize)],
+        weight: f64,
         is_regression: bool,
     ) {
         let median = f64::from(found[found.len() / 2].0);
@@ -57,7 +59,7 @@ impl Metric {
                 let own = if value == ABSENT { item.missing } else { part(item, value) };
                 gradient += slope * f64::from(own);
             }
-            let step = (-ETA * gradient).clamp(-LARGEST_STEP, LARGEST_STEP);
+            let step = (-ETA * weight * gradient).clamp(-LARGEST_STEP, LARGEST_STEP);
             column.weight *= (1.0 + step) as f32;
         }
         normalise(columns);
@@ -65,9 +67,10 @@ impl Metric {
 
     /// From losses to derivatives.
     fn differentiate(&mut self, found: &[(f32, usize)], median: f64, is_regression: bool) {
-        self.chances.clear();
-        self.chances.extend(found.iter().map(|(distance, _)| exp(-0.5 * f64::from(*distance) / median)));
-        let total: f64 = self.chances.iter().sum();
+        for (chance, (distance, _)) in self.chances.iter_mut().zip(found) {
+            *chance *= exp(-0.5 * f64::from(*distance) / median);
+        }
+        let total: f64 = self.chances.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         self.chances.iter_mut().for_each(|chance| *chance /= total);
         let mean: f64 = self.chances.iter().zip(&self.losses).map(|(chance, loss)| chance * loss).sum();
         let count = found.len() as f64;

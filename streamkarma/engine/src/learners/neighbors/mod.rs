@@ -12,7 +12,8 @@
 //!
 //! What x lacks is to be expected as far from one q as from another, and is left out. The weights s_a are
 //! learned, see [`metric`]. The nearest vote: the one at distance d counts 1 - 0.9 d / D, with D the distance
-//! of the last of them. A little of the shares of classes in the window stands beside the votes.
+//! of the last of them, times the weight of its event. A little of the shares of classes in the window stands beside
+//! the votes.
 //!
 //! Distances to all events of the window have to be found, which pays for streams of few attributes. An event
 //! of more than [`MOST_ITEMS`] gets the shares in the window alone and does not enter it, and of more than
@@ -54,6 +55,11 @@ use crate::state::{Refused, State, ensure};
 pub const MOST_ITEMS: usize = 32;
 /// The largest window, and the most neighbours.
 const MOST: [usize; 2] = [1 << 20, 1 << 10];
+/// The weights of a window add up in parts of an event as small as this, so that what leaves it takes with it exactly
+/// what it brought.
+const PARTS: f64 = 1_099_511_627_776.0; // 2^40
+/// An event counts there at most so often.
+const HEAVIEST: f64 = 1e15;
 /// Targets and their differences from neighbours in standard deviations are cut here in learning weights.
 const FAR: f64 = 1e3;
 
@@ -88,8 +94,8 @@ pub struct Neighbors {
     batch: Vec<f64>,
     /// The slot that is filled next, that of the oldest event once there are as many as may be.
     next: usize,
-    /// How many events of each class are in the window.
-    counts: Vec<usize>,
+    /// The weight of the events of each class in the window, see [`PARTS`].
+    counts: Vec<u128>,
     target: Moments,
     /// The event in hand: its items, the nearest to it, and scratch.
     items: Vec<Item>,
@@ -161,7 +167,7 @@ impl Neighbors {
             self.steps += 1;
             if !Self::is_wide(event) {
                 let label = self.label_of(lesson.label);
-                self.learn_weights(label);
+                self.learn_metric(label, lesson.weight);
                 let error = self.error(label, scores);
                 self.keep(event, label, lesson.weight.min(LARGEST), error.is_some());
                 error.into_iter().for_each(|error| self.watch(error));
@@ -180,8 +186,8 @@ impl Neighbors {
     }
 
     /// Learn what counts in distances from the neighbours found, if there are enough.
-    fn learn_weights(&mut self, label: f64) {
-        let Self { columns, items, nearest, metric, labels, target, .. } = self;
+    fn learn_metric(&mut self, label: f64, weight: f64) {
+        let Self { columns, items, nearest, metric, labels, weights, target, .. } = self;
         let regression = self.settings.regression;
         if nearest.found.len() < self.settings.neighbors || (regression && target.variance <= 0.0) {
             return;
@@ -197,7 +203,9 @@ impl Neighbors {
         };
         metric.losses.clear();
         metric.losses.extend(nearest.found.iter().map(|(_, slot)| loss(labels[*slot])));
-        metric.step(columns, items, &nearest.found, regression);
+        metric.chances.clear();
+        metric.chances.extend(nearest.found.iter().map(|(_, slot)| weights[*slot]));
+        metric.step(columns, items, &nearest.found, weight, regression);
     }
 
     /// Put an event into the window, in place of the oldest if that is full.
@@ -205,7 +213,7 @@ impl Neighbors {
         let slot = self.next;
         self.columns.put(event, slot);
         if slot < self.labels.len() {
-            self.count(self.labels[slot], usize::saturating_sub);
+            self.count(slot, u128::saturating_sub);
             (self.labels[slot], self.weights[slot]) = (label, weight);
             (self.learned_at[slot], self.asked[slot]) = (self.steps, asked);
         } else {
@@ -214,15 +222,15 @@ impl Neighbors {
             self.learned_at.push(self.steps);
             self.asked.push(asked);
         }
-        self.count(label, usize::saturating_add);
-        self.target.observe(label, self.settings.window as f64);
+        self.count(slot, u128::saturating_add);
+        self.target.observe(label, weight, self.settings.window as f64);
         self.next = (slot + 1) % self.settings.window;
     }
 
-    fn count(&mut self, label: f64, by: impl Fn(usize, usize) -> usize) {
+    fn count(&mut self, slot: usize, by: impl Fn(u128, u128) -> u128) {
         if !self.settings.regression {
-            let count = &mut self.counts[label as usize];
-            *count = by(*count, 1);
+            let count = &mut self.counts[self.labels[slot] as usize];
+            *count = by(*count, (PARTS * self.weights[slot].min(HEAVIEST)) as u128);
         }
     }
 }

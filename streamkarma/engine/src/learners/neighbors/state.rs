@@ -100,7 +100,7 @@ impl Neighbors {
         };
         ensure(size_shape == [2] && shape == [3], WHY)?;
         ensure((1..=1 << 20).contains(&classes) && (0..1 << 53).contains(&steps), WHY)?;
-        ensure((0.0..=self.settings.window as f64).contains(&count) && count.fract() == 0.0, WHY)?;
+        ensure((0.0..=self.settings.window as f64).contains(&count), WHY)?;
         ensure(mean.abs() <= LARGEST && (0.0..=4.0 * LARGEST * LARGEST).contains(&variance), WHY)?;
         if classes > 1 {
             ensure(!self.settings.regression, WHY)?;
@@ -126,8 +126,8 @@ impl Neighbors {
             }
         };
         ensure(labels.iter().all(is_label), WHY)?;
-        labels.iter().for_each(|&label| self.count(label, usize::saturating_add));
         (self.labels, self.weights) = (labels.to_vec(), weights.to_vec());
+        self.recount();
         self.next = labels.len() % self.settings.window;
         self.columns = Columns::new(labels.len());
         Ok(())

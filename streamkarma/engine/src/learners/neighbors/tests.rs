@@ -239,6 +239,43 @@ fn weights_of_events_count_in_the_vote() {
 }
 
 #[test]
+fn events_of_hardly_any_weight_teach_hardly_anything() {
+    let (mut learner, mut numbers) = (learner(true, 500, 10), Numbers(3));
+    for t in 0..3000 {
+        let items: Vec<(u32, u32, f64)> = (1..7).map(|a| (a, a, 3.4 * numbers.unit() - 1.7)).collect();
+        let label = items[0].2 * items[1].2;
+        let (label, weight) = if t % 10 < 3 { (1000.0 * numbers.unit(), 1e-9) } else { (label, 1.0) };
+        let sample = Sample::of(&items, label);
+        step(&mut learner, &sample, Lesson { weight, ..sample.lesson() });
+    }
+    assert!(learner.target.variance < 2.0, "{:?}", learner.target);
+    let weights = weights(&learner);
+    assert!(
+        weights[..2].iter().all(|own| weights[2..].iter().all(|other| *own > 3.0 * other)),
+        "{weights:?}"
+    );
+}
+
+#[test]
+fn classes_of_the_window_are_counted_by_weight_to_the_last_bit() {
+    let mut learner = learner(false, 20, 3);
+    let wide = Sample::of(&(1..40).map(|a| (a, a, 0.5)).collect::<Vec<(u32, u32, f64)>>(), 1.0);
+    for t in 0..57_u32 {
+        let label = f64::from(t % 3) - 0.5;
+        let lesson = Lesson { weight: if label > 0.0 { 0.1 } else { 1e6 + 0.3 }, ..Lesson::of(label) };
+        step(&mut learner, &Sample::of(&[(1, 1, 0.5)], label), lesson);
+    }
+    let positive = learner.labels.iter().sum::<f64>();
+    let negative = 20.0 - positive;
+    let expected = ((0.1 * positive + 1.0) / ((1e6 + 0.3) * negative + 1.0)).ln();
+    let score = step(&mut learner, &wide, Lesson::NONE);
+    assert!((score - expected).abs() < 1e-9);
+    let mut resumed = self::learner(false, 20, 3);
+    resumed.restore(&learner.state(), 2, 2).unwrap();
+    assert_eq!(resumed.counts, learner.counts);
+}
+
+#[test]
 fn what_is_a_number_shows_late_and_marks_beside_it_are_not_looked_at() {
     let mut learner = learner(false, 10, 2);
     for items in [&[(1, 5, 1.0)][..], &[(1, 6, 1.0)], &[(1, 5, 0.25), (1, 6, 1.0)], &[(1, 6, 1.0)]] {
@@ -303,7 +340,7 @@ fn more_classes_have_probabilities() {
     for _ in 0..10 {
         learner.step(samples[7].event(), Lesson::of(3.0), &mut scores);
     }
-    assert!(scores[3] > -0.2 && learner.counts[3] == 10);
+    assert!(scores[3] > -0.2 && learner.counts[3] == 10 << 40);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What the nearest say of an event.
 
-use super::Neighbors;
+use super::{Neighbors, PARTS};
 use crate::learners::linear::LARGEST;
 use crate::math::log;
 
@@ -12,7 +12,7 @@ const FADES: f64 = 0.9;
 const PRIOR: f64 = 0.5;
 
 impl Neighbors {
-    /// The nearest by slot, and how much the vote of each counts; but for weights as many as they are.
+    /// The nearest by slot, and how much the vote of each counts; where all weights are 1, as many as they are.
     fn votes(&self) -> impl Iterator<Item = (usize, f64)> {
         let found = &self.nearest.found;
         let farthest = found.last().map_or(0.0, |(distance, _)| f64::from(*distance));
@@ -37,9 +37,9 @@ impl Neighbors {
     /// The log-odds of two classes, or the logarithms of the shares of more.
     pub(super) fn vote(&mut self, scores: &mut [f64]) {
         let mut shares = std::mem::take(&mut self.shares);
-        let all = (self.labels.len() + self.counts.len()) as f64;
+        let all = self.counts.iter().sum::<u128>() as f64 / PARTS + self.counts.len() as f64;
         shares.clear();
-        shares.extend(self.counts.iter().map(|&count| PRIOR * (count as f64 + 1.0) / all));
+        shares.extend(self.counts.iter().map(|&count| PRIOR * (count as f64 / PARTS + 1.0) / all));
         self.votes().for_each(|(slot, vote)| shares[self.labels[slot] as usize] += vote);
         if let [score] = scores {
             *score = log(shares[1] / shares[0]);

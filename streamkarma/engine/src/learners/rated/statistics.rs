@@ -42,10 +42,10 @@ impl Rated {
         let (width, longest) = (self.width(), self.settings.longest);
         if learned {
             let attribute = self.attributes.entry(coordinate).or_insert_with(|| Attribute::new(width));
-            return attribute.scales[number].standardise(rate, true, longest).value;
+            return attribute.scales[number].standardise(rate, 1.0, longest).value;
         }
         let mut scale = self.attributes.get(&coordinate).map_or_else(Scale::default, |a| a.scales[number]);
-        scale.standardise(rate, false, longest).value
+        scale.standardise(rate, 0.0, longest).value
     }
 
     /// Of one category, beside what all have in common.

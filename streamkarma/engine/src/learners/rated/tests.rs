@@ -182,7 +182,8 @@ fn they_are_standardised_as_numbers_are_and_labels_not_learned_leave_no_trace() 
     run(&mut learner, &events.block(), &lessons);
     let mut scale = Scale::default();
     for (t, (_, values)) in plainly.lock().unwrap().iter().enumerate() {
-        let expected = scale.standardise(values[2], lessons[t].is_learned(), f64::INFINITY).value;
+        let expected =
+            scale.standardise(values[2], f64::from(u8::from(lessons[t].is_learned())), f64::INFINITY).value;
         assert_eq!(expected, seen.lock().unwrap()[t].1[2]);
     }
     let before = learner.state();

@@ -2,7 +2,7 @@
 
 use crate::math::{exp, log};
 
-/// The steps; as the noise of pairs, from tabular sets with half withheld and synthetic streams.
+/// How fast steps get smaller; found, as the noise of pairs was, on tables with half withheld and synthetic streams.
 const POWER: f64 = -0.8;
 /// See [`POWER`].
 const FIRST_EVENTS: f64 = 10.0;

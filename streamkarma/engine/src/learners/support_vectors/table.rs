@@ -5,7 +5,7 @@ use crate::merging::relabelled_rows;
 /// Slots come in multiples of this: loops over a tile of them are unrolled and vectorised.
 pub const TILE: usize = 32;
 
-/// The like for numbers of one or two bytes, of which a processor takes more at once.
+/// The same for numbers of one or two bytes, of which a processor takes more at once.
 pub const WIDE: usize = 4 * TILE;
 
 /// The numbers of as many slots, where a processor loads them fastest.

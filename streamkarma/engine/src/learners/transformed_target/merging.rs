@@ -17,6 +17,7 @@ impl TransformedTarget {
             return;
         }
         let Quantiles { now, recent, .. } = &mut self.quantiles;
+        let recent = recent.iter_mut().map(|(target, _)| target);
         now.iter_mut().chain(recent).for_each(|target| *target = (*target - shift) / stretch);
         self.curve = Johnson::through(&self.quantiles.now);
     }
@@ -58,7 +59,8 @@ impl Quantiles {
         let before = self.recent.len();
         let new = parts.iter().flat_map(|(part, _)| part.recent.get(before..).unwrap_or_default());
         self.recent.extend(new);
-        self.recent[before..].sort_unstable_by(f64::total_cmp);
+        self.recent[before..]
+            .sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)));
         self.recent.truncate(ALL - 1);
     }
 }

@@ -87,7 +87,7 @@ impl TransformedTarget {
             return *lesson;
         }
         let bent = Lesson { label: self.curve.bend(lesson.label), ..*lesson };
-        if lesson.is_learned() && self.quantiles.observe(lesson.label) {
+        if lesson.is_learned() && self.quantiles.observe(lesson.label, lesson.weight) {
             self.curve = Johnson::through(&self.quantiles.now);
         }
         bent
@@ -101,7 +101,8 @@ impl TransformedTarget {
         if lesson.is_learned() {
             let residual = within(curve.bend(lesson.label) - z, OUTLYING * self.variance.sqrt());
             self.residuals += 1;
-            let rate = 1.0 / (self.residuals as f64).min(WINDOW);
+            let before = (self.residuals as f64).min(WINDOW) - 1.0;
+            let rate = lesson.weight / (lesson.weight + before);
             let moved = self.variance + rate * (residual * residual - self.variance);
             self.variance = moved.max(NARROWEST);
         }

@@ -22,6 +22,8 @@ pub(super) const LOOKS: u64 = 8;
 const LEAST_MIDDLE: f64 = 0.01;
 /// No number of a state is larger.
 const LARGEST: f64 = 1e101;
+/// An array that models of older versions do not have: all weights were 1 there.
+const WEIGHTS: &str = "recent_weights";
 /// Why a state is refused.
 const CONTRADICTION: &str = "the quantiles of the targets contradict themselves";
 
@@ -32,8 +34,8 @@ pub struct Quantiles {
     pub now: [f64; 4],
     /// How often all of so many new targets were looked at.
     pub(super) looks: u64,
-    /// The targets since.
-    pub(super) recent: Vec<f64>,
+    /// The targets since, and their weights.
+    pub(super) recent: Vec<(f64, f64)>,
 }
 
 impl Default for Quantiles {
@@ -43,9 +45,9 @@ impl Default for Quantiles {
 }
 
 impl Quantiles {
-    /// Take in a finite target; whether the quantiles may have moved.
-    pub fn observe(&mut self, target: f64) -> bool {
-        self.recent.push(target);
+    /// Take in a finite target of some weight; whether the quantiles may have moved.
+    pub fn observe(&mut self, target: f64, weight: f64) -> bool {
+        self.recent.push((target, weight.min(LARGEST)));
         let count = self.recent.len();
         let is_time = count == ALL || (self.looks == 0 && count >= FIRST && count.is_power_of_two());
         if is_time {
@@ -56,9 +58,8 @@ impl Quantiles {
 
     fn look(&mut self) {
         let mut sorted = self.recent.clone();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let last = (sorted.len() - 1) as f64;
-        let found = SHARES.map(|share| sorted[(share * last + 0.5) as usize]);
+        sorted.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+        let found = SHARES.map(|share| quantile(&sorted, share));
         if sorted.len() == ALL {
             self.looks = (self.looks + 1).min(LOOKS);
             self.recent.clear();
@@ -83,7 +84,9 @@ impl Quantiles {
     pub fn state(&self) -> State {
         let mut state = State::default();
         state.put_f64s("quantiles", self.now.to_vec(), &[4]);
-        state.put_f64s("recent", self.recent.clone(), &[self.recent.len()]);
+        let (targets, weights) = self.recent.iter().copied().unzip();
+        state.put_f64s("recent", targets, &[self.recent.len()]);
+        state.put_f64s(WEIGHTS, weights, &[self.recent.len()]);
         state.put_i64s("looks", vec![self.looks as i64], &[1]);
         state
     }
@@ -97,13 +100,32 @@ impl Quantiles {
         let (now, recent) = (state.f64s("quantiles")?.0, state.f64s("recent")?.0);
         let now: [f64; 4] = now.try_into().map_err(|_| CONTRADICTION)?;
         let &[looks] = state.i64s("looks")?.0 else { return Err(CONTRADICTION.to_owned()) };
-        let bounded = now.iter().chain(recent).all(|number| number.abs() <= LARGEST);
+        let once = vec![1.0; recent.len()];
+        let weights = if state.0.contains_key(WEIGHTS) { state.f64s(WEIGHTS)?.0 } else { &once };
+        let weighed = weights.len() == recent.len() && weights.iter().all(|weight| *weight > 0.0);
+        let bounded = now.iter().chain(recent).chain(weights).all(|number| number.abs() <= LARGEST);
         // Half as far apart where one of them is an outer one, and less by what rounding takes.
         let in_order = now.is_sorted() && now[2] - now[1] >= 0.49 * LEAST_MIDDLE * (now[3] - now[0]);
         let fits = recent.len() < ALL && (0..=LOOKS as i64).contains(&looks);
-        ensure(bounded && in_order && now[1] < now[2] && fits, CONTRADICTION)?;
-        Ok(Self { now, looks: looks as u64, recent: recent.to_vec() })
+        ensure(weighed && bounded && in_order && now[1] < now[2] && fits, CONTRADICTION)?;
+        Ok(Self {
+            now,
+            looks: looks as u64,
+            recent: recent.iter().copied().zip(weights.iter().copied()).collect(),
+        })
     }
+}
+
+/// The target below which such a share of the weight lies, of targets that ascend.
+fn quantile(sorted: &[(f64, f64)], share: f64) -> f64 {
+    let all: f64 = sorted.iter().map(|(_, weight)| weight).sum();
+    let one = all / sorted.len() as f64;
+    let (wanted, mut below) = (share * (all - one) + 0.5 * one, 0.0);
+    let found = sorted.iter().find(|(_, weight)| {
+        below += weight;
+        below > wanted
+    });
+    found.or(sorted.last()).map_or(0.0, |(target, _)| *target)
 }
 
 /// The quantiles with the inner ones some way apart; None if nearly all targets are equal.
