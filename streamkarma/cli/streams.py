@@ -9,7 +9,7 @@ from contextlib import suppress
 
 
 def prepare() -> None:
-    """Make sure that all three exist, standard output is UTF-8, and no failed write to standard error ends a run.
+    """Make sure that all three exist, output is UTF-8, and no failed write to standard error ends a run.
 
     Python has None for a stream that was closed (``>&-``): what is printed to None goes to
     standard output, and its descriptor goes to the next file opened. So they are opened here such

@@ -32,7 +32,7 @@ from streamkarma.runtime.session import Session
 _PAUSE, _SHARE = 0.5, 0.02
 #: Latest predictions that are shown.
 _ROWS = 12
-#: Rows that nobody writes are made so often, and whenever there are no more: the last before a pause are shown.
+#: Rows that nobody writes are made so often, and whenever they are so few: the last before a pause are shown.
 _ROWS_PAUSE, _FEW = 0.1, 512
 #: A loop without progress for this many seconds is stuck.
 _STUCK_SECONDS = 60.0

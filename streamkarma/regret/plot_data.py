@@ -87,7 +87,7 @@ def bars(report: dict[str, Any], labels: Mapping[str, str]) -> list[Bar]:
 
 
 def _of_learner(learner: dict[str, Any]) -> tuple[float | None, float | None]:
-    """Mean loss and error on the events of the best offline model, which may be a sample: what the verdict says.
+    """Mean loss and error on the events of the best offline model, as in the verdict: they may be a sample.
 
     Without such a model they are those of all events.
     """
