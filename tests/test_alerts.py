@@ -59,6 +59,13 @@ def test_rules_and_dashboard_ask_for_metrics_that_there_are() -> None:
         assert names <= metrics, names - metrics
 
 
+def test_the_page_lists_every_metric() -> None:
+    listed = (DOCKER.parent / "docs/monitoring.md").read_text()
+    for name in known():
+        bare = re.sub(r"_(?:bucket|count|sum)$", "", name.removeprefix("streamkarma_"))
+        assert name.startswith("process_") or f"`{bare}`" in listed, name
+
+
 def test_what_is_mounted_is_there_and_prometheus_asks_where_it_is_served() -> None:
     for name in ("prometheus", "grafana"):
         for mounted in COMPOSE["services"][name]["volumes"]:

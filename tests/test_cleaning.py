@@ -44,6 +44,13 @@ def test_a_number_far_from_all_others_that_comes_back_counts_as_missing(value: f
     assert next(line for line in by.news() if "comes back" in line).startswith("attribute t: ")
 
 
+def test_the_time_since_the_event_before_is_no_sentinel() -> None:
+    # Most events come with others; that a day has passed for some is far from that, and comes back.
+    model = learned([{"at": f"2026-01-{1 + n // 150:02d}T00:00:00Z"} for n in range(3000)])
+    assert "at.sentinel" not in model.values
+    assert "sentinels" not in model.values["at"]
+
+
 def test_sentinels_are_not_looked_for_where_nobody_wants_them() -> None:
     model = learned(with_sentinel(-9999.0), sentinels=False)
     assert "t.sentinel" not in model.values

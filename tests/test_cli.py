@@ -317,7 +317,7 @@ def test_a_failed_run_is_one_line_and_exit_1(
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_save_and_say_so(tmp_path: Path, number: signal.Signals, workers: str) -> None:
     command = ["learn", "--model", "m", "--summary", "s.json", "--workers", workers]
     with subprocess.Popen(
@@ -337,6 +337,37 @@ def test_signals_save_and_say_so(tmp_path: Path, number: signal.Signals, workers
     summary = summary_of(tmp_path / "s.json")
     assert (summary["learned"], summary["rejected"]) == (5, 0)
     assert (tmp_path / "m").exists()
+
+
+def test_nohup_outlives_the_terminal(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        ["nohup", sys.executable, "-m", "streamkarma", "learn", "--quiet"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=tmp_path,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for number in (1, 2):
+            process.stdin.write(json.dumps(EVENTS[number]).encode() + b"\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["n"] == number
+            process.send_signal(signal.SIGHUP)
+        process.stdin.close()
+        assert process.wait(timeout=120) == 0
+
+
+@pytest.mark.parametrize(
+    "args", [["profile", "events"], ["profile", "events", "--html", "-"], ["explain", "m"], ["inspect", "m"]]
+)
+def test_output_is_utf_8_in_any_locale(streamkarma: Program, tmp_path: Path, args: list[str]) -> None:
+    events = [{"größe": t % 7, "y": ("naïve", "日本")[t % 2]} for t in range(40)]
+    (tmp_path / "events").write_text("".join(json.dumps(e) + "\n" for e in events))
+    streamkarma("learn", "events", "--model", "m", "--no-predictions")
+    done = subprocess.run(
+        [sys.executable, "-m", "streamkarma", *args], cwd=tmp_path, capture_output=True, check=False,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "größe" in done.stdout.decode()
 
 
 def test_a_reader_that_goes_ends_the_program_quietly(tmp_path: Path) -> None:

@@ -145,6 +145,15 @@ def test_a_merged_model_learns_on_and_is_saved(learner: str, task: str, tmp_path
     assert merged.steps == 190
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_a_merged_mixture_is_saved_long_after(task: str, tmp_path: Path) -> None:
+    parts = [learned(new("auto", task), stream(task, 50, seed)) for seed in range(3)]
+    # A mixture looks at what it has learned after every 256 events, and 150 is no multiple of that.
+    merged = learned(merge(parts), stream(task, 700, 7))
+    save(merged, tmp_path / "merged.karma")
+    assert to_bytes(load(tmp_path / "merged.karma")) == to_bytes(merged)
+
+
 def test_moments_and_precisions_are_those_of_one_pass() -> None:
     events = stream("binary", 300)
     whole = learned(new("explicit", "binary"), events)

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 
 from streamkarma.connectors.base import ReaderFigures
 from streamkarma.connectors.histogram import BOUNDS, Histogram
+from streamkarma.connectors.rows import Rows
 from streamkarma.errors import UsageError
 from streamkarma.monitoring.exposition import exposition
 from streamkarma.monitoring.figures import Figures
@@ -25,6 +27,7 @@ from streamkarma.monitoring.reasons import MOST as MOST_REASONS
 from streamkarma.monitoring.reasons import OTHERS, Reasons
 from streamkarma.monitoring.server import address_of
 from streamkarma.monitoring.watcher import Watcher
+from streamkarma.runtime.output import Output
 from streamkarma.synthetic import StreamSpec
 from streamkarma.synthetic import records as synthetic
 from tests.browser import CHROMIUM, Page
@@ -105,6 +108,15 @@ def test_no_counter_falls_when_what_was_not_committed_is_counted_again() -> None
     rising = [key for key in before if after[key] > before[key] and not key[0].startswith("process_")]
     assert len(rising) == 11
     assert [between[key] for key in rising] == [before[key] for key in rising]
+
+
+def test_the_last_rows_before_a_pause_are_shown() -> None:
+    output = Watcher("").watch(Output())
+    assert output.predictions is not None
+    output.predictions(Rows({"n": np.arange(40)}), range(40))
+    # Rows were made just now: those of many events can wait, but it may be long before others follow a few.
+    assert output.wants_rows(40)
+    assert not output.wants_rows(4000)
 
 
 def test_health_and_readiness(tmp_path: Path) -> None:
@@ -202,8 +214,9 @@ def test_the_page_loads_updates_and_survives_a_restart(tmp_path: Path) -> None:
             shown.until(status, lambda text: text == "live; restarted once")
             shown.until(tile, lambda text: text == "300")
         assert before == []
-        # While the program is away, the browser itself says that it cannot be reached, and nothing else.
-        assert all("ERR_" in each for each in shown.complaints)
+        # While the program is away or starts, the browser itself says that it cannot be reached, or has no
+        # figures yet, and nothing else.
+        assert all("ERR_" in each or "503" in each for each in shown.complaints)
         assert {urlsplit(each).port for each in shown.requests if each.startswith("http")} == {port}
 
 

@@ -127,6 +127,17 @@ def test_the_verdict_is_on_top_and_the_held_out_loss_is_the_figure(tmp_path: Pat
     assert "Methods that memorise have no curve of regret." in " ".join(found)
 
 
+@pytest.mark.parametrize("ending", ["svg", "html"])
+def test_bars_are_of_the_same_events_as_the_verdict(ending: str, tmp_path: Path) -> None:
+    made = report(["zero"])
+    # On the sample that the baseline saw, the learner did worse than on all events.
+    rows(made, "zero")[-1].update(learner_loss=16384 * 0.5432, learner_error=0.1414)
+    draw(made, str(tmp_path / f"a.{ending}"))
+    drawn = (tmp_path / f"a.{ending}").read_text()
+    assert "0.5432" in drawn
+    assert "14.1 %" in drawn
+
+
 def test_what_has_no_held_out_figure_has_none(tmp_path: Path) -> None:
     draw(without_held_out(), str(tmp_path / "p.svg"))
     found = texts(tmp_path / "p.svg")

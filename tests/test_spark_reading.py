@@ -230,3 +230,12 @@ def test_a_file_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     assert not is_new(path)
     with pytest.raises(RunError, match="^cannot write "), written(path + "/below"):
         pass
+
+
+def test_a_name_that_is_not_utf_8_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    assert len(files_of([str(tmp_path)])) == 1
+    with open(bytes(tmp_path / "b") + b"\xff.jsonl", "w") as file:
+        file.write("{}\n")
+    with pytest.raises(RunError, match="a file name in .* is not UTF-8; rename it"):
+        files_of([str(tmp_path / "*.jsonl")])

@@ -88,6 +88,13 @@ def test_a_frozen_model_learns_with_the_scale_that_it_has(kind: type[Any]) -> No
     assert "new" in encoder.attributes
 
 
+def test_the_time_since_the_event_before_is_no_sentinel() -> None:
+    events = [{"at": f"2026-01-{1 + n // 150:02d}T00:00:00Z", "s": 1.0} for n in range(3000)]
+    model = surveyed(ExplicitKARMAClassifier(), [events])
+    assert "at.sentinel" not in model._pipeline.encoder.attributes
+    assert model.values["at"]["values"] == 3000
+
+
 def test_what_is_no_survey_is_refused() -> None:
     model = look(ExplicitKARMAClassifier(), records(20))
     arrays = model._pipeline.encoder.survey()

@@ -75,7 +75,8 @@ strictness = together(
     click.option(
         "--strict",
         is_flag=True,
-        help="Exit with 1 if there were no records, or none could be used, or none had the target.",
+        help="Exit with 1 if there were no records, or none could be used, or, when learning, none had the "
+        "target.",
     ),
     click.option("--quiet", is_flag=True, help="Print only errors to stderr."),
 )

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 
 def prepare() -> None:
-    """Make sure that all three exist, and that a failed write to standard error ends nothing.
+    """Make sure that all three exist, output is UTF-8, and no failed write to standard error ends a run.
 
     Python has None for a stream that was closed (``>&-``): what is printed to None goes to
     standard output, and its descriptor goes to the next file opened. So they are opened here such
@@ -19,6 +19,9 @@ def prepare() -> None:
         sys.stdin = open(os.open(os.devnull, os.O_WRONLY))  # noqa: SIM115  # open to the end
     if sys.stdout is None:
         sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: SIM115  # likewise
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # As rows are, in any locale: what is data may hold any letter, and a page says that it is UTF-8.
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     descriptor = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else sys.stderr.fileno()
     sys.stderr = io.TextIOWrapper(
         _Forgiving(descriptor, "w", closefd=False),

@@ -32,8 +32,8 @@ from streamkarma.runtime.session import Session
 _PAUSE, _SHARE = 0.5, 0.02
 #: Latest predictions that are shown.
 _ROWS = 12
-#: Rows that nobody writes are made so often.
-_ROWS_PAUSE = 0.1
+#: Rows that nobody writes are made so often, and whenever they are so few: the last before a pause are shown.
+_ROWS_PAUSE, _FEW = 0.1, 512
 #: A loop without progress for this many seconds is stuck.
 _STUCK_SECONDS = 60.0
 
@@ -147,9 +147,10 @@ class Watcher(Observer):
         )
         self.history.add(self.figures.point())
 
-    def _wants_rows(self) -> bool:
-        """Whether to make rows that nobody writes: only now and then, since that takes time."""
-        return time.monotonic() >= self._rows_due or sum(map(len, self._rows)) < _ROWS
+    def _wants_rows(self, events: int) -> bool:
+        """Whether to make rows that nobody writes: of many only now and then, since that takes time."""
+        is_due = time.monotonic() >= self._rows_due or sum(map(len, self._rows)) < _ROWS
+        return is_due or events <= _FEW
 
     def _keep(self, rows: Rows) -> None:
         """Keep as many of the latest rows as are shown, and what came with them."""

@@ -52,7 +52,7 @@ class Bar(NamedTuple):
     kind
         ``"learner"``, ``"linear"``, or ``"memorises"`` for the baselines of which neither is true.
     loss, error
-        Mean loss and error: of a learner before it learned each event, of a baseline held out.
+        Mean loss and error, of the same events: of a learner before it learned each, of a baseline held out.
     margin
         Two standard errors of the difference to the loss of the first learner.
     hindsight
@@ -72,8 +72,8 @@ def bars(report: dict[str, Any], labels: Mapping[str, str]) -> list[Bar]:
     """The latest figures of each learner and baseline, the least loss first."""
     found = []
     for index, (name, learner) in enumerate(report["learners"].items()):
-        curve, look = learner["curve"], {"color": LEARNERS[index % len(LEARNERS)]}
-        loss, error = (curve[column][-1] if curve["events"] else None for column in ("mean_loss", "error"))
+        look = {"color": LEARNERS[index % len(LEARNERS)]}
+        loss, error = _of_learner(learner)
         found.append(Bar(labels[name], look, "learner", loss if is_finite(loss) else None, error))
     for name, rows in rows_of(report).items():
         for row in sound(rows)[-1:]:
@@ -84,6 +84,20 @@ def bars(report: dict[str, Any], labels: Mapping[str, str]) -> list[Bar]:
             margin = STANDARD_ERRORS * (margin or 0.0)
             found.append(Bar(labels[name], look, kind, loss, row["held_out_error"], margin, hindsight))
     return sorted(found, key=lambda bar: (bar.loss is None, bar.loss or bar.hindsight or 0.0))
+
+
+def _of_learner(learner: dict[str, Any]) -> tuple[float | None, float | None]:
+    """Mean loss and error on the events of the best offline model, as in the verdict: they may be a sample.
+
+    Without such a model they are those of all events.
+    """
+    curve = learner["curve"]
+    if not curve["events"]:
+        return None, None
+    last = {name: some[-1] for name, rows in learner["regret"].items() if (some := sound(rows))}
+    if (rival := best_offline(last)) is not None and rival.row["events"] == curve["events"][-1]:
+        return per_event(rival.row, "learner_loss"), rival.row["learner_error"]
+    return curve["mean_loss"][-1], curve["error"][-1]
 
 
 def are_few(bars: Sequence[Bar]) -> bool:

@@ -93,7 +93,7 @@ def notes(report: dict[str, Any], labels: Mapping[str, str]) -> list[str]:
         parts.append(f"Whiskers: ±{STANDARD_ERRORS} standard errors of the difference to {learner}.")
     if not all(row["exact"] for row in last.values()):
         parts.append(
-            "Some figures of baselines are estimates on a uniform sample of the events;"
+            "Bars and some other figures are estimates on a uniform sample of the events;"
             f" bands: ±{STANDARD_ERRORS} standard errors of the regret."
         )
     if not all(map(is_linear, last)):

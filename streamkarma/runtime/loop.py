@@ -235,7 +235,8 @@ class Loop:
         """Predict and learn events, and hand out the rows."""
         there = labelled(batch.labels)
         weights = self._weights(batch, there)
-        printed = self._output.predictions is not None and self._output.wants_rows()
+        events = len(batch.labels)
+        printed = self._output.predictions is not None and self._output.wants_rows(events)
         late = batch.late(self._next, self._shares)
         shown = printed or bool(batch.waiting)
         explained = self._explain(batch, self._explaining) if shown and self._explaining else None
@@ -256,7 +257,6 @@ class Loop:
         if printed:
             columns |= self._records.row_columns(batch.at)
             rows = rows_of(columns, batch, self._next, self._fields.id is not None)
-        events = len(batch.labels)
         self._next += events
         c = self.counters
         self.counters = c._replace(

@@ -116,7 +116,7 @@ class ClassificationMetrics:
         total, right = self.counts()
         if not total:
             return {}
-        result = {"error_rate": 1.0 - right / total}
+        result = {"error_rate": (total - right) / total}
         there = self._events > 0
         if there.any():
             result["balanced_accuracy"] = float((self._right[there] / self._events[there]).mean())

@@ -45,12 +45,12 @@ class Output(NamedTuple):
     dead_letters
         Called with each rejected record; None for none.
     wants_rows
-        Whether the rows of the next events are wanted; otherwise they are not made.
+        Whether the rows of the next events, so many, are wanted; otherwise they are not made.
     """
 
     predictions: Callable[[Rows, Sequence[int]], None] | None = None
     dead_letters: Callable[[DeadLetter], None] | None = None
-    wants_rows: Callable[[], bool] = lambda: True
+    wants_rows: Callable[[int], bool] = lambda events: True
 
 
 def both(sink: Sink | None, files: Output, failed: Callable[[], bool]) -> Output:

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM end a run in order: the block in hand is finished, then all is saved."""
+"""SIGINT, SIGTERM and SIGHUP end a run in order: the block in hand is finished, then all is saved."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StopSignal:
     def installed(self) -> Iterator[None]:
         """Handle the signals within the block; outside of the main thread, do not."""
         try:
-            old = {s: signal.signal(s, self._handle) for s in (signal.SIGINT, signal.SIGTERM)}
+            old = {s: signal.signal(s, self._handle) for s in _signals()}
         except ValueError:
             yield
             return
@@ -107,6 +107,14 @@ class StopSignal:
             timer.start()
         if self._waiting:
             raise InterruptedError
+
+
+def _signals() -> list[signal.Signals]:
+    """Those that end a run: that a terminal is closed does not if ``nohup`` has it ignored."""
+    found = [signal.SIGINT, signal.SIGTERM]
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        found.append(signal.SIGHUP)
+    return found
 
 
 def _give_up(seconds: float, code: int) -> None:

@@ -90,11 +90,14 @@ def _files_of(path: str) -> list[File]:
             return [] if parts else [File(before + info.path, info.size)]
         selector = fs.FileSelector(folder, allow_not_found=True, recursive=True)
         infos = system.get_file_info(selector)
+        files = [File(info.path, info.size) for info in infos if info.type == fs.FileType.File]
     except OSError as error:
         raise RunError(f"cannot read {path}: {error}") from error
-    files = [info for info in infos if info.type == fs.FileType.File]
-    matching = [info for info in files if _matches(posixpath.relpath(info.path, folder), parts)]
-    return sorted(File(before + info.path, info.size) for info in matching)
+    except UnicodeDecodeError:
+        # pyarrow and Spark take names that are UTF-8 only.
+        raise RunError(f"cannot read {path}: a file name in {folder} is not UTF-8; rename it") from None
+    matching = [each for each in files if _matches(posixpath.relpath(each.path, folder), parts)]
+    return sorted(each._replace(path=before + each.path) for each in matching)
 
 
 def _fixed(path: str) -> tuple[str, list[str]]:

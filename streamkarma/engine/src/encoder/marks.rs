@@ -52,7 +52,7 @@ impl Encoder {
     /// Count, mark or take back a value that is not among the others.
     fn look_at(&mut self, at: usize, distance: f64, learned: bool) {
         let Item { attribute, coordinate, value, .. } = self.items[at];
-        let verdict = if self.rules.finds && !self.frozen && distance > OUT {
+        let verdict = if self.finds_sentinels(attribute) && !self.frozen && distance > OUT {
             // What is only predicted has no vote, and looks as it will when it is learned.
             let mut sentinels = self.sentinels[coordinate as usize];
             let verdict = sentinels.vote(value);
@@ -77,6 +77,12 @@ impl Encoder {
         } else {
             self.unclean.push((attribute, Unclean::Clipped));
         }
+    }
+
+    /// Whether numbers of an attribute may turn out sentinels. The time since the event before is no number that
+    /// anybody gave.
+    pub(super) fn finds_sentinels(&self, attribute: u32) -> bool {
+        self.rules.finds && !self.is_of_times(attribute)
     }
 
     fn found_sentinel(&mut self, attribute: u32, coordinate: u32, value: f64) {

@@ -101,7 +101,7 @@ impl Encoder {
         let mut sentinels = self.sentinels[at];
         let usual =
             |sentinels: &Sentinels| self.levels[at].usual().filter(|(usual, _)| !sentinels.contain(*usual));
-        while self.rules.finds
+        while self.finds_sentinels(owner as u32)
             && let Some((value, count)) = summary.sentinel(&summary.first_scale(usual(&sentinels)))
             && sentinels.add(value)
         {

@@ -13,7 +13,7 @@
 //! without this, and at most 2 % more; in the 4,000 events from the thousandth after a change on .1 % fewer. The log
 //! loss is .5 % higher.
 
-use super::resting::{Rest, Rester, rate};
+use super::resting::{Rest, Rester, SEGMENT, rate};
 use crate::adwin::Adwin;
 use crate::math::exp;
 
@@ -68,7 +68,9 @@ impl Dormancy {
     /// Decide who sleeps after so many events, a multiple of the length of a segment.
     pub fn decide(&mut self, experts: &mut [Rester], events: u64) {
         let [count, sum, squares] = std::mem::take(&mut self.batch);
-        let change = self.errors.update(count as u64, sum, squares);
+        // The window takes batches of one size. After merging the first may be smaller, as its segment had begun.
+        let is_whole = count as u64 == SEGMENT;
+        let change = is_whole.then(|| self.errors.update(SEGMENT, sum, squares)).flatten();
         let is_worse = change.is_some_and(|change| change.after > change.before);
         for each in experts.iter_mut().filter(|each| each.rest == Rest::Dormant) {
             if is_worse || surely(each) > WAKING * self.loss {

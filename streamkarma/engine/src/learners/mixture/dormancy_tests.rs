@@ -130,6 +130,18 @@ fn merged_models_sleep_where_all_parts_do() {
 }
 
 #[test]
+fn merged_models_can_be_saved_after_some_more_segments() {
+    let stream = Stream::new(Kind::Two, 2, TURN, EVENTS);
+    let base = stream.mixture(false);
+    let mut part = base.clone();
+    stream.run(&mut part, 0, 300);
+    let mut merged = base.clone();
+    merged.merge(&[&part, &part].map(|part| part as &dyn Learner)).unwrap();
+    stream.run(&mut merged, 300, 1500);
+    assert!(stream.mixture(false).restore(&merged.state(), 16, 16).is_ok());
+}
+
+#[test]
 fn a_probability_that_is_rounded_to_more_than_one_spoils_no_state() {
     let stream = Stream::new(Kind::Several, 2, TURN, EVENTS);
     let mut model = stream.mixture(false);
