@@ -251,8 +251,8 @@ def by_last_errors(kind: str, said: Array, labels: Array) -> Array:
     Of two classes the chance of +1, of several that of each class, else the number. The root mean square of
     targets is taken to be 1, as of those that are standardised.
     """
-    size, classes = (6 if kind == "number" else 4), said.shape[1]
-    own = Newton(np.zeros(size), 0.1 if kind == "number" else 1.0)
+    size, classes = 6 if kind == "number" else 4, said.shape[1]
+    own = Newton(np.zeros(size), {"two": 1.0, "several": 0.25, "number": 0.1}[kind])
     kept, means = 0.5 ** (1 / np.array([0.5, 2, 8, 32])), np.zeros((4, classes))
     shares, squared_scale, last, mixed = np.full(2, 0.5), 1.0, [], []
     for t, label in enumerate(labels):

@@ -28,7 +28,7 @@ fn weight_of(residual: &[f64], all: &[Vec<f64>], since: usize, late: &mut Vec<(f
 #[test]
 fn late_labels_are_judged_by_what_was_said_and_weighed_by_their_dependence() {
     for kind in KINDS {
-        let (stream, mut model) = (Stream::new(kind), mixture(kind, 1));
+        let (stream, mut model) = (Stream::new(kind), mixture(kind, 1).without_recent());
         let classes = model.classes();
         let mut alone = Aggregator::new(4, kind == Kind::Numbers, 0.0);
         alone.widen(classes);

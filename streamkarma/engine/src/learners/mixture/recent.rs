@@ -30,14 +30,17 @@ use crate::learner::Lesson;
 use crate::math::{dot, exp, log};
 
 /// What is left of each mean after one event: 2 to the power of -1 / half-life.
-const KEPT: [f64; MEANS] = [0.25, std::f64::consts::FRAC_1_SQRT_2, 0.917_004_043_204_671_2, 0.978_572_062_087_700_1];
+const KEPT: [f64; MEANS] =
+    [0.25, std::f64::consts::FRAC_1_SQRT_2, 0.917_004_043_204_671_2, 0.978_572_062_087_700_1];
 /// Means of residuals, and targets that are remembered.
 pub const MEANS: usize = 4;
 pub const TARGETS: usize = 2;
 /// Residuals and differences of targets are kept within ± this many times the target's root mean square.
 const FARTHEST_BACK: f64 = 10.0;
-/// Variances of the c of classes, and of the c and d of a number, at the start.
-const OF_CLASSES_PRIOR_VARIANCE: f64 = 1.0;
+/// Variances of the c of two classes, and of the c and d of a number, at the start. Of several classes the difference of
+/// two log-odds has each residual twice.
+const OF_TWO_PRIOR_VARIANCE: f64 = 1.0;
+const OF_SEVERAL_PRIOR_VARIANCE: f64 = 0.25;
 const OF_NUMBERS_PRIOR_VARIANCE: f64 = 0.1;
 /// Instead of a ticket: no event is one that comes next.
 pub const NOBODY: u64 = u64::MAX;
@@ -89,7 +92,7 @@ impl Recent {
     fn begin(classes: usize, regression: bool, absolute: bool, drift: f64) -> Self {
         let size = MEANS + if regression { TARGETS } else { 0 };
         let mut covariance = vec![0.0; size * size];
-        covariance.iter_mut().step_by(size + 1).for_each(|each| *each = prior_variance(regression));
+        covariance.iter_mut().step_by(size + 1).for_each(|each| *each = prior_variance(classes, regression));
         Self {
             classes,
             regression,
@@ -234,7 +237,7 @@ impl Recent {
         let newton = Newton {
             parameters: &mut self.parameters,
             covariance: &mut self.covariance,
-            prior_variances: &[prior_variance(self.regression); MEANS + TARGETS][..size],
+            prior_variances: &[prior_variance(self.classes, self.regression); MEANS + TARGETS][..size],
             drift: lesson.events() * drift,
             gains: &mut [0.0; MEANS + TARGETS],
         };
@@ -285,15 +288,12 @@ impl Recent {
         }
         let before = self.classes;
         let mut wide = self.begun(classes);
-        for (to, from) in
-            wide.residuals.chunks_exact_mut(classes).zip(self.residuals.chunks_exact(before))
-        {
+        for (to, from) in wide.residuals.chunks_exact_mut(classes).zip(self.residuals.chunks_exact(before)) {
             match from {
                 [both] => to[..2].copy_from_slice(&[-both, *both]),
                 each => to[..before].copy_from_slice(each),
             }
         }
-        // The difference of two log-odds has each residual twice.
         let factor = if before == 1 { 0.5 } else { 1.0 };
         wide.parameters = self.parameters.iter().map(|each| factor * each).collect();
         wide.covariance = self.covariance.iter().map(|each| factor * factor * each).collect();
@@ -314,8 +314,12 @@ impl Recent {
 }
 
 /// What the covariances begin with, and drift towards.
-pub fn prior_variance(regression: bool) -> f64 {
-    if regression { OF_NUMBERS_PRIOR_VARIANCE } else { OF_CLASSES_PRIOR_VARIANCE }
+pub fn prior_variance(classes: usize, regression: bool) -> f64 {
+    match classes {
+        _ if regression => OF_NUMBERS_PRIOR_VARIANCE,
+        1 => OF_TWO_PRIOR_VARIANCE,
+        _ => OF_SEVERAL_PRIOR_VARIANCE,
+    }
 }
 
 fn back(number: f64) -> f64 {

@@ -44,7 +44,8 @@ impl Recent {
     fn take(&mut self, state: &State) -> Option<()> {
         let shapes = self.state();
         ensure(state.0.len() == ARRAYS, CONTRADICTION).ok()?;
-        let ((&[events, known], _), (&[asked], _)) = (state.i64s("counts").ok()?, state.u64s("asked").ok()?) else {
+        let ((&[events, known], _), (&[asked], _)) = (state.i64s("counts").ok()?, state.u64s("asked").ok()?)
+        else {
             return None;
         };
         (self.events, self.known, self.asked) = (count_of(events)?, usize::try_from(known).ok()?, asked);
@@ -69,11 +70,16 @@ impl Recent {
 
     /// Whether the numbers are such as a run could have left.
     fn is_sound(&self) -> bool {
+        let is_residual = |each: &f64| self.regression || each.abs() <= 1.0;
         self.known <= TARGETS
+            && self.residuals.iter().all(is_residual)
             && [&self.shares.weights, &self.shares.means].iter().all(|shares| are_shares(shares))
             && self.shares.weights.iter().all(|&each| each > 0.0)
             && self.variance >= NARROWEST
-            && is_covariance(&self.covariance, &vec![prior_variance(self.regression); self.parameters.len()])
+            && is_covariance(
+                &self.covariance,
+                &vec![prior_variance(self.classes, self.regression); self.parameters.len()],
+            )
     }
 
     /// Number the classes anew.
@@ -104,7 +110,8 @@ impl Recent {
             _ => {
                 self.events += learned.iter().map(|(_, events)| events).sum::<u64>();
                 let parts = Shared::of(learned);
-                (self.parameters, self.covariance) = parts.estimate(|part| (&part.parameters, &part.covariance));
+                (self.parameters, self.covariance) =
+                    parts.estimate(|part| (&part.parameters, &part.covariance));
                 self.shares.weights = parts.weights(|part| &part.shares.weights);
                 self.shares.means = parts.mean(|part| &part.shares.means);
                 self.variance = parts.mean(|part| std::slice::from_ref(&part.variance))[0].max(NARROWEST);

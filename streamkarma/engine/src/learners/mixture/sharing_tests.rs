@@ -92,7 +92,7 @@ fn explicits(table_bits: u32, regression: bool) -> Vec<Box<dyn Learner>> {
 /// Their mixture, of so many learners in fact.
 fn mixture(experts: Vec<Box<dyn Learner>>, classes: usize, regression: bool, learners: usize) -> Mixture {
     let named = experts.into_iter().enumerate().map(|(number, each)| (number.to_string(), each)).collect();
-    let mut mixture = Mixture::new(named, 0, regression, 0.0).unwrap();
+    let mut mixture = Mixture::new(named, 0, regression, 0.0).unwrap().without_recent();
     assert_eq!(mixture.learners().len(), learners);
     if classes > 2 {
         mixture.widen(classes);

@@ -12,7 +12,11 @@ use crate::state::{Array, Refused, State};
 
 pub(super) const EVENTS: usize = 400;
 /// Arrays of a state that any finite numbers may be in.
-const HARMLESS: [&str; 14] = [
+const HARMLESS: [&str; 18] = [
+    "recent.parameters",
+    "recent.residuals",
+    "recent.targets",
+    "recent.variance",
     "parameters",
     "adjusting",
     "offsets",
@@ -229,7 +233,7 @@ fn an_event_that_was_predicted_is_learned_as_in_one_step() {
 #[test]
 fn a_mixture_is_its_experts_and_the_aggregator_of_their_scores() {
     for kind in KINDS {
-        let (stream, mut whole) = (Stream::new(kind), mixture(kind, 1));
+        let (stream, mut whole) = (Stream::new(kind), mixture(kind, 1).without_recent());
         let classes = whole.classes();
         let mut alone = Aggregator::new(4, kind == Kind::Numbers, 0.0);
         alone.widen(classes);
@@ -266,14 +270,20 @@ fn it_learns_whom_to_believe() {
         assert!((loss - log1p(libm::exp(-label * score))).abs() < 1e-9);
     }
     assert!(losses[200..].iter().sum::<f64>() < 0.45 * 200.0);
-    let [(_, Fact::Numbers(weights)), (_, Fact::Count(0)), (_, Fact::Count(bytes))] = &model.summary()[..]
+    let facts = &model.summary()[..];
+    let [(_, Fact::Numbers(weights)), (_, Fact::Count(bytes)), (_, Fact::Number(_)), (_, Fact::Count(0))] =
+        facts
     else {
         panic!()
     };
     assert_eq!(weights.iter().map(|(name, _)| &name[..]).collect::<Vec<_>>()[2..], ["expert 2", "blend"]);
     assert!(weights[2].1 + weights[3].1 > 0.9);
     let known_of_names = 72 + 16 * 2 * 10;
-    assert_eq!(*bytes, 300 + 8 * (3 + 9 + 27 + 4 + 4 + 3 + 9 + 1 + 28) + 8 * 4 + known_of_names);
+    let of_last_errors = 8 * (4 + 4 * 4 + 4 + 2 + 2 * 2 + 4);
+    assert_eq!(
+        *bytes,
+        300 + 8 * (3 + 9 + 27 + 4 + 4 + 3 + 9 + 1 + 28) + 8 * 4 + known_of_names + of_last_errors
+    );
 }
 
 #[test]
