@@ -379,11 +379,12 @@ class TestSums:
         assert again.best(name) == stats.best(name)
 
     @pytest.mark.parametrize("size", [1, 3, 20])
-    def test_they_agree_with_the_stored_events(self, size: int) -> None:
+    @pytest.mark.parametrize("far", [0.0, 1.7e9, -1e9])
+    def test_they_agree_with_the_stored_events(self, size: int, far: float) -> None:
         # Means over what is observed, categories and their siblings included, those that come later too.
         block = Block(np.arange(0, 41, 2), np.int32([1, 2] * 20), np.int32([1, 3, 2, 3] * 10),
                       np.random.default_rng(0).standard_normal(40))  # fmt: skip
-        y = np.random.default_rng(1).standard_normal(20)
+        y = far + np.random.default_rng(1).standard_normal(20)
         stats, reservoir = SufficientStats(), Reservoir(100)
         for taker in (stats, reservoir):
             for rows in np.split(np.arange(20), range(size, 20, size)):
