@@ -20,10 +20,10 @@ class _Trees(Baseline):
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         made = RandomForestRegressor if self._squared else RandomForestClassifier
         forest = made(n_estimators=self.trees, min_samples_leaf=self.min_leaf, random_state=self._rng())
-        one = Y.shape[1] == 1
+        targets = Y[:, 0] if Y.shape[1] == 1 else Y.argmax(axis=1)
         # It uses single precision, and values that differ by less than 1e-7 are equal to it.
         self._scaler = Scaler.of(X)
-        self.forest_ = forest.fit(self._scaler(X), Y[:, 0] if one else Y.argmax(axis=1), sample_weight=weights)
+        self.forest_ = forest.fit(self._scaler(X), targets, sample_weight=weights)
 
     def _scores(self, X: Floats) -> Floats:
         if self._squared:
