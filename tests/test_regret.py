@@ -28,6 +28,7 @@ from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
 from streamkarma.events.reservoir import Reservoir, Snapshot, uniform
 from streamkarma.regret.background_fit import BackgroundFit, request
+from streamkarma.regret.calibration import Calibration
 from streamkarma.regret.hindsight import EventTable, Fit, compare_losses, evaluate_baseline
 from streamkarma.regret.losses import STRENGTH, pointwise_loss, wrong
 from streamkarma.regret.oracle import LearnerProfile
@@ -224,6 +225,30 @@ class TestHindsight:
         assert row["error"] < 0.45
         assert 0 <= row["baseline_loss"] < 90 * np.log(3)
         assert row["held_out_loss"] > 0
+
+    def test_many_classes_are_calibrated_by_a_slope_and_an_intercept_each(self) -> None:
+        rng = np.random.default_rng(6)
+        X, y = rng.standard_normal((400, 2)), np.arange(400) % 20.0
+        for name in ("trees", "knn", "karma-batch"):
+            row = evaluate_baseline(name, table_of(X, y), "multiclass", "logistic")
+            # There is nothing to know, and with a matrix for a map 20 classes cost far more than that.
+            assert row["held_out_loss"] < 400 * np.log(20) * 1.15
+
+    def test_several_classes_are_calibrated_as_well_as_they_can_be(self) -> None:
+        rng = np.random.default_rng(7)
+        codes, weights = np.arange(120) % 3, rng.choice([1.0, 2.0], 120)
+        scores = rng.standard_normal((120, 3)) * [1.0, 50.0, 0.02] + 5.0
+        scores[np.arange(120), codes] += np.array([1.0, 30.0, 0.01])[codes]
+
+        def total(p: Array) -> float:
+            each = pointwise_loss("logistic", p[:3] * scores + p[3:], codes.astype(float))
+            return float(weights @ each)
+
+        start = np.r_[1.0, 0.02, 50.0, -5.0, -0.1, -250.0]
+        best = minimize(total, start, method="Nelder-Mead", options={"maxiter": 20000, "xatol": 1e-9,
+                        "fatol": 1e-10, "adaptive": True})  # fmt: skip
+        found = Calibration(scores, codes, weights)(scores)
+        assert weights @ pointwise_loss("logistic", found, codes.astype(float)) <= best.fun * (1 + 1e-4)
 
     def test_a_class_that_a_fold_has_not_seen(self) -> None:
         X, y = gappy(40, 2, 5), np.r_[np.zeros(20), np.ones(19), 2.0]
