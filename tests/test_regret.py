@@ -185,6 +185,19 @@ class TestHindsight:
             assert row["standard_error"] == 0.0
             assert row["regret"] == pytest.approx(30 - expected)
 
+    @pytest.mark.parametrize("name", ["mean", "gmm", "knn"])
+    @pytest.mark.parametrize("loss", ["logistic", "hinge"])
+    def test_where_a_column_begins_does_not_matter(self, name: str, loss: str) -> None:
+        # Without the learner's scale, as with --no-scale: seconds since 1970, for example.
+        X = gappy(200, 3, 8)
+        y = (np.nan_to_num(X).sum(axis=1) + np.random.default_rng(0).standard_normal(200) > 0).astype(float)
+        near, far = (
+            evaluate_baseline(name, table_of(X + np.array([shift, 0.0, 0.0]), y), "binary", loss)
+            for shift in (0.0, 2.0**30)
+        )
+        for figure in ("baseline_loss", "held_out_loss"):
+            assert far[figure] == pytest.approx(near[figure], rel=1e-3)
+
     def test_a_learner_that_is_the_baseline_has_no_regret(self) -> None:
         X = gappy(60, 3, 1)
         y = (np.nan_to_num(X).sum(axis=1) + np.random.default_rng(0).standard_normal(60) > 0).astype(float)

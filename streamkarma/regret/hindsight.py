@@ -231,9 +231,10 @@ class Fit:
             return None, 0.0
         match machine.columns[0]:
             case Linear(w, b):
-                return w, b
+                return w, b - float(w @ machine.centre)
             case Decided(classifier):
-                return classifier.coef_[0], float(classifier.intercept_[0])
+                w = classifier.coef_[0]
+                return w, float(classifier.intercept_[0]) - float(w @ machine.centre)
         return None, 0.0
 
     def held_out(self, X: Floats, y: Floats, weights: Floats | None = None) -> Floats | None:
