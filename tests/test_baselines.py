@@ -138,6 +138,16 @@ class TestEveryBaseline:
             assert len(answers) == 61
             assert np.isfinite(np.asarray(answers, dtype=float)).all()
 
+    @pytest.mark.parametrize("unit", [2.0**-600, 2.0**-50, 2.0**600])
+    def test_the_units_of_the_columns_do_not_matter(self, name: str, unit: float) -> None:
+        if name == "svd" and unit != 2.0**-50:
+            pytest.skip("it takes the table as it is, whose squares are no numbers")
+        X, along = table()
+        X[:, 0] = np.where(np.isnan(X[:, 0]), along, X[:, 0])
+        own = cheap(name, "binary").fit(X, along > 0).decision_function(X)
+        others = cheap(name, "binary").fit(X * unit, along > 0).decision_function(X * unit)
+        assert others == pytest.approx(own, rel=1e-3, abs=1e-3)
+
     def test_one_class_only_is_always_the_answer(self, name: str) -> None:
         X, _ = table()
         model = cheap(name, "binary").fit(X, np.full(len(X), "yes"))

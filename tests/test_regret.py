@@ -28,6 +28,7 @@ from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
 from streamkarma.events.reservoir import Reservoir, Snapshot, uniform
 from streamkarma.regret.background_fit import BackgroundFit, request
+from streamkarma.regret.calibration import Calibration
 from streamkarma.regret.hindsight import EventTable, Fit, compare_losses, evaluate_baseline
 from streamkarma.regret.losses import STRENGTH, pointwise_loss, wrong
 from streamkarma.regret.oracle import LearnerProfile
@@ -184,6 +185,19 @@ class TestHindsight:
             assert row["standard_error"] == 0.0
             assert row["regret"] == pytest.approx(30 - expected)
 
+    @pytest.mark.parametrize("name", ["mean", "gmm", "knn"])
+    @pytest.mark.parametrize("loss", ["logistic", "hinge"])
+    def test_where_a_column_begins_does_not_matter(self, name: str, loss: str) -> None:
+        # Without the learner's scale, as with --no-scale: seconds since 1970, for example.
+        X = gappy(200, 3, 8)
+        y = (np.nan_to_num(X).sum(axis=1) + np.random.default_rng(0).standard_normal(200) > 0).astype(float)
+        near, far = (
+            evaluate_baseline(name, table_of(X + np.array([shift, 0.0, 0.0]), y), "binary", loss)
+            for shift in (0.0, 2.0**30)
+        )
+        for figure in ("baseline_loss", "held_out_loss"):
+            assert far[figure] == pytest.approx(near[figure], rel=1e-3)
+
     def test_a_learner_that_is_the_baseline_has_no_regret(self) -> None:
         X = gappy(60, 3, 1)
         y = (np.nan_to_num(X).sum(axis=1) + np.random.default_rng(0).standard_normal(60) > 0).astype(float)
@@ -224,6 +238,30 @@ class TestHindsight:
         assert row["error"] < 0.45
         assert 0 <= row["baseline_loss"] < 90 * np.log(3)
         assert row["held_out_loss"] > 0
+
+    def test_many_classes_are_calibrated_by_a_slope_and_an_intercept_each(self) -> None:
+        rng = np.random.default_rng(6)
+        X, y = rng.standard_normal((400, 2)), np.arange(400) % 20.0
+        for name in ("trees", "knn", "karma-batch"):
+            row = evaluate_baseline(name, table_of(X, y), "multiclass", "logistic")
+            # There is nothing to know, and with a matrix for a map 20 classes cost far more than that.
+            assert row["held_out_loss"] < 400 * np.log(20) * 1.15
+
+    def test_several_classes_are_calibrated_as_well_as_they_can_be(self) -> None:
+        rng = np.random.default_rng(7)
+        codes, weights = np.arange(120) % 3, rng.choice([1.0, 2.0], 120)
+        scores = rng.standard_normal((120, 3)) * [1.0, 50.0, 0.02] + 5.0
+        scores[np.arange(120), codes] += np.array([1.0, 30.0, 0.01])[codes]
+
+        def total(p: Array) -> float:
+            each = pointwise_loss("logistic", p[:3] * scores + p[3:], codes.astype(float))
+            return float(weights @ each)
+
+        start = np.r_[1.0, 0.02, 50.0, -5.0, -0.1, -250.0]
+        best = minimize(total, start, method="Nelder-Mead", options={"maxiter": 20000, "xatol": 1e-9,
+                        "fatol": 1e-10, "adaptive": True})  # fmt: skip
+        found = Calibration(scores, codes, weights)(scores)
+        assert weights @ pointwise_loss("logistic", found, codes.astype(float)) <= best.fun * (1 + 1e-4)
 
     def test_a_class_that_a_fold_has_not_seen(self) -> None:
         X, y = gappy(40, 2, 5), np.r_[np.zeros(20), np.ones(19), 2.0]
@@ -379,11 +417,12 @@ class TestSums:
         assert again.best(name) == stats.best(name)
 
     @pytest.mark.parametrize("size", [1, 3, 20])
-    def test_they_agree_with_the_stored_events(self, size: int) -> None:
+    @pytest.mark.parametrize("far", [0.0, 1.7e9, -1e9])
+    def test_they_agree_with_the_stored_events(self, size: int, far: float) -> None:
         # Means over what is observed, categories and their siblings included, those that come later too.
         block = Block(np.arange(0, 41, 2), np.int32([1, 2] * 20), np.int32([1, 3, 2, 3] * 10),
                       np.random.default_rng(0).standard_normal(40))  # fmt: skip
-        y = np.random.default_rng(1).standard_normal(20)
+        y = far + np.random.default_rng(1).standard_normal(20)
         stats, reservoir = SufficientStats(), Reservoir(100)
         for taker in (stats, reservoir):
             for rows in np.split(np.arange(20), range(size, 20, size)):

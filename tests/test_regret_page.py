@@ -73,6 +73,26 @@ def test_verdict_bars_and_curves_are_on_one_screen(baselines: int, tmp_path: Pat
         assert shown.value("document.querySelectorAll('#bars .bar').length") == baselines + 1
 
 
+def test_axes_have_labels_that_are_alike_and_fit(tmp_path: Path) -> None:
+    made = report(NAMES[:2])
+    for row in made["learners"]["karma"]["regret"]["zero"]:
+        row["regret"] *= 1e9  # as with the squared loss of prices
+    with Page(tmp_path / "browser") as shown:
+        opened(shown, made, tmp_path)
+        for ticks, expected in (
+            ([2.5, 3, 3.5, 4], ["2.5", "3.0", "3.5", "4.0"]),
+            ([0, 5e8, 1e9], ["0", "0.5G", "1.0G"]),
+            ([-2e12, -1e12, 0], ["-2T", "-1T", "0"]),
+            ([-0.02, 0, 0.02], ["-0.02", "0", "0.02"]),
+            ([2e-5, 4e-5], ["2.0e-5", "4.0e-5"]),
+            ([1e30, 2e30], ["1.0e+30", "2.0e+30"]),
+            ([7000], ["7,000"]),
+        ):
+            assert shown.value(f"labels({ticks})") == expected
+        texts = "[...document.querySelectorAll('#regret svg text')]"
+        assert shown.value(f"Math.min(...{texts}.map((each) => each.getBBox().x))") >= 0
+
+
 def test_it_fits_a_phone(tmp_path: Path) -> None:
     made = report([*NAMES, *LONG], input="/a/long/path" * 9)
     with Page(tmp_path / "browser") as shown:

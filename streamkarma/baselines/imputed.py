@@ -16,7 +16,7 @@ from streamkarma.baselines.imputers import GaussImputer, MixtureImputer, Regress
 from streamkarma.baselines.interpolation import InterpolationImputer
 from streamkarma.baselines.iterated_svd import SVDImputer
 from streamkarma.baselines.machines import Machine, fit_features, kind_of
-from streamkarma.baselines.tables import Floats, Scaler
+from streamkarma.baselines.tables import Floats, Scaler, moments
 from streamkarma.baselines.tuning import Choice, class_codes
 
 #: The imputers by name, each made for a seed.
@@ -94,7 +94,9 @@ class _Imputed(_Machine):
         zero = named and self.imputer == "zero"
         self._first = Scaler.of(X, scale=self.scale and zero, weights=weights)
         completed = self.imputer_.fit_transform(self._first(X), targets_of(Y, self._squared))
-        self._scaler = Scaler.of(completed, scale=self.scale and not zero, weights=weights)
+        # Where nothing observed varies, what an imputer's rounding leaves is no spread.
+        least = 1e-12 * moments(X)[1]
+        self._scaler = Scaler.of(completed, scale=self.scale and not zero, weights=weights, least=least)
         centred = zero and self._squared
         self._mean = np.average(Y, axis=0, weights=weights) if centred else np.zeros(Y.shape[1])
         self.machine_ = self._trained(self._scaler(completed), Y - self._mean, weights, constant=zero)

@@ -138,12 +138,17 @@ class Machine:
         self.kind, self.C, self.width = kind, C, width
         self.free = intercept == "free"
         self.constant = intercept == "feature" and not kind.startswith("gram")
+        #: What is taken off the columns; None for nothing.
+        self.centre: Floats | None = None
 
     def fit(self, Z: Floats, Y: Floats, weights: Floats | None = None) -> Machine:
         """Learn from features, or a kernel matrix, of shape (n, …), targets (n, m), weights (n,)."""
+        if self.free and self.kind in ("svm", "logistic"):
+            # Which leaves the minimum where it is, and their solvers with digits for columns far from 0.
+            self.centre = np.average(Z, axis=0, weights=weights)
         if self.constant:
             self._size = float(np.sqrt(np.average((Z * Z).sum(axis=1), weights=weights) + 1.0))
-        Z = self._with_constant(Z)
+        Z = self._prepared(Z)
         if self.kind.startswith("rbf") and self.width is None:
             self.width = WIDTHS[-1] * width_unit(Z)
         together = self.kind == "logistic" or self.kind.endswith("crammer-singer")
@@ -155,11 +160,13 @@ class Machine:
 
     def scores(self, Z: Floats) -> Floats:
         """Scores of shape (n, m)."""
-        Z = self._with_constant(Z)
+        Z = self._prepared(Z)
         return np.column_stack([score(Z) for score in self.columns])
 
-    def _with_constant(self, Z: Floats) -> Floats:
-        return np.hstack([Z, np.ones((len(Z), 1))]) / self._size if self.constant else Z
+    def _prepared(self, Z: Floats) -> Floats:
+        if self.constant:
+            return np.hstack([Z, np.ones((len(Z), 1))]) / self._size
+        return Z if self.centre is None else Z - self.centre
 
     def _together(self, Z: Floats, Y: Floats, weights: Floats | None) -> Scorer:
         """All classes in one: what the loss is for three or more."""

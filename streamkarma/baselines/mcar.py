@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils import assert_all_finite, check_array, check_random_state
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from streamkarma.baselines.tables import Bools, Floats, Scaler, zero_filled
 
@@ -150,8 +150,8 @@ def mcar_test(
         rows, targets = _split(rows, of, attribute)
         of = of[of != attribute]
     else:
-        check_consistent_length(rows, y)
-        targets = _columns(np.asarray(y))
+        targets = _columns(column_or_1d(y))
+        check_consistent_length(rows, targets)
     missing = ~_observed(rows, of)
     values = zero_filled(Scaler.of(rows)(rows)) if given == "values" else np.empty((len(rows), 0))
     return _resampled(values, missing, targets, permutations, check_random_state(random_state))
@@ -186,6 +186,7 @@ def _observed(rows: Floats, of: NDArray[Any]) -> Bools:
 
 def _columns(y: NDArray[Any]) -> Floats:
     """Numbers as one column, classes as one column of 0 and 1 each."""
+    assert_all_finite(y, input_name="y")
     if y.dtype.kind == "f":
         return np.asarray(y, dtype=np.float64)[:, np.newaxis]
     return np.asarray(y[:, np.newaxis] == np.unique(y), dtype=np.float64)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
-from streamkarma.baselines.tables import Floats, Scaler, zero_filled
+from streamkarma.baselines.tables import Floats, Scaler, moments, zero_filled
 
 #: Numbers of neighbours that a holdout chooses from; many first, since that is the smoother.
 NUMBERS = (25, 15, 9, 5, 3, 1)
@@ -44,7 +44,9 @@ class _Neighbors(Baseline):
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         if self.neighbors is not None and self.neighbors < 1:
             raise ValueError(f"neighbors is 1 or more, or None to have it chosen; not {self.neighbors}")
-        self._scaler = Scaler.of(X, scale=self.scale, weights=weights)
+        centre, spread = moments(X, weights)
+        # Centred in any case: the squares of values far from 0 leave no digits for their differences.
+        self._scaler = Scaler(centre, spread if self.scale else np.ones_like(spread))
         self._rows, self._Y = self._scaler(X), Y
         self._votes = np.ones(len(Y)) if weights is None else weights
 

@@ -102,11 +102,17 @@ class Scaler:
     spread: Floats
 
     @classmethod
-    def of(cls, X: Floats, *, scale: bool = True, weights: Floats | None = None) -> Scaler:
-        """Learn from ``X``, rows weighted; with ``scale=False`` everything stays as it is."""
+    def of(
+        cls, X: Floats, *, scale: bool = True, weights: Floats | None = None, least: Floats | float = 0.0
+    ) -> Scaler:
+        """Learn from ``X``, rows weighted; with ``scale=False`` everything stays as it is.
+
+        Columns whose spread is ``least`` or less count as constant.
+        """
         if not scale:
             return cls(np.zeros(X.shape[1]), np.ones(X.shape[1]))
-        return cls(*moments(X, weights))
+        shift, spread = moments(X, weights)
+        return cls(shift, np.where(spread > least, spread, 1.0))
 
     def __call__(self, X: Floats) -> Floats:
         scaled: Floats = (X - self.shift) / self.spread
@@ -128,12 +134,16 @@ def moments(X: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
     shares = observed * (1.0 if weights is None else weights[:, np.newaxis])
     count = shares.sum(axis=0)
     count[count == 0.0] = 1.0
-    mean: Floats = (shares * np.where(observed, X, 0.0)).sum(axis=0) / count
-    off = np.where(observed, X - mean, 0.0)
+    # In units in which no square overflows or vanishes: powers of 2, which round nothing.
+    filled = np.where(observed, X, 0.0)
+    unit = np.ldexp(1.0, np.frexp(np.abs(filled).max(axis=0, initial=0.0))[1] - 1)
+    filled /= unit
+    mean: Floats = (shares * filled).sum(axis=0) / count
+    off = np.where(observed, filled - mean, 0.0)
     spread: Floats = np.sqrt((shares * off * off).sum(axis=0) / count)
     # What is left of a constant after subtracting its rounded mean is no spread.
-    spread[spread <= 1e-12 * np.maximum(1.0, np.abs(mean))] = 1.0
-    return mean, spread
+    varies = spread > 1e-12 * np.abs(mean)
+    return mean * unit, np.where(varies, spread * unit, 1.0)
 
 
 def zero_filled(X: Floats) -> Floats:

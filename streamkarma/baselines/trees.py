@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
-from streamkarma.baselines.tables import Floats
+from streamkarma.baselines.tables import Floats, Scaler
 
 
 class _Trees(Baseline):
@@ -20,13 +20,15 @@ class _Trees(Baseline):
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         made = RandomForestRegressor if self._squared else RandomForestClassifier
         forest = made(n_estimators=self.trees, min_samples_leaf=self.min_leaf, random_state=self._rng())
-        one = Y.shape[1] == 1
-        self.forest_ = forest.fit(X, Y[:, 0] if one else Y.argmax(axis=1), sample_weight=weights)
+        targets = Y[:, 0] if Y.shape[1] == 1 else Y.argmax(axis=1)
+        # It uses single precision, and values that differ by less than 1e-7 are equal to it.
+        self._scaler = Scaler.of(X)
+        self.forest_ = forest.fit(self._scaler(X), targets, sample_weight=weights)
 
     def _scores(self, X: Floats) -> Floats:
         if self._squared:
-            return np.asarray(self.forest_.predict(X))[:, np.newaxis]
-        shares = np.asarray(self.forest_.predict_proba(X))
+            return np.asarray(self.forest_.predict(self._scaler(X)))[:, np.newaxis]
+        shares = self._probabilities(X)
         # Two classes: from -1, all trees for the first, to 1, all for the second.
         return shares[:, 1:] - shares[:, :1] if shares.shape[1] == 2 else shares
 
@@ -36,7 +38,7 @@ class _Trees(Baseline):
 
     def _probabilities(self, X: Floats) -> Floats:
         """Means over the trees of the classes' shares in the leaves."""
-        return np.asarray(self.forest_.predict_proba(X))
+        return np.asarray(self.forest_.predict_proba(self._scaler(X)))
 
 
 class MissingValueTreesClassifier(_Trees, WeightedClassifier):

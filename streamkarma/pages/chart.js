@@ -6,6 +6,8 @@ const COLOURS = 8;
 const [LEFT, RIGHT, TOP, BOTTOM] = [48, 8, 14, 18];
 /** Between two marks that are both labelled. */
 const APART = 50;
+/** For thousands, millions and so on. */
+const UNITS = ["", "k", "M", "G", "T", "P", "E"];
 
 /** An element with attributes and children; texts are never taken for HTML. */
 function element(name, attributes = {}, ...children) {
@@ -43,6 +45,19 @@ function ticks(low, high) {
   const step = unit * [1, 2, 5, 10].find((each) => each * unit >= least);
   const count = Math.floor(high / step) - Math.ceil(low / step) + 1;
   return Array.from({ length: count }, (_, index) => (Math.ceil(low / step) + index) * step);
+}
+
+/** What ticks are labelled with, alike and short: 2.5, 3.0; 0.5G, 1.0G; 2.0e-5. */
+function labels(values) {
+  const most = Math.max(...values.map(Math.abs));
+  const power = most < 1e4 ? 0 : Math.floor(Math.log10(most) / 3);
+  if (most < 1e-3 || power >= UNITS.length) return values.map((value) => (value ? value.toExponential(1) : "0"));
+  const unit = 1000 ** power;
+  // The last digit that differs from one tick to the next.
+  const step = (values.length > 1 ? values[1] - values[0] : most) / unit;
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const fixed = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return values.map((value) => (value ? (value / unit).toLocaleString("en", fixed) + UNITS[power] : "0"));
 }
 
 /** The path of a line, which is broken where there is no number. */
@@ -86,11 +101,13 @@ function chart(title, events, lines, options = {}) {
     viewBox: `0 0 ${width} ${height}`, style: `height: ${height}px`, tabindex: 0, role: "img",
     "aria-label": title,
   });
-  for (const value of ticks(low, high)) {
+  const marked = ticks(low, high);
+  const texts = labels(marked);
+  for (const [index, value] of marked.entries()) {
     const kind = value === 0 && low < 0 ? "grid zero" : "grid";
     svg.append(
       element("line", { class: kind, x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }),
-      element("text", { x: LEFT - 4, y: y(value) + 4, "text-anchor": "end" }, short(value)),
+      element("text", { x: LEFT - 4, y: y(value) + 4, "text-anchor": "end" }, texts[index]),
     );
   }
   svg.append(

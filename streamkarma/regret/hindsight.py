@@ -27,6 +27,7 @@ from streamkarma.baselines.imputed import imputer_named
 from streamkarma.baselines.machines import Decided, Linear, Machine
 from streamkarma.baselines.registry import Entry, named
 from streamkarma.events.reservoir import ERROR, LOSS, TARGET, WEIGHT, Snapshot
+from streamkarma.regret.calibration import Calibration
 from streamkarma.regret.losses import STRENGTH, pointwise_loss, wrong
 from streamkarma.regret.oracle import (
     LIPSCHITZ,
@@ -230,9 +231,10 @@ class Fit:
             return None, 0.0
         match machine.columns[0]:
             case Linear(w, b):
-                return w, b
+                return w, b - float(w @ machine.centre)
             case Decided(classifier):
-                return classifier.coef_[0], float(classifier.intercept_[0])
+                w = classifier.coef_[0]
+                return w, float(classifier.intercept_[0]) - float(w @ machine.centre)
         return None, 0.0
 
     def held_out(self, X: Floats, y: Floats, weights: Floats | None = None) -> Floats | None:
@@ -308,10 +310,6 @@ class Fit:
         classes = self.loss in ("logistic", "hinge")
         if self.matched or not classes or (self.columns > 1 and self.loss == "hinge"):
             return lambda rows: rows
-        if self.columns == 1:
-            targets = np.where(y == 1, 1.0, -1.0)[:, np.newaxis]
-        else:
-            targets = np.where(y[:, np.newaxis] == np.arange(self.columns), 1.0, -1.0)
         finite = scores[np.isfinite(scores)]
         lowest, highest = (finite.min(), finite.max()) if finite.size else (-1.0, 1.0)
 
@@ -319,5 +317,9 @@ class Fit:
             """Scores, with the most extreme ones where a class was not known."""
             return np.nan_to_num(rows, posinf=highest, neginf=lowest)
 
+        if self.columns > 1:
+            calibration = Calibration(sure(scores), y.astype(np.intp), weights)
+            return lambda rows: calibration(sure(rows))
+        targets = np.where(y == 1, 1.0, -1.0)[:, np.newaxis]
         machine = Machine(MACHINES[self.loss], STRENGTH).fit(sure(scores), targets, weights)
         return lambda rows: machine.scores(sure(rows))

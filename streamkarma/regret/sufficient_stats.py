@@ -41,8 +41,10 @@ class SufficientStats:
     ----------
     owners
         Shape (k,): the attribute of each coordinate, -1 where none was seen.
+    origin
+        The first target, which is taken off all: squares of numbers far from 0 leave no digits for the loss.
     matrix
-        Shape (2k + 2, 2k + 2): sums of w v v' with v = (1, y, z_1, o_1, z_2, o_2, …).
+        Shape (2k + 2, 2k + 2): sums of w v v' with v = (1, y - origin, z_1, o_1, z_2, o_2, …).
     learner
         The learner's loss.
     events
@@ -52,6 +54,7 @@ class SufficientStats:
     """
 
     def __init__(self) -> None:
+        self.origin = 0.0
         self.matrix = np.zeros((2, 2))
         self.owners = np.zeros(0, np.int32)
         self.learner = 0.0
@@ -61,6 +64,8 @@ class SufficientStats:
 
     def add(self, block: Block, rows: NDArray[np.intp], facts: Floats) -> None:
         """Add events; see ``Reservoir.add``."""
+        if not self.events:
+            self.origin = float(facts[0, TARGET])
         self.events += len(rows)
         self.learner = added(self.learner, facts[:, LOSS])
         self.error = added(self.error, facts[:, ERROR])
@@ -72,7 +77,7 @@ class SufficientStats:
         if self.closed:
             return
         V = np.zeros((len(rows), len(self.matrix)))
-        V[:, 0], V[:, 1] = 1.0, facts[:, TARGET]
+        V[:, 0], V[:, 1] = 1.0, facts[:, TARGET] - self.origin
         at = np.repeat(np.arange(len(rows)), sizes)
         # A category is observed, as 0, in the columns of its siblings too.
         attributes = block.attributes[items]
@@ -161,7 +166,13 @@ class SufficientStats:
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything, as JSON and arrays."""
-        header = {"learner": self.learner, "error": self.error, "events": self.events, "closed": self.closed}
+        header = {
+            "learner": self.learner,
+            "error": self.error,
+            "events": self.events,
+            "closed": self.closed,
+            "origin": self.origin,
+        }
         return header, {"matrix": self.matrix, "owners": self.owners}
 
     @classmethod
@@ -170,6 +181,8 @@ class SufficientStats:
         stats = cls()
         stats.learner, stats.error = finite(header["learner"]), finite(header["error"])
         stats.events, stats.closed = natural(header["events"]), bool(header["closed"])
+        # Absent from older files, whose sums are of the targets themselves.
+        stats.origin = finite(header.get("origin", 0.0))
         stats.matrix, stats.owners = np.array(arrays["matrix"]), np.array(arrays["owners"])
         size = 2 + 2 * len(stats.owners)
         # No attribute has a higher number than its first coordinate.

@@ -150,6 +150,7 @@ def _of_bound(model: Model, events: int) -> LearnerProfile | None:
             ("no --rho: steps are not 1/(ρt)", model.rho is None or model.eta is not None),
             ("a --budget: support vectors are pruned", model.budget is not None),
             ("--forget", model.forget is not None),
+            ("--class-weight: it learns from other losses than are compared", model.class_weight is not None),
             ("predictions by the average of all iterates", model.average),
             ("the model had learned before", model.steps != events),
         )
