@@ -1,4 +1,4 @@
-"""One model from past events: in parts, on many machines."""
+"""One model from past events, learned in parts on many machines."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from streamkarma.spark.work import Copy, Learn, Survey
 class Backfill:
     """Learns an input in two passes.
 
-    The first one looks at all records: names, classes and moments. With these each part learns by itself in
-    the second, and what the parts have learned is merged.
+    The first pass collects names, classes and moments from all records. Starting from these, each part learns
+    separately in the second pass, and the models of the parts are merged.
 
     Parameters
     ----------
     plan
-        What to learn, and where results go.
+        The plan.
     warm, tail
-        How many records are learned on the driver, in order, before the parts and after them.
+        Number of records learned on the driver, in order, before and after the parts.
 
     Raises
     ------
@@ -55,7 +55,7 @@ class Backfill:
         Raises
         ------
         StreamkarmaError
-            If it fails; then the model stays as it was.
+            If it fails; the model is then unchanged.
         """
         with ExitStack() as stack:
             if self._lock is not None:
@@ -77,7 +77,7 @@ class Backfill:
         first, middle, last = shared_out(sizes, self._warm, self._tail)
         output = destinations.output()
         session.take_over(surveyed.model, surveyed.kept, session.loop.totals(), output)
-        # The counts of the first pass are not added again.
+        # The counts of the first pass must not be added again.
         session.task_model.model.freeze()
         self._learn_here(inputs, first)
         if middle:

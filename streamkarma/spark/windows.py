@@ -1,10 +1,10 @@
-"""Which records of which part come first and last."""
+"""Divides the records of parts into the first ones, the last ones, and those between."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: Numbers of records in a part, from the first to behind the last.
+#: A half-open range of records of a part.
 Window = tuple[int, int]
 
 
@@ -14,9 +14,9 @@ def shared_out(sizes: Mapping[int, int], warm: int, tail: int) -> list[dict[int,
     Parameters
     ----------
     sizes
-        How many records each part has.
+        The number of records in each part.
     warm, tail
-        How many are the first and the last; the last give way.
+        The number of first and last records; if they overlap, there are fewer last ones.
 
     Examples
     --------
