@@ -1,4 +1,4 @@
-"""Read the models that the processes of a group share, without being one of them."""
+"""Reads the shared models of a group without joining it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class PulledModels(NamedTuple):
     Attributes
     ----------
     name
-        What the topic is called in messages.
+        The name of the topic in messages.
     base
-        What all models go back to.
+        The base of all models.
     parts
-        By partition, its last models, the newest first.
+        The latest models of each partition, newest first.
     """
 
     name: str
@@ -39,11 +39,11 @@ class PulledModels(NamedTuple):
     parts: Mapping[str, Sequence[Snapshot]]
 
     def contents(self) -> dict[str, list[bytes]]:
-        """By partition, its last models as bytes."""
+        """The latest models of each partition, as bytes."""
         return {name: [each.content for each in models] for name, models in self.parts.items()}
 
     def position(self, chosen: Mapping[str, int]) -> Position:
-        """How far models have got that were chosen of each partition, as a model file has it."""
+        """The position for a model file, given the index of the chosen model of each partition."""
         offsets, ids = {}, {}
         for name, index in chosen.items():
             topic, _, number = name.rpartition("/")
@@ -66,12 +66,12 @@ def pull(
     brokers, pairs, connect_timeout
         See ``Attachment``.
     say
-        Takes a line for the user.
+        Called with a line for the user.
 
     Raises
     ------
     UsageError
-        If the settings, or the topic's name, make no sense.
+        If the settings or the topic's name are invalid.
     RunError
         If there are no models, or the brokers cannot be reached.
     """

@@ -1,4 +1,4 @@
-"""Learn again what was answered before a crash but is not in the model file yet."""
+"""Learns again what was answered before a crash but is not in the model file yet."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 Replayed = Iterator[tuple[TopicPartition, list[ConsumerRecord]]]
 
-#: How long one poll waits; in between signals are heeded.
+#: How long one poll waits; signals are handled in between.
 _POLL_MS = 200
 
 
 def replay(source: TopicSource, context: Context, offsets: Offsets) -> Replayed:
-    """Yield what was answered and is not in the model file, and have that written when it is learned.
+    """Yield what was answered but is not in the model file, which is then written.
 
     Parameters
     ----------
     source, context
-        What is read, and the run.
+        The source, and the run.
     offsets
-        How far the model has got; brought up to what was answered.
+        The position of the model, which is advanced to what was answered.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def replay(source: TopicSource, context: Context, offsets: Offsets) -> Replayed:
                 yield tp, found
     if ordered and written and context.last < written.offset:
         _say_compacted(source, todo, read, lost_before, int(written.offset) - context.last)
-        # These numbers have been given out.
+        # These numbers are taken.
         context.number_from(int(written.offset) + 1)
     offsets.positions |= {stretch.partition: stretch.end for stretch in todo}
     offsets.save()
@@ -91,10 +91,10 @@ def _say_compacted(
     lost_before: Mapping[str, int],
     missing: int,
 ) -> None:
-    """Tell the user of answered events that a topic has dropped since, though not at its beginning.
+    """Report answered events that were compacted away since, rather than expired at the beginning of a topic.
 
-    ``missing`` is how many events fewer were learned again than were answered. Not every offset was one: a
-    mark of a transaction has an offset too.
+    ``missing`` is the number of events that were answered but not learned again. Not every offset is an
+    event: transaction markers have offsets, too.
     """
     missing -= sum(source.lost.values()) - sum(lost_before.values())
     for tp in sorted({stretch.partition for stretch in todo}):
@@ -111,7 +111,7 @@ def _say_compacted(
 
 
 def _reader(source: TopicSource, group: str, stack: ExitStack) -> TopicConsumer:
-    """A consumer with the offsets of a group, which it does not join."""
+    """A consumer with access to the offsets of a group, without joining it."""
     settings = {**source.settings.consumer(), **READING}
     settings.pop("group_instance_id", None)
     reader = source.connect(TopicConsumer, **settings, group_id=group)
@@ -122,7 +122,7 @@ def _reader(source: TopicSource, group: str, stack: ExitStack) -> TopicConsumer:
 def _still_there(
     todo: list[Stretch], reader: TopicConsumer, source: TopicSource, offsets: Offsets
 ) -> list[Stretch]:
-    """What can be learned again: the records of a topic that was deleted have gone with it."""
+    """What can be learned again, which excludes the records of deleted topics."""
     there = reader.topics() if todo else set()
     for topic in sorted({stretch.partition.topic for stretch in todo}):
         if topic not in there and (source.topics.pattern is None or not there):
@@ -147,7 +147,7 @@ def owed(
     journal: str,
     committed: Mapping[TopicPartition, int],
 ) -> tuple[list[Stretch], bool]:
-    """What was answered and is not in a model that has got as far as ``positions``.
+    """What was answered but is not in a model with these ``positions``.
 
     Parameters
     ----------
@@ -158,9 +158,9 @@ def owed(
 
     Returns
     -------
-    The stretches to learn again, and whether they are in the order in which they were learned.
-    They are if the journal begins where the model is, and there is nothing else. If the file is an
-    older copy, there is no order but that of the partitions.
+    The stretches to learn again, and whether they are in the original order. They are if the journal begins
+    at the model's position and covers everything. If the file is an older copy, only the order within
+    partitions is known.
     """
     runs = stretches(journal) if journal else []
     begins = {run.partition: run.begin for run in reversed(runs)}
@@ -182,23 +182,23 @@ def read_stretches(
     lost: Callable[[TopicPartition, int, int], None],
     stopped: Callable[[], bool],
 ) -> Replayed:
-    """Yield the records of stretches in their order.
+    """Yield the records of stretches in order.
 
     Parameters
     ----------
     reader
-        A consumer that has joined no group.
+        A consumer that has not joined a group.
     todo
-        What to read.
+        The stretches to read.
     lost
         Called with ranges of offsets that the topic no longer has.
     stopped
-        Whether the user wants to stop.
+        Returns whether the user wants to stop.
 
     Raises
     ------
     InterruptedError
-        If the user wanted to stop before.
+        If the user wants to stop.
     """
     partitions = sorted({stretch.partition for stretch in todo})
     reader.assign(partitions)
