@@ -1,4 +1,4 @@
-"""What tests see of models that are shared in a topic."""
+"""Helpers for tests of models shared in a topic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cluster import Cluster, lines
 
 
 def shelf_of(cluster: Cluster, share: str, partitions: int = 1) -> Shelf:
-    """The models in a topic, as a reader of committed records has them now."""
+    """The models currently in a topic, as seen by a reader of committed records."""
     shelf = Shelf()
     for record in cluster.get(share, partitions):
         shelf.take(record.key, record.value)
@@ -32,7 +32,7 @@ def snapshots(cluster: Cluster, share: str, partitions: int = 1) -> dict[str, Sn
 
 
 def state_of(content: bytes) -> Any:
-    """All that a model has learned, to the bit."""
+    """Everything that a model has learned, bit for bit."""
     header, arrays = from_bytes(content, "a model")[0].state()
     return header, {name: array.tobytes() for name, array in arrays.items()}
 
@@ -40,7 +40,7 @@ def state_of(content: bytes) -> Any:
 def check_partitions(
     cluster: Cluster, share: str, source: str, given: dict[int, list[dict[str, Any]]], *learning: str
 ) -> None:
-    """Each partition's model is what learning the partition alone makes, up to its offset."""
+    """Check that each partition's model equals one that learned only this partition, up to its offset."""
     found = snapshots(cluster, share)
     assert sorted(found) == sorted(f"{source}/{number}" for number in given)
     for number, records in given.items():

@@ -1,7 +1,7 @@
-"""The package where what Windows lacks is missing, and where files behave as they do there.
+"""The package without what Windows lacks, and with files that behave as on Windows.
 
-Run by ``test_system``, in a process of its own. Only what the package itself does is as on Windows; the
-libraries are loaded before.
+Run by ``test_system`` in a separate process. Only the package itself behaves as on Windows; libraries are
+imported before.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MISSING = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "fchmod", "fchown", "nice", 
 
 
 def windows() -> None:
-    """Make this process look like one on Windows to whoever asks from now on."""
+    """Make this process look like one on Windows from now on."""
     for name in MISSING:
         if hasattr(os, name):
             delattr(os, name)
@@ -64,7 +64,7 @@ def _refusing_open_files(step: Any) -> Any:
 
 
 def main() -> None:
-    """Import everything, learn with a model file twice, and hold its lock."""
+    """Import everything, learn twice with a model file, and hold its lock."""
     windows()
     package = importlib.import_module("streamkarma")
     for module in pkgutil.walk_packages(package.__path__, "streamkarma."):
