@@ -97,13 +97,13 @@ def rank(task_model: TaskModel, window: Window) -> Ranking:
 
     The row of each attribute has these means over the window:
 
-    - ``contribution``: the absolute contribution to the score, 0 where it is missing; - ``when_observed``:
-    the same over the events that observe it, whose share is ``observed``; - ``absence``: over the events that
-    lack it, the distance of the score from its expected value if the attribute
-      were known;
-    - ``absence_share``: the share of its absence in the total effect of the attribute on scores in the
-    window; - ``deviation``: over the events that lack it, the standard deviation of the score over its
-    possible values.
+    - ``contribution``: the absolute contribution to the score, 0 where it is missing;
+    - ``when_observed``: the same over the events that observe it, whose share is ``observed``;
+    - ``absence``: over the events that lack it, the distance of the score from its expected value if the
+      attribute were known;
+    - ``absence_share``: the share of its absence in the total effect of the attribute on scores in the window;
+    - ``deviation``: over the events that lack it, the standard deviation of the score over its possible
+      values.
 
     With more than two classes, the score is the highest one.
     """
