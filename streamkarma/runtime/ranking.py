@@ -101,7 +101,7 @@ def rank(task_model: TaskModel, window: Window) -> Ranking:
     - ``when_observed``: the same over the events that observe it, whose share is ``observed``;
     - ``absence``: over the events that lack it, the distance of the score from its expected value if the
       attribute were known;
-    - ``absence_share``: the share of its absence in the total effect of the attribute on scores in the window;
+    - ``absence_share``: the share of its absence in the total effect of the attribute on the scores;
     - ``deviation``: over the events that lack it, the standard deviation of the score over its possible
       values.
 
