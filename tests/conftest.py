@@ -164,6 +164,6 @@ def cluster(broker: Broker | str, tmp_path: Path) -> Cluster:
 def own_broker(broker: Broker | str) -> Broker:
     """The broker, for tests that stop it or use its listener with a password."""
     if isinstance(broker, str):
-        pytest.skip("STREAMKARMA_TEST_KAFKA names a broker that is not ours to stop; unset it")
+        pytest.skip("the broker in STREAMKARMA_TEST_KAFKA must not be stopped; unset it")
     broker.start()
     return broker

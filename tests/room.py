@@ -50,12 +50,12 @@ class Reference:
         """Evict the sixteenth with the largest age in events, divided by the root of the number of uses."""
 
         def order(at: int) -> tuple[float, int]:
-            last, count = self.uses[self.places[at]]  # type: ignore[index]  # a place that is taken has a name
+            last, count = self.uses[self.places[at]]
             return -(self.now - last) / math.sqrt(count), at
 
         others = [at for at, entry in enumerate(self.places) if at and entry and entry not in kept]
         for at in sorted(others, key=order)[: max(1, self.most // 16)]:
-            del self.uses[self.places[at]]  # type: ignore[arg-type]  # a place that is taken has a name
+            del self.uses[self.places[at]]
             self.places[at] = None
             self.gone.append(at)
             self.evicted += 1

@@ -108,6 +108,7 @@ def session(folder: Path, master: str = MASTER, **more: str) -> Iterator[Any]:
             patch.setenv(name, value)
         patch.chdir(folder)
         with warnings.catch_warnings():
+            # As in ``untidy``, for fixtures that outlive a test.
             warnings.simplefilter("ignore", ResourceWarning)
             with started("tests", master, {**settings(), **more}) as spark:
                 yield spark

@@ -217,7 +217,7 @@ def test_a_file_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     path = str(tmp_path / "new" / "file")
     assert is_new(str(tmp_path / "new"))
     with pytest.raises(TypeError), written(path) as write:
-        write("no bytes")  # type: ignore[arg-type]  # that is the point
+        write("no bytes")
     assert not list(Path(path).parent.iterdir())
     leftover = Path(path).with_name(".file.01234567.tmp")
     leftover.touch()

@@ -33,9 +33,9 @@ def windows() -> None:
     for name in MISSING:
         if hasattr(os, name):
             delattr(os, name)
-    os.O_BINARY = 0  # type: ignore[attr-defined]  # Windows has it
-    sys.modules["msvcrt"] = types.SimpleNamespace(LK_NBLCK=2, locking=_locking)  # type: ignore[assignment]  # a made-up module
-    sys.modules["fcntl"] = None  # type: ignore[assignment]  # a made-up module
+    os.O_BINARY = 0
+    sys.modules["msvcrt"] = types.SimpleNamespace(LK_NBLCK=2, locking=_locking)
+    sys.modules["fcntl"] = None
     for name in ("replace", "unlink", "remove"):
         setattr(os, name, _refusing_open_files(getattr(os, name)))
     sys.platform = "win32"

@@ -121,6 +121,7 @@ def run(tries: int, seed: int, folder: Path) -> None:
     models = samples(folder)
     path = folder / "forged"
     with warnings.catch_warnings():
+        # A warning breaks the promise, and pytest's filters do not apply outside of it.
         warnings.simplefilter("error")
         for sample in models:
             _write(path, sample)
@@ -299,6 +300,7 @@ def _change_shape(rng: random.Random, sample: Sample) -> str:
     if rng.random() < 0.3:
         kind = rng.choice(checkpoint.TYPES)
         with np.errstate(all="ignore"), warnings.catch_warnings():
+            # Casts of NaN and complex numbers warn, which is of no interest.
             warnings.simplefilter("ignore")
             sample.arrays[name] = array.astype(kind)
         return f"{name} as {kind}"

@@ -77,7 +77,7 @@ def _install() -> None:
 
     for module in (files, partitions, scoring, store, work):
         if hasattr(module, "written"):
-            module.written = deadly_written  # type: ignore[attr-defined]  # replaced for the test
+            module.written = deadly_written
     streaming.save = deadly_save
 
 
