@@ -5,28 +5,28 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from streamkarma.connectors.kafka.shared_models import Shelf, Snapshot
+from streamkarma.connectors.kafka.shared_models import Snapshot, TopicModels
 from streamkarma.estimators.persistence import from_bytes
 from streamkarma.runtime.packing import Packing
 from tests.cluster import Cluster, lines
 
 
-def shelf_of(cluster: Cluster, share: str, partitions: int = 1) -> Shelf:
+def models_of_topic(cluster: Cluster, share: str, partitions: int = 1) -> TopicModels:
     """The models currently in a topic, as seen by a reader of committed records."""
-    shelf = Shelf()
+    stored = TopicModels()
     for record in cluster.get(share, partitions):
-        shelf.take(record.key, record.value)
-    return shelf
+        stored.take(record.key, record.value)
+    return stored
 
 
 def snapshots(cluster: Cluster, share: str, partitions: int = 1) -> dict[str, Snapshot]:
     """The newest model of each partition, unpacked."""
-    shelf = shelf_of(cluster, share, partitions)
-    base = shelf.base()
+    stored = models_of_topic(cluster, share, partitions)
+    base = stored.base()
     assert base is not None
     packing, found = Packing(base.content), {}
-    for name in shelf.names(base.epoch):
-        newest = shelf.models(name, base.epoch)[0]
+    for name in stored.names(base.epoch):
+        newest = stored.models(name, base.epoch)[0]
         found[name] = newest._replace(content=packing.unpack(newest.content, name))
     return found
 

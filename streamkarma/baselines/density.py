@@ -97,12 +97,12 @@ class Gauss:
             rows = np.flatnonzero((of >= start) & (of < start + len(part)))
             local = of[rows] - start
             # W (x_o - m_o), padded with zeros: used for both the mean and the likelihood.
-            leaning = _leaning(inverses, off[rows], local)
-            completed[rows] += np.where(np.isnan(X[rows]), leaning @ self.covariance_, 0.0)
+            weighted = _precision_weighted(inverses, off[rows], local)
+            completed[rows] += np.where(np.isnan(X[rows]), weighted @ self.covariance_, 0.0)
             weight = count[start : start + len(part)]
             extra += np.einsum("p,pij->ij", weight, self._residual(part, inverses))
             constant = logs + part.sum(axis=1) * np.log(2 * np.pi)
-            total -= 0.5 * float((leaning * off[rows]).sum() + weight @ constant)
+            total -= 0.5 * float((weighted * off[rows]).sum() + weight @ constant)
             start += len(part)
         return completed, extra, total
 
@@ -125,16 +125,16 @@ class Gauss:
         return residual
 
 
-def _leaning(inverses: Floats, off: Floats, local: NDArray[np.intp]) -> Floats:
+def _precision_weighted(inverses: Floats, off: Floats, local: NDArray[np.intp]) -> Floats:
     """Row i times the inverse of its pattern, for all rows: one product per pattern."""
     if len(inverses) * 4 > len(off):
         products: Floats = np.einsum("nij,nj->ni", inverses[local], off)
         return products
-    leaning = np.empty_like(off)
+    weighted = np.empty_like(off)
     for pattern in range(len(inverses)):
         rows = local == pattern
-        leaning[rows] = off[rows] @ inverses[pattern]
-    return leaning
+        weighted[rows] = off[rows] @ inverses[pattern]
+    return weighted
 
 
 class SphericalMixture:

@@ -65,7 +65,7 @@ class Watcher(Observer):
         self.highest = Highest()
         self._address = address
         self._started = time.time()
-        self._turned = self._begun = time.monotonic()
+        self._progressed = self._begun = time.monotonic()
         self._due = float("-inf")
         self._works = False
         self._reasons = Reasons()
@@ -95,13 +95,13 @@ class Watcher(Observer):
             return Output(predictions, dead_letters)
         return Output(predictions, dead_letters, self._wants_rows)
 
-    def turned(self, session: Session, reader: Reader) -> None:
+    def progressed(self, session: Session, reader: Reader) -> None:
         """A part of the stream was learned, or there is currently no input."""
-        self._turned, self._works = time.monotonic(), True
-        if self._turned >= self._due:
+        self._progressed, self._works = time.monotonic(), True
+        if self._progressed >= self._due:
             self._take(session, reader)
             now = time.monotonic()
-            self._due = now + max(_PAUSE, (now - self._turned) / _SHARE)
+            self._due = now + max(_PAUSE, (now - self._progressed) / _SHARE)
 
     def saved(self, path: str | None, seconds: float) -> None:
         """The model was written."""
@@ -119,7 +119,7 @@ class Watcher(Observer):
     @property
     def stuck_for(self) -> float | None:
         """Seconds since the last progress of the loop if it is stuck, else None."""
-        seconds = time.monotonic() - self._turned
+        seconds = time.monotonic() - self._progressed
         return seconds if seconds >= _STUCK_SECONDS else None
 
     @property
@@ -135,7 +135,7 @@ class Watcher(Observer):
         self.figures = Figures(
             self._started,
             time.time(),
-            summarise(loop, session.ignored_before, self._turned - self._begun),
+            summarise(loop, session.ignored_before, self._progressed - self._begun),
             dict(self._reasons.counts),
             missing_shares(loop),
             latest_drifts(loop),

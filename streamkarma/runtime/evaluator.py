@@ -147,7 +147,7 @@ class Evaluator:
                 return self._run_regression(model, events, labels, weights, prior, full, late, groups)
             return self._run_classification(model, events, labels, weights, prior, full, late, groups)
 
-    def go_on_with(self, task_model: TaskModel) -> None:
+    def continue_with(self, task_model: TaskModel) -> None:
         """Use another model of the same task from now on; its classes may be in another order."""
         before, model = self._task_model.model, task_model.model
         self._task_model = task_model
@@ -161,7 +161,7 @@ class Evaluator:
         """Whether any labels were counted as classes."""
         return self.metrics.classification.counts()[0] > 0
 
-    def turn_to_numbers(self, number: float) -> float:
+    def switch_to_regression(self, number: float) -> float:
         """Recount the events so far, whose labels were all the same number, as regression.
 
         A regression predicts 0 until it has learned, when a classifier knows no class, and then this number.
@@ -176,7 +176,7 @@ class Evaluator:
         m.regression.update_repeated(number, events, events - right)
         m.loss_total = (events - right) * loss
         m.classification = ClassificationMetrics()
-        m.per_label.turn_to_numbers()
+        m.per_label.switch_to_regression()
         return loss
 
     @property

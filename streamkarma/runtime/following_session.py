@@ -67,7 +67,7 @@ class FollowingSession(Session):
                 self._say(f"{complaint}; still using the previous model, {self._learned()}")
             return False
         self._complaint = None
-        self._go_on_with(fresh)
+        self._continue_with(fresh)
         self._say(f"{self._file} was reloaded, {self._learned()}")
         return True
 
@@ -81,13 +81,13 @@ class FollowingSession(Session):
         if fresh.fields != self.fields:
             raise UsageError(f"{self._file} now has other names of the target, the id or other fields")
 
-    def _go_on_with(self, fresh: Session) -> None:
+    def _continue_with(self, fresh: Session) -> None:
         before, after = self.task_model.model, fresh.task_model.model
         self.kept, self.task_model = fresh.kept, fresh.task_model
         self._task = _settled_task(fresh.task_model)
         # This run reports only what it ignored itself, not what the new model ignored before.
         self.ignored_before += after.ignored - before.ignored
-        self.loop.go_on_with(self.task_model)
+        self.loop.continue_with(self.task_model)
         names = after.vocabulary.attribute_names
         if any(names.get(number, name) != name for number, name in before.vocabulary.attribute_names.items()):
             self.loop.monitor.forget_attributes()

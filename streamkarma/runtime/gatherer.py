@@ -247,7 +247,7 @@ class Gatherer:
         if self._task_model.model is not before:
             self.followed = _followed(self._task_model.model, self._fields)
             if self._pending is not None:
-                self._pending.begin_anew()
+                self._pending.mark_unobserved()
         self.buffer = EventBuffer()
         return checked
 

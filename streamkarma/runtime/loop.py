@@ -128,9 +128,9 @@ class Loop:
         )
         self._gatherer.begin(self._next)
 
-    def go_on_with(self, task_model: TaskModel) -> None:
+    def continue_with(self, task_model: TaskModel) -> None:
         """Use another model of the same task from now on; counts and metrics continue."""
-        self.evaluator.go_on_with(task_model)
+        self.evaluator.continue_with(task_model)
         self._use(task_model)
 
     def number_from(self, number: int) -> None:
@@ -244,7 +244,7 @@ class Loop:
         if self.latest.maxlen:
             self.latest.extend(map(self._gatherer.whole, batch.at))
         if self.task_model.predicts_numbers and self.evaluator.has_counted_classes:
-            self._turn_to_numbers()
+            self._switch_to_regression()
         evaluation = self.evaluator.run(
             batch.events, batch.labels, weights, batch.prior, batch.full, late, batch.groups
         )
@@ -273,12 +273,12 @@ class Loop:
         if self._output.predictions is not None and rows is not None:
             self._output.predictions(rows, batch.at)
 
-    def _turn_to_numbers(self) -> None:
+    def _switch_to_regression(self) -> None:
         """Recount the events so far, whose labels were all the same number, as regression."""
         model, number = self.task_model.model, self.task_model.repeated
         alike = model.coverage is None and not self.counters.zero_weight
         if number is not None and alike and (model.scale or number == 0.0):
-            self.monitor.recent.turn_to_numbers(abs(number), self.evaluator.turn_to_numbers(number))
+            self.monitor.recent.switch_to_regression(abs(number), self.evaluator.switch_to_regression(number))
         else:
             # Labels are not kept if nothing is learned from them, and without a scale the number is learned
             # gradually.

@@ -19,7 +19,7 @@ class Observer:
         """The output of a loop, wrapped so that it can be observed."""
         return output
 
-    def turned(self, session: Session, reader: Reader) -> None:
+    def progressed(self, session: Session, reader: Reader) -> None:
         """A part of the stream was learned, or there is currently no input."""
 
     def saved(self, path: str | None, seconds: float) -> None:

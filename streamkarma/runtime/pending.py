@@ -144,7 +144,7 @@ class Pending:
             if event.encoded is not None:
                 event.encoded.forget(coordinates)
 
-    def begin_anew(self) -> None:
+    def mark_unobserved(self) -> None:
         """Note that a new learner has not seen any of the events."""
         for key, (time, event) in self._events.items():
             self._events[key] = time, event._replace(observed=False)

@@ -85,7 +85,7 @@ class PerLabel:
         self._add_numbers(groups, targets, predictions)
 
     def add_unsettled(self, groups: Sequence[range], number: float, learned: NDArray[np.bool_]) -> None:
-        """Prepare labels that are counted as a class for ``turn_to_numbers``.
+        """Prepare labels that are counted as a class for ``switch_to_regression``.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class PerLabel:
         """
         self._add_numbers(groups, np.full(len(learned), number), np.where(learned, number, 0.0))
 
-    def turn_to_numbers(self) -> None:
+    def switch_to_regression(self) -> None:
         """Recount all labels so far as numbers."""
         self._classes = {name: ClassificationMetrics() for name in self._classes}
 

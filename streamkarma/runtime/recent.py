@@ -32,7 +32,7 @@ class Recent:
         self._losses[places], self._errors[places] = losses[-most:], errors[-most:]
         self._count += len(losses)
 
-    def turn_to_numbers(self, error: float, loss: float) -> None:
+    def switch_to_regression(self, error: float, loss: float) -> None:
         """Replace wrong classes by numbers with this error and loss, and correct ones by exact numbers."""
         self._losses, self._errors = loss * self._errors, error * self._errors
 

@@ -208,7 +208,7 @@ class Run:
 
     def _report(self, reader: Reader) -> None:
         self._progress.update(self.session.loop)
-        self._observer.turned(self.session, reader)
+        self._observer.progressed(self.session, reader)
 
     def _is_over(self) -> bool:
         """Whether to stop although the source may have more."""

@@ -223,7 +223,7 @@ class Session:
         if state:
             pending = pending_of(str(self._path), self.task_model.model, state, self._arrays)
             if self._is_anew:
-                pending.begin_anew()
+                pending.mark_unobserved()
         pending.limit = plan.pending or pending.limit
         pending.seconds = plan.pending_seconds or pending.seconds
         return pending

@@ -117,7 +117,7 @@ class SharedSession(Session):
                 f"{self._store.name} is for the task binary, but its partitions have the classes "
                 f"{', '.join(map(text_of, classes))}"
             )
-        self.loop.go_on_with(self.task_model)
+        self.loop.continue_with(self.task_model)
         now = time.monotonic()
         self._due = now + max(self._plan.share_every, (now - began) / _SHARE)
 

@@ -15,10 +15,10 @@ from streamkarma.spark.inputs import Inputs
 from streamkarma.spark.reading import Chunk
 from streamkarma.spark.settling import settle
 from streamkarma.spark.states import State, summed
-from streamkarma.spark.tasks import letters_apart, over_parts, rows_in_order
+from streamkarma.spark.tasks import over_parts, rows_in_order, write_letters
 from streamkarma.spark.tree import merged_parts
 from streamkarma.spark.watch import watched
-from streamkarma.spark.windows import Window, shared_out
+from streamkarma.spark.windows import Window, split_windows
 from streamkarma.spark.work import Copy, Learn, Survey
 
 
@@ -74,7 +74,7 @@ class Backfill:
         surveyed = self._survey(inputs)
         lines = {int(part): counts for part, counts in surveyed.lines.items()}
         inputs, sizes = inputs.numbered(lines), {part: sum(counts) for part, counts in lines.items()}
-        first, middle, last = shared_out(sizes, self._warm, self._tail)
+        first, middle, last = split_windows(sizes, self._warm, self._tail)
         output = destinations.output()
         session.take_over(surveyed.model, surveyed.kept, session.loop.totals(), output)
         # The counts of the first pass must not be added again.
@@ -113,7 +113,7 @@ class Backfill:
         every = {part: windows.get(part, (0, 0)) for part in range(inputs.size)}
         with watched(inputs.frame.sparkSession.sparkContext, "second pass", self._progress.say):
             parts = over_parts(inputs.frame, inputs.reader, Learn(data, every, letters))
-            return letters_apart(
+            return write_letters(
                 parts, letters, destinations, lambda states: merged_parts(states, data, inputs.names)
             )
 

@@ -71,7 +71,7 @@ def parts_of(files: list[File], parts: int | None, cores: int) -> list[Part]:
     shared: list[list[Piece]] = [[] for _ in range(count)]
     at = 0
     for piece in pieces:
-        for part, own in _shared_out(piece, at, total, count):
+        for part, own in _distributed(piece, at, total, count):
             shared[part].append(own)
         at += piece.size
     return [tuple(each) for each in shared if each]
@@ -101,7 +101,7 @@ def _pieces_of(file: File) -> Iterator[Piece]:
         yield Piece(file.path, i, i + 1, groups.row_group(i).total_byte_size)
 
 
-def _shared_out(piece: Piece, at: int, total: int, count: int) -> Iterator[tuple[int, Piece]]:
+def _distributed(piece: Piece, at: int, total: int, count: int) -> Iterator[tuple[int, Piece]]:
     """The parts that share a piece, with their ranges; it begins at byte ``at`` of the whole input."""
     if piece.is_table or piece.is_packed:
         # It goes where its middle is, so that no part has more than half a piece too many.

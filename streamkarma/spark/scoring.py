@@ -15,7 +15,7 @@ from streamkarma.runtime.session import Session
 from streamkarma.spark.files import absolute, is_new, remove_leftovers, written
 from streamkarma.spark.inputs import Inputs
 from streamkarma.spark.states import State, summed, unpacked_counts
-from streamkarma.spark.tasks import collected, letters_apart, over_parts
+from streamkarma.spark.tasks import collected, over_parts, write_letters
 from streamkarma.spark.watch import watched
 from streamkarma.spark.work import Count, Score
 
@@ -63,7 +63,7 @@ class Scoring:
             letters = plan.dead_letters is not None
             with watched(inputs.frame.sparkSession.sparkContext, "scoring", self._progress.say):
                 scored = over_parts(inputs.frame, inputs.reader, Score(model, firsts, self._folder, letters))
-                rows = letters_apart(scored, letters, destinations, collected)
+                rows = write_letters(scored, letters, destinations, collected)
             remove_leftovers(self._folder)
             with written(f"{self._folder}/_SUCCESS"):
                 pass

@@ -31,7 +31,7 @@ from streamkarma.spark.states import State, summed, unpacked_counts
 from streamkarma.spark.store import Store
 from streamkarma.spark.tasks import COLUMNS as ROWS
 from streamkarma.spark.tasks import Row, batch_of, collected
-from streamkarma.spark.tree import FAN, STATE, merged_parts, merged_rows
+from streamkarma.spark.tree import FAN_IN, STATE, merged_parts, merged_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -257,7 +257,7 @@ class Stream:
         folders = folders_in(self._states, 2)
         names = ["/".join(folder.split("/")[-2:]) for folder in folders]
         read = ReadStates(tuple(folders), number + 1)
-        if len(folders) <= FAN:
+        if len(folders) <= FAN_IN:
             rows = [Row(part, STATE, data) for part, data in read.states(range(len(folders)))]
             state = merged_rows(base.to_bytes(), rows, names)
         else:

@@ -72,7 +72,7 @@ def rows_in_order(frame: DataFrame) -> Iterator[Row]:
             yield row
 
 
-def letters_apart(
+def write_letters(
     parts: DataFrame, wanted: bool, destinations: Destinations, rest: Callable[[DataFrame], Result]
 ) -> Result:
     """Write the dead letters of parts to their file, in order, and pass the other rows on."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 #: Number of models merged at a time.
-FAN = 8
+FAN_IN = 8
 #: The kind of a row with a state.
 STATE = "state"
 
@@ -38,10 +38,10 @@ def merged_parts(parts: DataFrame, base: bytes, names: Sequence[str]) -> State:
         If a part could not be processed, or the states could not be merged.
     """
     rows = parts
-    while len(names) > FAN:
-        grouped = rows.selectExpr(f"part div {FAN} as above", *rows.columns)
+    while len(names) > FAN_IN:
+        grouped = rows.selectExpr(f"part div {FAN_IN} as above", *rows.columns)
         rows = grouped.groupBy("above").applyInArrow(partial(_merge_group, base, names), COLUMNS)
-        names = names[::FAN]
+        names = names[::FAN_IN]
     return merged_rows(base, collected(rows), names)
 
 
@@ -55,7 +55,7 @@ def merged_rows(base: bytes, rows: list[Row], names: Sequence[str]) -> State:
 def merge_rows(base: bytes, names: Sequence[str], rows: list[Row]) -> Row:
     """Merge the rows of some parts into one, numbered by their group."""
     rows = sorted(rows)
-    above = rows[0].part // FAN
+    above = rows[0].part // FAN_IN
     problem = next((row for row in rows if row.kind == PROBLEM), None)
     if problem is not None:
         return problem._replace(part=above)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 Window = tuple[int, int]
 
 
-def shared_out(sizes: Mapping[int, int], warm: int, tail: int) -> list[dict[int, Window]]:
+def split_windows(sizes: Mapping[int, int], warm: int, tail: int) -> list[dict[int, Window]]:
     """The windows, by part, of the first records, those between, and the last.
 
     Parameters
@@ -20,7 +20,7 @@ def shared_out(sizes: Mapping[int, int], warm: int, tail: int) -> list[dict[int,
 
     Examples
     --------
-    >>> shared_out({0: 5, 1: 5}, 2, 6)
+    >>> split_windows({0: 5, 1: 5}, 2, 6)
     [{0: (0, 2)}, {0: (2, 4)}, {0: (4, 5), 1: (0, 5)}]
     """
     total = sum(sizes.values())

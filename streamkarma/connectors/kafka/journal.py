@@ -19,8 +19,8 @@ ENOUGH = 3500
 _PARTITION, _RUN = 40, 30
 
 
-class Stretch(NamedTuple):
-    """Records of one partition, from an offset up to another."""
+class OffsetRange(NamedTuple):
+    """A range of offsets of one partition, without its end."""
 
     partition: TopicPartition
     begin: int
@@ -28,7 +28,7 @@ class Stretch(NamedTuple):
 
 
 class Journal:
-    """Stretches in the order in which they were learned.
+    """Offset ranges in the order in which they were learned.
 
     Examples
     --------
@@ -36,14 +36,14 @@ class Journal:
     >>> journal.add(TopicPartition("t", 0), 10, 15)
     >>> journal.add(TopicPartition("t", 1), 0, 3)
     >>> journal.add(TopicPartition("t", 0), 15, 16)
-    >>> [(s.partition.partition, s.begin, s.end) for s in stretches(journal.text())]
+    >>> [(s.partition.partition, s.begin, s.end) for s in offset_ranges(journal.text())]
     [(0, 10, 15), (1, 0, 3), (0, 15, 16)]
     """
 
     def __init__(self) -> None:
         self._index: dict[TopicPartition, int] = {}
         self._begins: list[int] = []
-        #: The end of the last stretch of each partition.
+        #: The end of the last range of each partition.
         self.ends: dict[TopicPartition, int] = {}
         self._runs: list[list[int]] = []
         self._size = 0
@@ -52,12 +52,12 @@ class Journal:
         return bool(self._runs)
 
     def has_room(self, partition: TopicPartition) -> bool:
-        """Whether another stretch of this partition fits."""
+        """Whether another range of this partition fits."""
         more = 0 if partition in self._index else len(partition.topic) + _PARTITION
         return self._size + more + _RUN <= ENOUGH
 
     def add(self, partition: TopicPartition, begin: int, end: int) -> None:
-        """Note that records were learned; ``begin`` matters only for the first stretch of a partition."""
+        """Note that records were learned; ``begin`` matters only for the first range of a partition."""
         if partition not in self._index:
             self._index[partition] = len(self._begins)
             self._begins.append(begin)
@@ -82,7 +82,7 @@ class Journal:
         return json.dumps([topics, partitions, flat], separators=(",", ":"))
 
 
-def stretches(text: str) -> list[Stretch]:
+def offset_ranges(text: str) -> list[OffsetRange]:
     """Decode a journal.
 
     Raises
@@ -94,9 +94,9 @@ def stretches(text: str) -> list[Stretch]:
         topics, partitions, flat = json.loads(text)
         names = [TopicPartition(str(topics[t]), int(number)) for t, number, _ in partitions]
         ends = [int(begin) for _, _, begin in partitions]
-        result: list[Stretch] = []
+        result: list[OffsetRange] = []
         for index, span in zip(flat[::2], flat[1::2], strict=True):
-            result.append(Stretch(names[index], ends[index], ends[index] + int(span)))
+            result.append(OffsetRange(names[index], ends[index], ends[index] + int(span)))
             ends[index] += int(span)
     except (TypeError, IndexError, ValueError, RecursionError) as error:
         raise ValueError(f"not a journal: {error}") from error

@@ -89,13 +89,13 @@ def pull(
         open_share_topic(topic, settings, make, create=False)
         with closing(ShareReader(topic, settings, make, say, lambda: False)) as reader:
             reader.catch_up()
-            shelf = reader.shelf
+            stored = reader.stored
     except (errors.KafkaError, RetriableKafkaError) as error:
         raise RunError(reason_of(error)) from error
-    base = shelf.base()
+    base = stored.base()
     if base is None:
-        raise RunError(f"topic {topic} has no models: {shelf.broken().get(BASE, 'no process has started')}")
-    parts = {name: shelf.models(name, base.epoch) for name in shelf.names(base.epoch)}
+        raise RunError(f"topic {topic} has no models: {stored.broken().get(BASE, 'no process has started')}")
+    parts = {name: stored.models(name, base.epoch) for name in stored.names(base.epoch)}
     if not parts:
         raise RunError(f"topic {topic} has no models yet: no partition has learned anything")
     return PulledModels(f"topic {topic}", base.content, parts)

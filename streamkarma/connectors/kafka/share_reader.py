@@ -9,7 +9,7 @@ from kafka import KafkaConsumer, TopicPartition
 
 from streamkarma.connectors.kafka.consumer import LEAVE_MS
 from streamkarma.connectors.kafka.settings import KafkaSettings
-from streamkarma.connectors.kafka.shared_models import Shelf
+from streamkarma.connectors.kafka.shared_models import TopicModels
 from streamkarma.connectors.kafka.topic_configs import Connect
 
 #: How long one poll waits; signals are handled in between.
@@ -32,7 +32,7 @@ class ShareReader:
 
     Attributes
     ----------
-    shelf
+    stored
         The models that were read.
     """
 
@@ -51,7 +51,7 @@ class ShareReader:
             allow_auto_create_topics=False,
         )
         reading.pop("group_instance_id", None)
-        self.shelf = Shelf()
+        self.stored = TopicModels()
         self._topic = topic
         self._say, self._stopped = say, stopped
         self._said: set[tuple[str, str]] = set()
@@ -77,7 +77,7 @@ class ShareReader:
         ends = self._consumer.end_offsets(self._partitions)
         while any(self._consumer.position(each) < end for each, end in ends.items()):
             self._poll()
-        for name, why in self.shelf.broken().items():
+        for name, why in self.stored.broken().items():
             if (name, why) not in self._said:
                 self._said.add((name, why))
                 self._say(
@@ -107,4 +107,4 @@ class ShareReader:
             raise InterruptedError
         for records in self._consumer.poll(timeout_ms=_POLL_MS).values():
             for record in records:
-                self.shelf.take(record.key, record.value)
+                self.stored.take(record.key, record.value)

@@ -97,9 +97,9 @@ class ShareStore:
         """The latest models of the partitions of other processes."""
         self._reader.catch_up()
         mine = {name_of(*each) for each in self._assigned()}
-        names = (name for name in self._reader.shelf.names(self.epoch) if name not in mine)
+        names = (name for name in self._reader.stored.names(self.epoch) if name not in mine)
         return {
-            name: [each.content for each in self._reader.shelf.models(name, self.epoch)] for name in names
+            name: [each.content for each in self._reader.stored.models(name, self.epoch)] for name in names
         }
 
     def models(self, name: str, saved: int | None) -> list[Snapshot]:
@@ -113,22 +113,22 @@ class ShareStore:
             The next offset of the newest model that the group knows of. If that model cannot be read yet,
             wait for it: open transactions of killed processes hold back later ones.
         """
-        shelf = self._reader.shelf
+        stored = self._reader.stored
         least = -1 if saved is None else saved
         self._reader.wait_until(
-            lambda: bool(shelf.models(name, self.epoch)) or shelf.reached(name, self.epoch) >= least,
+            lambda: bool(stored.models(name, self.epoch)) or stored.reached(name, self.epoch) >= least,
             f"the model of {name}",
         )
-        return shelf.models(name, self.epoch)
+        return stored.models(name, self.epoch)
 
     def is_broken(self, name: str) -> bool:
         """Whether the newest model of a partition is incomplete or damaged."""
-        return name in self._reader.shelf.broken()
+        return name in self._reader.stored.broken()
 
     def _base(self) -> Snapshot | None:
         """The base in the topic; RunError if it cannot be used."""
-        base = self._reader.shelf.base()
-        if base is None and (why := self._reader.shelf.broken().get(BASE)):
+        base = self._reader.stored.base()
+        if base is None and (why := self._reader.stored.broken().get(BASE)):
             raise RunError(f"{self.name} cannot be used: of the base {why}; delete it to start anew")
         return base
 
@@ -157,7 +157,7 @@ class ShareStore:
         """The records of a model, and tombstones for surplus chunks of the previous model."""
         records: Records = [*encode(name, snapshot, self._topic.chunk)]
         chunks = len(records) - 1
-        before = max(self._chunks.get(name, 0), self._reader.shelf.chunks(name, self.epoch))
+        before = max(self._chunks.get(name, 0), self._reader.stored.chunks(name, self.epoch))
         self._chunks[name] = chunks
         return [*((chunk_key(name, number), None) for number in range(chunks, before)), *records]
 

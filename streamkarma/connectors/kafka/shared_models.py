@@ -125,7 +125,7 @@ class _Chunks:
         return content
 
 
-class Shelf:
+class TopicModels:
     """The models of a topic, from its records in order."""
 
     def __init__(self) -> None:

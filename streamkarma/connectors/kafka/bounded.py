@@ -24,7 +24,7 @@ _POLL_MS, _POLL_RECORDS = 250, 5000
 _NO_GROUP = "-"
 
 
-class StandingTopics(TopicSource):
+class BoundedTopics(TopicSource):
     """Topics that are read once, without committing or joining a group.
 
     Parameters
@@ -78,18 +78,18 @@ class StandingTopics(TopicSource):
             settings.setdefault("max_poll_records", _POLL_RECORDS)
             consumer = self.connect(KafkaConsumer, **settings, group_id=None)
             try:
-                yield _StandingReader(self, consumer, ends)
+                yield _BoundedReader(self, consumer, ends)
             finally:
                 consumer.close(autocommit=False, timeout_ms=LEAVE_MS)
         except errors.KafkaError as error:
             raise RunError(str(translate_error(error))) from error
 
 
-class _StandingReader(Reader):
+class _BoundedReader(Reader):
     """Reads partitions to their ends, merging several in order of time."""
 
     def __init__(
-        self, source: StandingTopics, consumer: KafkaConsumer, ends: dict[TopicPartition, int]
+        self, source: BoundedTopics, consumer: KafkaConsumer, ends: dict[TopicPartition, int]
     ) -> None:
         self._source, self._consumer, self._ends = source, consumer, ends
         #: Records that were read, and the next offset to read of each partition.
