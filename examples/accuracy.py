@@ -171,7 +171,7 @@ LEARNERS = [*OURS, *RIVALS, REFERENCE, *EXPERTS]
 @click.option("--only", type=click.Choice(STREAMS), multiple=True, help="Only these streams.")
 @click.option("--learners", type=click.Choice(LEARNERS), multiple=True, help="Only these learners.")
 @click.option("--experts", "with_experts", is_flag=True, help="The experts of auto, one by one, too.")
-@click.option("--events", type=click.IntRange(min=1), help="Only so many events of each stream.")
+@click.option("--events", type=click.IntRange(min=1), help="Maximum number of events of each stream.")
 @click.option("--json", "file", type=click.File("w"), help="Write the rows to this file as well.")
 def main(data: Path | None, streams: Path | None, only: Sequence[str], learners: Sequence[str],
          with_experts: bool, events: int | None, file: Any) -> None:  # fmt: skip

@@ -74,10 +74,10 @@ def main(csv: Path | None, withhold: float, folds: int, only: str | None, seed: 
     print(
         f"{len(X)} rows, {X.shape[1]} columns, {np.isnan(X).mean():.0%} missing, {len(np.unique(y))} classes"
     )
-    for given, beside in (("values", "beside the values"), ("nothing", "by itself")):
+    for given, beside in (("values", "in addition to the values"), ("nothing", "on its own")):
         found = mcar_test(X, y, given=given, permutations=199, random_state=seed)
         share, p_value = found.statistic, found.p_value
-        print(f"does missingness tell the label, {beside}? explained {share:.3f}, p = {p_value:.3f}")
+        print(f"does missingness predict the label {beside}? explained {share:.3f}, p = {p_value:.3f}")
     print()
     print(f"{'baseline':<20}{'error':>8}{'± s.e.':>9}{'fit':>9}{'predict':>9}  what it does")
     for name in names:

@@ -49,7 +49,7 @@ def carried(
 @click.command(help=__doc__.splitlines()[0])
 @click.argument("records", type=click.File("rb"), default="-")
 @click.option("--entity", required=True, metavar="NAME", help="Attribute that names the entity.")
-@click.option("--last", is_flag=True, help="As NAME.last beside what is missing, not in its place.")
+@click.option("--last", is_flag=True, help="Add last values as NAME.last instead of filling in missing ones.")
 @click.option("--target", default="y", show_default=True, metavar="NAME", help="The label, never carried.")
 @click.option("--ignore", multiple=True, metavar="NAME", help="Attribute never carried; repeatable.")
 def main(records: BinaryIO, entity: str, last: bool, target: str, ignore: tuple[str, ...]) -> None:

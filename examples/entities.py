@@ -124,7 +124,7 @@ WAYS = ["complete", "auto", "nameless", "carried", "last", "entity", *RIVER]
 @click.command(help=__doc__.splitlines()[0])
 @click.option("--seeds", default="200", show_default=True, help="Of the devices, with commas.")
 @click.option("--data", type=click.Path(exists=True, file_okay=False, path_type=Path), help="FOLDER.")
-@click.option("--events", type=click.IntRange(min=1), help="Only so many events of each stream.")
+@click.option("--events", type=click.IntRange(min=1), help="Maximum number of events of each stream.")
 @click.option("--only", type=click.Choice(WAYS), multiple=True, help="Only these rows; repeatable.")
 @click.option("--labels", type=click.Choice(["event", "entity"]), default="event", show_default=True)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)

@@ -117,7 +117,7 @@ def labels_of_entities(stream: Stream) -> Iterator[Record]:
 @click.command(help=__doc__.splitlines()[0])
 @click.argument("kind", type=click.Choice(["devices", "weather_aus", "physionet2012"]))
 @click.option("--data", type=click.Path(exists=True, file_okay=False, path_type=Path), help="FOLDER.")
-@click.option("--events", type=click.IntRange(min=1), help="Only so many events.")
+@click.option("--events", type=click.IntRange(min=1), help="Maximum number of events.")
 @click.option("--seed", type=int, default=200, show_default=True, help="Of the devices.")
 @click.option("--labels", type=click.Choice(["event", "entity"]), default="event", show_default=True)
 def main(kind: str, data: Path | None, events: int | None, seed: int, labels: str) -> None:

@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=8)
     parser.add_argument("--learner", default="auto")
     parser.add_argument("--seed", type=int, default=100)
-    parser.add_argument("--tree", type=int, default=0, metavar="N", help="time a tree of so many models")
+    parser.add_argument("--tree", type=int, default=0, metavar="N", help="time a tree of N models")
     chosen = parser.parse_args()
     events = str(chosen.events + HELD_OUT)
     stream = ["generate", "lowrank", "--noise", "0.05", "--events", events, "--seed", str(chosen.seed)]

@@ -128,7 +128,7 @@ def main(events: int, rounds: int) -> None:
         observed = {number: costs(usual(number, ATTRIBUTES), part) for number in OBSERVED}
         table(f"attributes observed of {ATTRIBUTES}: linear", observed)
         widths = {number: costs(wide(number), part) for number in WIDTHS}
-        table(f"attributes there are, of which {PRESENT} are observed: flat", widths)
+        table(f"total attributes, {PRESENT} of them observed: flat", widths)
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def main(brokers: str, events: int) -> None:
         pull = [*PROGRAM, "pull", "--brokers", brokers, "--share", f"{name}-models", "--model", model]
         subprocess.run(pull, check=True, stderr=sys.stdout)
     click.echo(f"error rate of the second half, shared by {PROCESSES}: {error_rate(rows):.4f}")
-    click.echo(f"one process, all events in turn:                {alone(stream):.4f}")
+    click.echo(f"one process, all events in order:               {alone(stream):.4f}")
     apart = [alone([each for each in stream if each["id"] % PROCESSES == k]) for k in range(PROCESSES)]
     click.echo(f"{PROCESSES} processes, each with its own model (mean):   {sum(apart) / PROCESSES:.4f}")
 

@@ -81,7 +81,7 @@ KINDS: dict[str, Callable[[Record, str, random.Random], Record]] = {
 
 @click.command()
 @click.argument("kind", type=click.Choice(list(KINDS)))
-@click.option("--target", default="y", show_default=True, help="The label, which is left as it is.")
+@click.option("--target", default="y", show_default=True, help="The label, which is not changed.")
 @click.option("--seed", default=0, show_default=True, help="The same seed, the same bytes.")
 def main(kind: str, target: str, seed: int) -> None:
     """Read JSON lines from standard input, and write corrupted ones to standard output."""

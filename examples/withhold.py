@@ -89,7 +89,7 @@ def withhold(
 )
 @click.option("--blocks", type=click.IntRange(min=1), default=3, show_default=True, help="How many blocks.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed, the same bytes.")
-@click.option("--limit", type=click.IntRange(min=0), help="Only so many events.")
+@click.option("--limit", type=click.IntRange(min=0), help="Maximum number of events.")
 def main(name: str, missing: str, observed: float, blocks: int, seed: int, limit: int | None) -> None:
     """Write the data set NAME as JSON lines, with attributes withheld."""
     dataset = DATASETS[name]()

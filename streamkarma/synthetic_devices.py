@@ -6,7 +6,7 @@ sensors. The others have moved since their last report by only the fraction ``GL
 current walk. So earlier values of a device are worth remembering, the less the older they are.
 
 The label depends on a sum f over the *complete* state with known weights, so that the loss due to missing
-values is known. f has a variance of about 1, of which the products of two sensors contribute the share
+values is known. f has a variance of about 1, to which the products of two sensors contribute the share
 ``PRODUCTS``, and the sensors on their own the rest.
 """
 

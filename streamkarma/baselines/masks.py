@@ -151,7 +151,7 @@ def nmar(X: ArrayLike, share: float, random_state: Any = 0) -> VisibleHalf:
     """
     table, rng = _checked(X, share), check_random_state(random_state)
     if table.shape[1] < 2:
-        raise ValueError("nmar needs 2 columns at least, of which one is hidden")
+        raise ValueError("nmar needs at least 2 columns, one of which is hidden")
     order = rng.permutation(table.shape[1])
     hidden, columns = order[: len(order) // 2], np.sort(order[len(order) // 2 :])
     points = _drawn(len(table), len(columns), rng)

@@ -256,7 +256,7 @@ _ENTRIES = (
         _ALL,
         "n² d",
     ),
-    _imputed("svd", "iterated SVD, uncentred, of the table as it is", "[M]", "n d²", "svd"),
+    _imputed("svd", "iterated SVD, uncentred and unscaled", "[M]", "n d²", "svd"),
     _imputed("interpolation", "between neighbouring rows, in their order", "[M]", "n d", "interpolation"),
     Entry(
         "trees", "random forest, 'missing' as a value", "[M]", "trees", "MissingValueTrees", _ALL, "n log n d"

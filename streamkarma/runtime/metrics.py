@@ -170,7 +170,7 @@ class RegressionMetrics:
         self._add(len(targets), float(np.abs(errors).sum()), float((errors * errors).sum()), mean, spread)
 
     def update_repeated(self, target: float, events: int, wrong: int) -> None:
-        """Count events with the same target, of which the wrong predictions were 0."""
+        """Count events with the same target, for which all wrong predictions were 0."""
         if events:
             self._add(events, wrong * abs(target), wrong * target**2, target, 0.0)
 

@@ -67,7 +67,7 @@ def time_of(
 def keep_waiting(
     pending: Pending, batch: EventBatch, evaluation: Evaluation, columns: dict[str, Column], first: int
 ) -> None:
-    """Store the waiting events of a batch, the first event of which has the number ``first``.
+    """Store the waiting events of a batch; ``first`` is the number of its first event.
 
     Events that a learner has seen are stored as encoded: encoding them again could reveal what came later.
     """

@@ -139,7 +139,7 @@ def written(path: str) -> Iterator[Callable[[bytes], object]]:
 
 
 def remove_leftovers(folder: str) -> None:
-    """Remove the leftovers of killed writers in a folder and below, where nobody may still be writing."""
+    """Remove the leftovers of killed writers in a folder and below; no writer may be running."""
     import pyarrow.fs as fs
 
     system, inner, _ = file_system_of(folder)

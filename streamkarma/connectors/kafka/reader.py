@@ -277,7 +277,7 @@ class TopicReader(Reader):
         return self._of_known_topics(polled)
 
     def _is_late(self) -> bool:
-        """Whether it is so long since the last poll that the group has removed this member."""
+        """Whether the last poll is so long ago that the group has removed this member."""
         return time.monotonic() - self._polled >= self._longest_pause
 
     def _of_known_topics(self, polled: Polled) -> Polled:
